@@ -1,20 +1,18 @@
-import type { z } from 'zod';
-import type { size } from './fields.ts';
+import { z } from 'zod';
+import { size } from './fields.ts';
+
+const limit = z.number().nullable();
+
 /** How much a project may have at once, or do. Null: no limit. */
-export interface ProjectLimits {
-  /** Sandboxes that have not ended, whatever their state. */
-  sandboxes: number | null;
-  /** Virtual CPUs of those. */
-  cpus: number | null;
-  /** Memory of those, MiB. What is paused or hibernated counts: it may go on at any time. */
-  memoryMib: number | null;
-  /** What its sandboxes and snapshots take of disks, bytes. */
-  diskBytes: number | null;
-  /** Sandboxes that are asked for within 60 s. */
-  createsPerMinute: number | null;
-  /** Event streams that are open at once at one API process. */
-  streams: number | null;
-}
+export const projectLimits = z.object({
+  sandboxes: limit.describe('Sandboxes that have not ended, whatever their state'),
+  cpus: limit.describe('Virtual CPUs of those'),
+  memoryMib: limit.describe('Memory of those. What is paused or hibernated counts: it may go on at any time'),
+  diskBytes: limit.describe('What its sandboxes and snapshots take of disks'),
+  createsPerMinute: limit.describe('Sandboxes that are asked for within 60 s'),
+  streams: limit.describe('Event streams that are open at once at one API process'),
+});
+export type ProjectLimits = z.infer<typeof projectLimits>;
 
 export const NO_LIMITS: ProjectLimits = {
   sandboxes: null,
@@ -39,24 +37,15 @@ export interface CountedLife extends Counted {
   expiresAt: string;
 }
 
-/** A sandbox that may be made, and has no record yet. */
-interface Pending extends Counted {
-  /** Milliseconds since the epoch, by the store's clock. */
-  admittedAt: number;
-}
-
-/** Of one second, by the store's clock. */
-interface CreatesOfSecond {
-  /** Seconds since the epoch. */
-  second: number;
-  count: number;
-}
-
 /** What is known of a project beside the records of its sandboxes. */
-export interface Admissions {
-  pending: Pending[];
-  creates: CreatesOfSecond[];
-}
+export const admissions = z.object({
+  pending: z
+    .array(z.object({ sandboxId: z.string(), ...size.shape, admittedAt: z.number().describe('ms since 1970') }))
+    .describe("Sandboxes that may be made, and have no record yet; times are by the store's clock"),
+  creates: z.array(z.object({ second: z.int().describe('Since 1970'), count: z.int() })),
+});
+export type Admissions = z.infer<typeof admissions>;
+type CreatesOfSecond = Admissions['creates'][number];
 
 /** What a project has now. */
 export interface ProjectUse extends Size {

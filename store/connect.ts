@@ -6,6 +6,7 @@ import { Certificates } from './access/certificates.ts';
 import { Hosts } from './access/hosts.ts';
 import { Idempotency } from './access/idempotency.ts';
 import { Projects } from './access/projects.ts';
+import { Relays } from './access/relays.ts';
 import { Serials } from './access/serials.ts';
 import { Signers } from './access/signers.ts';
 import { Approvals } from './approvals/approvals.ts';
@@ -25,7 +26,7 @@ import { GatheredRuns } from './functions/queue/gathered-runs.ts';
 import { RunQueue } from './functions/queue/run-queue.ts';
 import { UncheckedRuns } from './functions/queue/unchecked-runs.ts';
 import { WaitingRuns } from './functions/queue/waiting-runs.ts';
-import { Receipts } from './functions/receipts.ts';
+import { ReceiptKeys, Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { RunMembers } from './functions/run-members.ts';
 import { Runs } from './functions/runs.ts';
@@ -151,6 +152,7 @@ export function repositoriesOf(connection: mongoose.Connection, sealing: Sealing
     projects: new Projects(connection, sealing),
     admissions: new Admissions(connection, sealing),
     hosts: new Hosts(connection, sealing),
+    relays: new Relays(connection, sealing),
     measuredDisks: new MeasuredDisks(connection, sealing),
     periodicTasks: new PeriodicTasks(connection, sealing),
     serials: new Serials(connection, sealing),
@@ -189,6 +191,7 @@ export function repositoriesOf(connection: mongoose.Connection, sealing: Sealing
     webhookEndpoints: new WebhookEndpoints(connection, sealing),
     webhookDeliveries: new WebhookDeliveries(connection, sealing),
     receipts: new Receipts(connection, sealing),
+    receiptKeys: new ReceiptKeys(connection, sealing),
     certificates: new Certificates(connection, sealing),
     activity: new Activities(connection, sealing),
     reconciled: new ReconciledThings(connection, sealing),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type TarEntry, tarEntries } from '../../host/disk/tar-entries.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import type { FileChange, GuestName } from '../../model/files/file-change.ts';
-import { bytesOfGuestName, guestNameOf } from '../../model/guest-name.ts';
+import { bytesOfGuestName, guestNameOf } from '../../model/files/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { type Change, type Entry, keyOf } from '../../model/playbook/change/change.ts';
 import { isNoise } from '../../model/playbook/change/noise.ts';

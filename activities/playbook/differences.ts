@@ -2,7 +2,7 @@ import type { HostSnapshots } from '../../host/snapshots.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FileChange, GuestName } from '../../model/files/file-change.ts';
-import { bytesOfGuestName } from '../../model/guest-name.ts';
+import { bytesOfGuestName } from '../../model/files/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { keyOf } from '../../model/playbook/change/change.ts';
 import { isNoise } from '../../model/playbook/change/noise.ts';

@@ -64,7 +64,7 @@ export const receiptRoutes: Route[] = [
     scope: 'open',
     summary: 'List the public keys that verify receipts, the newest first; it takes no API key',
     out: { 200: json('All that ever signed', receiptKeys) },
-    handle: async ({ wholeStore: store }) => ({ items: await store.receipts.keys() }),
+    handle: async ({ wholeStore: store }) => ({ items: await store.receiptKeys.list() }),
   }),
 ];
 

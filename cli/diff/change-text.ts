@@ -1,5 +1,5 @@
 import type { FileChange } from '../../clients/typescript/http/openapi.ts';
-import { quotedPath } from '../../model/guest-name.ts';
+import { quotedPath } from '../../model/files/guest-name.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 
 type FileState = NonNullable<FileChange['before']>;

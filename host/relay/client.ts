@@ -4,7 +4,7 @@ import { pipeline, Readable } from 'node:stream';
 import type { ConnectionOptions } from 'node:tls';
 import { MayflyError } from '../../model/errors.ts';
 import type { GuestRequest, Guests } from '../../services/guests.ts';
-import type { RelayAddress } from '../../store/access/hosts.ts';
+import type { RelayAddress } from '../../store/access/relays.ts';
 import { currentRequestId, REQUEST_ID_HEADER } from '../../store/audit/request-id.ts';
 import type { Store } from '../../store/connect.ts';
 import { IDENTITY, TLS } from './tls.ts';
@@ -29,7 +29,7 @@ export class RelayClient implements Guests {
   // A session that is resumed would prove a key of the past.
   readonly #agent = new Agent({ keepAlive: true, timeout: UNUSED_MS, maxCachedSessions: 0, scheduling: 'lifo' });
 
-  constructor(private readonly store: Pick<Store, 'hosts'>) {}
+  constructor(private readonly store: Pick<Store, 'hosts' | 'relays'>) {}
 
   async request(hostId: string, path: string, init: GuestRequest = {}): Promise<Response> {
     const { signal } = init;
@@ -41,7 +41,7 @@ export class RelayClient implements Guests {
       signal?.throwIfAborted();
       if (!(error instanceof NotReached)) throw await this.#unavailable(hostId, error);
     }
-    const announced = await this.store.hosts.relayOf(hostId);
+    const announced = await this.store.relays.get(hostId);
     if (!announced) throw await this.#unavailable(hostId, new NotReached('it has not said where its relay is'));
     this.#known.set(hostId, announced);
     try {

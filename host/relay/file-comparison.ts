@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { GuestName } from '../../model/files/file-change.ts';
 import type { FileComparison } from '../../model/files/file-comparison.ts';
-import { bytesOfGuestName, guestNameOf, quotedPath } from '../../model/guest-name.ts';
+import { bytesOfGuestName, guestNameOf, quotedPath } from '../../model/files/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { unifiedDiff } from '../diff/unified-diff.ts';
 import type { HostSnapshots } from '../snapshots.ts';

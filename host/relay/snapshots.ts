@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { FileChangeRecord, GuestName } from '../../model/files/file-change.ts';
-import { guestNameOf } from '../../model/guest-name.ts';
+import { guestNameOf } from '../../model/files/guest-name.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import type { Comparison, HostSnapshots } from '../snapshots.ts';
 import { allowMethods, answerJson, type Exchange, type Route } from './exchange.ts';

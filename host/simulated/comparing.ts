@@ -3,7 +3,7 @@ import { open, readdir } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FileChangeRecord, GuestName } from '../../model/files/file-change.ts';
 import { isOwnFile } from '../../model/files/own-files.ts';
-import { bytesOfGuestName, guestNameOf } from '../../model/guest-name.ts';
+import { bytesOfGuestName, guestNameOf } from '../../model/files/guest-name.ts';
 import { asDiffFailure, type Sides } from '../diff/diff-failure.ts';
 import { FileSystemProblem } from '../diff/file-system-problem.ts';
 import type { Comparison, SavedFileRequest, SavedPlace } from '../snapshots.ts';

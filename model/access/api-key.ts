@@ -1,12 +1,16 @@
-import type { Scope } from '../scopes.ts';
-import type { StorageQuota } from '../snapshots/storage.ts';
+import { z } from 'zod';
+import { instant } from '../fields.ts';
+import { SCOPES } from '../scopes.ts';
+import { storageQuota } from '../snapshots/storage.ts';
 
 /** An API key as it may be shown; its secret is shown once, when it is created, and never stored. */
-export interface ApiKey extends StorageQuota {
-  id: string;
-  project: string;
-  name: string;
-  scopes: Scope[];
-  createdAt: string;
-  revokedAt: string | null;
-}
+export const apiKey = z.object({
+  id: z.string(),
+  project: z.string(),
+  name: z.string(),
+  scopes: z.array(z.enum(SCOPES)),
+  createdAt: instant,
+  revokedAt: instant.nullable(),
+  ...storageQuota.shape,
+});
+export type ApiKey = z.infer<typeof apiKey>;

@@ -1,21 +1,21 @@
+import { z } from 'zod';
+import { instant } from '../fields.ts';
+
 /** A signed text as DSSE v1 has it: https://github.com/secure-systems-lab/dsse */
-export interface Envelope {
-  payloadType: string;
-  /** Base64. */
-  payload: string;
-  /** `sig`: base64. */
-  signatures: { keyid: string; sig: string }[];
-}
+export const envelope = z.object({
+  payloadType: z.string(),
+  payload: z.string().describe('Base64'),
+  signatures: z.array(z.object({ keyid: z.string(), sig: z.string().describe('Base64') })),
+});
+export type Envelope = z.infer<typeof envelope>;
 
 /** A key with which receipts are signed, or were. */
-export interface ReceiptKey {
-  /** SHA-256 of the key as SubjectPublicKeyInfo in DER, hex. */
-  keyid: string;
-  /** The same in PEM. */
-  publicKey: string;
-  /** ISO 8601. */
-  since: string;
-}
+export const receiptKey = z.object({
+  keyid: z.string().describe('SHA-256 of the key as SubjectPublicKeyInfo in DER, hex'),
+  publicKey: z.string().describe('The same in PEM'),
+  since: instant,
+});
+export type ReceiptKey = z.infer<typeof receiptKey>;
 
 /** ResourceDescriptor of in-toto's attestation framework v1. Its name is that of the file that `mayfly receipt get --save` writes. */
 export interface Descriptor {

@@ -89,12 +89,13 @@ export function sandboxesOf({ builderId, stages = [], checkerId }: ImageRecord):
   return [...new Set([builderId, ...stages.map((stage) => stage.builderId), ...(checkerId ? [checkerId] : [])])];
 }
 
-/** What a step came to, to be begun at by whoever asks for the same. `id` is the key of the step. */
-export interface ImageLayer {
-  id: string;
-  snapshotId: string;
-  createdAt: string;
-}
+/** What a step came to, to be begun at by whoever asks for the same. */
+export const imageLayer = z.object({
+  id: z.string().describe('Key of the step'),
+  snapshotId: z.string(),
+  createdAt: instant,
+});
+export type ImageLayer = z.infer<typeof imageLayer>;
 
 export function isImageOver(state: ImageRecord['state']): boolean {
   return state === 'ready' || state === 'failed' || state === 'cancelled';

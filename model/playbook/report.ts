@@ -1,5 +1,5 @@
 import type { GuestName } from '../files/file-change.ts';
-import { quotedPath } from '../guest-name.ts';
+import { quotedPath } from '../files/guest-name.ts';
 import { redactText } from '../redaction/redact.ts';
 import type { Left } from './change/change.ts';
 import type { CheckSummary, WrittenSummary } from './playbook.ts';

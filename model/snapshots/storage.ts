@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { MayflyError } from '../errors.ts';
 
 /** What of a sandbox, or of what is kept of it, takes room on a host. */
@@ -16,12 +17,11 @@ export interface StoredPart {
 }
 
 /** How much may be stored. Null: no limit. */
-export interface StorageQuota {
-  /** All sandboxes that a key made, and all snapshots that it took. Bytes. */
-  diskBytes: number | null;
-  /** One sandbox that it made, with its snapshots. Bytes. */
-  sandboxDiskBytes: number | null;
-}
+export const storageQuota = z.object({
+  diskBytes: z.number().nullable().describe('All sandboxes that a key made, and all snapshots that it took'),
+  sandboxDiskBytes: z.number().nullable().describe('One sandbox that it made, with its snapshots'),
+});
+export type StorageQuota = z.infer<typeof storageQuota>;
 
 export function isUnlimited({ diskBytes, sandboxDiskBytes }: StorageQuota): boolean {
   return diskBytes === null && sandboxDiskBytes === null;

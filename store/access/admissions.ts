@@ -1,9 +1,10 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
 import type { CountRule } from '../../model/approvals/policy.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Project } from '../../model/project.ts';
 import {
   type Admissions as Admitted,
+  admissions,
   type Counted,
   type CountedLife,
   excessOfCreates,
@@ -13,16 +14,9 @@ import {
   withAdmitted,
 } from '../../model/project-limits.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
-import { NAME, NUMBER, strictPart } from '../mongo/schema.ts';
 import { storeTime } from '../mongo/store-clock.ts';
-import { Repository } from '../repository/repository.ts';
+import { repositoryOf } from '../repository/repository.ts';
 import { endedAmong, livingOf } from '../sandboxes/counted-sandboxes.ts';
-import type { Sealing } from '../sealed/sealing.ts';
-
-interface VersionedAdmissions extends Admitted {
-  /** Raised by every change: who has read an older one reads again. */
-  version: number;
-}
 
 /** Creates of one project, all of them or none. */
 interface Wish {
@@ -43,17 +37,13 @@ const NONE: Admitted = { pending: [], creates: [] };
  * and what was let begin and has no record yet. That is in one document of the project, which is changed only by who has seen
  * its latest version, so that of two at once, in whatever processes, one counts the other.
  */
-export class Admissions extends Repository<VersionedAdmissions> {
+export class Admissions extends repositoryOf({
+  collection: 'admissions',
+  noun: 'a project',
+  /** `version`: raised by every change; who has read an older one reads again. */
+  model: admissions.extend({ version: z.int() }),
+}) {
   readonly #queues = new Map<string, GroupCommit<Wish, MayflyError | null>>();
-
-  constructor(
-    private readonly connection: Connection,
-    sealing: Sealing,
-  ) {
-    const pending = [strictPart({ sandboxId: NAME, cpus: NUMBER, memoryMib: NUMBER, admittedAt: NUMBER })];
-    const fields = { version: NUMBER, pending, creates: [strictPart({ second: NUMBER, count: NUMBER })] };
-    super(connection, sealing, { collection: 'admissions', noun: 'a project', fields });
-  }
 
   /**
    * Counts what is to be made, before anything of it is. The same again counts once.

@@ -1,16 +1,12 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Connection } from 'mongoose';
-import type { ApiKey } from '../../model/access/api-key.ts';
+import { type ApiKey, apiKey } from '../../model/access/api-key.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES } from '../../model/ids.ts';
 import type { Scope } from '../../model/scopes.ts';
-import { SCOPES } from '../../model/scopes.ts';
 import type { StorageQuota } from '../../model/snapshots/storage.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
-import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
-import { type ApiKeyDocument, endUnlessLast } from './last-operator.ts';
+import { repositoryOf } from '../repository/repository.ts';
+import { type ApiKeyDocument, endUnlessLast, keyInternals } from './last-operator.ts';
 
 type KeyWish = {
   name: string;
@@ -36,18 +32,16 @@ const PRESENTED = /^mfk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
  * API keys. The secret has 256 random bits, so nobody can guess it from its hash however quick the hash is; a slow
  * hash (bcrypt, scrypt) protects what people choose themselves, and would cost every request 50 ms or more.
  */
-export class ApiKeys extends Repository<ApiKey, ApiKeyDocument> {
+export class ApiKeys extends repositoryOf({
+  collection: 'apiKeys',
+  noun: 'an API key',
+  isId,
+  model: apiKey,
+  internal: keyInternals,
+  required: ['project'],
+}) {
   /** Those of requests that come at once are read at once, and none before it was presented. */
   readonly #presented = new GroupCommit((ids: string[]) => this.#getAll(ids));
-
-  constructor(connection: Connection, sealing: Sealing) {
-    const internal = { secretHash: NAME, endsWithRun: Boolean, revocation: String };
-    const quota = { diskBytes: NULLABLE_NUMBER, sandboxDiskBytes: NULLABLE_NUMBER };
-    const scopes = [{ type: String, enum: SCOPES }];
-    const fields = { project: NAME, name: NAME, scopes, createdAt: NAME, revokedAt: NULLABLE_TEXT, ...quota };
-    const required = ['project'];
-    super(connection, sealing, { collection: 'apiKeys', noun: 'an API key', fields, internal, required, isId });
-  }
 
   /**
    * Makes a key. `secret` is the whole key as it is presented; this is the only time that it is known.

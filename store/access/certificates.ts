@@ -1,27 +1,21 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
 import { type CertificateRecord, certificateRecord } from '../../model/sandbox/certificate.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
-
-type CertificateDocument = Omit<CertificateRecord, 'serial'> & { _id: string };
+import { repositoryOf } from '../repository/repository.ts';
 
 /** 2^64 − 1 has 20 digits; with as many, `_id`s sort as numbers do. */
 const SERIAL_DIGITS = 20;
 const SERIAL = /^[1-9]\d{0,19}$/;
 
 /** Every certificate that was issued; `_id` is its serial. Written by control activities only. */
-export class Certificates extends Repository<CertificateRecord, CertificateDocument> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, {
-      collection: 'certificates',
-      noun: 'a certificate',
-      model: certificateRecord.omit({ serial: true }),
-    });
-  }
-
+export class Certificates extends repositoryOf({
+  collection: 'certificates',
+  noun: 'a certificate',
+  isId: (id) => /^\d{20}$/.test(id),
+  model: certificateRecord.omit({ serial: true }).extend({ id: z.string() }),
+}) {
   /** Records an issue. Repeating it changes nothing. @throws MayflyError internal when the serial is another's */
   async add({ serial, ...rest }: CertificateRecord): Promise<void> {
     if (await this.insert({ _id: idOf(serial), ...rest })) return;
@@ -30,18 +24,19 @@ export class Certificates extends Repository<CertificateRecord, CertificateDocum
   }
 
   async get(serial: string): Promise<CertificateRecord | null> {
-    return SERIAL.test(serial) ? this.findById(idOf(serial)) : null;
+    const found = SERIAL.test(serial) ? await this.findById(idOf(serial)) : null;
+    return found && certificateOf(found);
   }
 
   /** All certificates that open this sandbox or source, newest first. */
   async of(sandboxId: string): Promise<CertificateRecord[]> {
     if (!isAuditSubject(sandboxId)) throw new MayflyError('invalid_id', 'That is not the id of a sandbox or a source.');
-    return this.find({ sandboxId }, { sort: { _id: -1 } });
+    return (await this.find({ sandboxId }, { sort: { _id: -1 } })).map(certificateOf);
   }
 
   /** Those that were given to one signed request: of one run, and each time that it was repeated one more. */
-  ofRequest(request: string): Promise<CertificateRecord[]> {
-    return this.find({ request });
+  async ofRequest(request: string): Promise<CertificateRecord[]> {
+    return (await this.find({ request })).map(certificateOf);
   }
 
   /** Marks certificates as revoked; one that is already keeps its first date. */
@@ -66,13 +61,13 @@ export class Certificates extends Repository<CertificateRecord, CertificateDocum
   }
 
   /** One by one, by `_id`: they are few, and a list of ids is a scan in the embedded store. */
-  async #set(serials: readonly string[], where: object, change: Partial<CertificateDocument>): Promise<void> {
+  async #set(serials: readonly string[], where: object, change: Partial<CertificateRecord>): Promise<void> {
     for (const serial of serials) await this.set({ _id: idOf(serial), ...where }, change);
   }
+}
 
-  protected override readonly recordOf = ({ _id, ...rest }: CertificateDocument): CertificateRecord => {
-    return { serial: _id.replace(/^0+/, ''), ...rest };
-  };
+function certificateOf({ id, ...rest }: Omit<CertificateRecord, 'serial'> & { id: string }): CertificateRecord {
+  return { serial: id.replace(/^0+/, ''), ...rest };
 }
 
 function idOf(serial: string): string {

@@ -1,48 +1,25 @@
-import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
+import { instant } from '../../model/fields.ts';
 import { HOST_STALE_SECONDS, type HostOrders, type HostRecord, isLive, type KnownHost } from '../../model/host.ts';
 import { hostRecord } from '../../model/host-record.ts';
 import { isHostId } from '../../model/ids.ts';
 import { isDuplicateKey } from '../mongo/failure.ts';
-import { modelOf } from '../mongo/model.ts';
-import { ENCRYPTED, NAME, NULLABLE_TEXT, strictSchema } from '../mongo/schema.ts';
 import { storeTime } from '../mongo/store-clock.ts';
-import { type DocumentOf, Repository } from '../repository/repository.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 
-interface HostDocument extends DocumentOf<HostRecord> {
-  claimedAt: string | null;
-}
-type RelayDocument = RelayAddress & { _id: string };
+type HostDocument = DocumentOf<HostRecord> & { claimedAt: string | null };
 
 /** Who is to serve a host id from now on. */
 export type HostClaim = Pick<HostRecord, 'id' | 'installationId' | 'kind' | 'hostUuid' | 'startedAt'>;
 
-/** Where a host's worker lets the API through to its guests, and what proves each to the other. Shown to nobody. */
-export interface RelayAddress {
-  url: string;
-  /** Hex. */
-  key: string;
-}
-
 /** What each host worker last said of its machine and its relay; `_id` = host id, written by that worker only. */
-export class Hosts extends Repository<HostRecord, HostDocument> {
-  /** Apart from the hosts, so that whoever reads those never has a key in hand. */
-  readonly #relays: Model<RelayDocument>;
-  readonly #relayEncryption: SealedFields;
-
-  constructor(
-    private readonly connection: Connection,
-    sealing: Sealing,
-  ) {
-    const named = { collection: 'hosts', noun: 'a host', isId: isHostId };
-    super(connection, sealing, { ...named, model: hostRecord, internal: { claimedAt: NULLABLE_TEXT } });
-    const relays = strictSchema<RelayDocument>({ _id: NAME, url: NAME, key: ENCRYPTED });
-    this.#relays = modelOf(connection, 'relays', relays);
-    this.#relayEncryption = sealing.of('relays', relays);
-  }
-
+export class Hosts extends repositoryOf({
+  collection: 'hosts',
+  noun: 'a host',
+  isId: isHostId,
+  model: hostRecord,
+  internal: { claimedAt: instant.nullable() },
+}) {
   /**
    * Makes a worker the one that serves a host id, by an epoch higher than any before: whoever served it is fenced off.
    * @returns the epoch
@@ -124,20 +101,6 @@ export class Hosts extends Repository<HostRecord, HostDocument> {
 
   #find(id: string): Promise<HostDocument | null> {
     return this.model.findById(this.checked(id)).lean<HostDocument>().exec();
-  }
-
-  /** Says where this host's relay is from now on. */
-  async announceRelay(id: string, { url, key }: RelayAddress): Promise<void> {
-    const relay = this.#relayEncryption.sealed(this.checked(id), { url, key });
-    await this.#relays.updateOne({ _id: id }, { $set: relay }, { upsert: true, runValidators: true });
-  }
-
-  /** What the host's worker announced last; null when it never did. Whether it still runs is another question. */
-  async relayOf(id: string): Promise<RelayAddress | null> {
-    const found = await this.#relays.findById(this.checked(id)).lean<RelayDocument>();
-    if (!found) return null;
-    const { url, key } = this.#relayEncryption.opened(found);
-    return { url, key };
   }
 }
 

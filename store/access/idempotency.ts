@@ -1,18 +1,27 @@
 import { createHash } from 'node:crypto';
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
+import { encrypted, instant } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { ENCRYPTED, NAME, NULLABLE_TEXT } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
 
+const storedAnswer = z.object({
+  status: z.int(),
+  headers: z.array(z.object({ name: z.string(), value: z.string() })),
+  body: z.string().describe('JSON text'),
+});
 /** An HTTP answer as it is given again. */
-export interface StoredAnswer {
-  status: number;
-  headers: { name: string; value: string }[];
-  /** JSON text. */
-  body: string;
-}
+export type StoredAnswer = z.infer<typeof storedAnswer>;
+
+const storedClaim = z.object({
+  bodyDigest: encrypted(z.string()),
+  subjectId: z.string(),
+  memberId: z.string().nullable(),
+  isFinal: z.boolean(),
+  expiresAt: instant,
+  answer: encrypted(storedAnswer).nullable(),
+});
+type StoredClaim = z.infer<typeof storedClaim>;
 
 /** Whose key: the same Idempotency-Key of two API keys are two. */
 export interface IdempotencySlot {
@@ -40,32 +49,14 @@ export interface Outcome {
   isFinal: boolean;
 }
 
-interface StoredClaim extends Partial<Outcome> {
-  bodyDigest: string;
-  subjectId: string;
-  /** ISO 8601. */
-  expiresAt: string;
-  answer: StoredAnswer | null;
-}
-
 const KEPT_MS = LIMITS.idempotencyHours * 3_600_000;
 
 /** Who was first with an Idempotency-Key, settled by the unique `_id`; entries are gone after 24 h. */
-export class Idempotency extends Repository<StoredClaim> {
-  constructor(
-    connection: Connection,
-    sealing: Sealing,
-    private readonly now: () => number = Date.now,
-  ) {
-    const outcome = { memberId: NULLABLE_TEXT, isFinal: { type: Boolean, default: undefined } };
-    const fields = { bodyDigest: ENCRYPTED, subjectId: NAME, ...outcome, expiresAt: NAME, answer: ENCRYPTED };
-    super(connection, sealing, { collection: 'idempotency', noun: 'a request', fields });
-  }
-
+export class Idempotency extends repositoryOf({ collection: 'idempotency', noun: 'a request', model: storedClaim }) {
   /** @throws MayflyError idempotency_key_reused when the key came with another body */
   async claim(claim: Claim): Promise<Claimed> {
     const { bodyDigest, subjectId } = claim;
-    const expiresAt = new Date(this.now() + KEPT_MS).toISOString();
+    const expiresAt = new Date(Date.now() + KEPT_MS).toISOString();
     const _id = slotId(claim);
     const outcome = { memberId: null, isFinal: false };
     for (;;) {
@@ -73,7 +64,7 @@ export class Idempotency extends Repository<StoredClaim> {
         return { fresh: true };
       const first = await this.findById(_id);
       if (!first) continue;
-      if (first.expiresAt <= this.#nowText()) await this.deleteOne({ _id, subjectId: first.subjectId });
+      if (first.expiresAt <= new Date().toISOString()) await this.deleteOne({ _id, subjectId: first.subjectId });
       else return repeated(first, bodyDigest);
     }
   }
@@ -106,11 +97,7 @@ export class Idempotency extends Repository<StoredClaim> {
 
   /** Removes entries older than 24 h, and says how many they were. */
   prune(): Promise<number> {
-    return this.deleteAll({ expiresAt: { $lte: this.#nowText() } });
-  }
-
-  #nowText(): string {
-    return new Date(this.now()).toISOString();
+    return this.deleteAll({ expiresAt: { $lte: new Date().toISOString() } });
   }
 }
 

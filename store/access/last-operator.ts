@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Model } from 'mongoose';
+import { z } from 'zod';
 import type { ApiKey } from '../../model/access/api-key.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { optional } from '../../model/fields.ts';
+import type { DocumentOf } from '../repository/repository.ts';
 
-export interface ApiKeyDocument extends Omit<ApiKey, 'id'> {
-  _id: string;
-  endsWithRun?: boolean;
-  /** Of the revocation that has begun; the key is good until it ends. */
-  revocation?: string;
-  /** Hex SHA-256 of the secret's random part. */
-  secretHash: string;
-}
+/** Fields of API keys that only the store knows. */
+export const keyInternals = {
+  endsWithRun: optional(z.boolean()),
+  revocation: optional(z.string()).describe('The one that has begun; the key is good until it ends'),
+  secretHash: z.string().describe("Hex SHA-256 of the secret's random part"),
+};
+export type ApiKeyDocument = DocumentOf<ApiKey> & z.infer<z.ZodObject<typeof keyInternals>>;
 
 type Keys = Model<ApiKeyDocument>;
 

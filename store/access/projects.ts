@@ -1,14 +1,20 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
+import { instant, optional } from '../../model/fields.ts';
 import { DEFAULT_PROJECT, isProjectId, type Project } from '../../model/project.ts';
-import { NO_LIMITS, type ProjectLimits } from '../../model/project-limits.ts';
-import { CACHE_LIFETIME_MS } from '../mongo/cache-lifetime.ts';
-import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { NO_LIMITS, type ProjectLimits, projectLimits } from '../../model/project-limits.ts';
+import { BriefCache } from '../mongo/cache-lifetime.ts';
+import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 
-type ProjectDocument = Pick<Project, 'createdAt'> &
-  Partial<Pick<Project, 'sources' | 'deletedAt'>> & { _id: string; limits?: Partial<ProjectLimits> };
+/** As it is stored: what was never set is absent. */
+const storedProject = z.object({
+  id: z.string(),
+  sources: z.array(z.string()).nullable(),
+  limits: optional(projectLimits.partial()),
+  createdAt: instant,
+  deletedAt: instant.nullable(),
+});
+type StoredProject = z.infer<typeof storedProject>;
 /** What is not named stays, also of the limits. */
 type Changes = Partial<Pick<Project, 'sources'>> & { limits?: Partial<ProjectLimits> };
 
@@ -22,23 +28,19 @@ const FIRST: Project = {
 };
 
 /** The projects, by id. Few, and every request needs them; each process reads all of them at once. */
-export class Projects extends Repository<Project, ProjectDocument> {
-  #known: { at: number; all: Promise<ReadonlyMap<string, Project>> } | null = null;
-
-  constructor(connection: Connection, sealing: Sealing) {
-    const limits = { type: limitsPart(), default: undefined };
-    const sources = { type: [String], default: null };
-    const fields = { sources, limits, createdAt: NAME, deletedAt: NULLABLE_TEXT };
-    super(connection, sealing, { collection: 'projects', noun: 'a project', fields, isId: isProjectId });
-  }
+export class Projects extends repositoryOf({
+  collection: 'projects',
+  noun: 'a project',
+  isId: isProjectId,
+  model: storedProject,
+}) {
+  readonly #known = new BriefCache(async () => {
+    return new Map([FIRST, ...(await this.find({})).map(projectOf)].map((project) => [project.id, project]));
+  });
 
   /** All that ever were, by id; what another process has just changed may be missing. */
   known(): Promise<ReadonlyMap<string, Project>> {
-    if (this.#known && performance.now() - this.#known.at < CACHE_LIFETIME_MS) return this.#known.all;
-    const known = { at: performance.now(), all: this.#read() };
-    this.#known = known;
-    known.all.catch(() => this.#forget());
-    return known.all;
+    return this.#known.get();
   }
 
   /** As it was a moment ago; null when there is none, or it was deleted. */
@@ -49,7 +51,7 @@ export class Projects extends Repository<Project, ProjectDocument> {
 
   /** As it is now; null when there is none, or it was deleted. */
   async get(id: string): Promise<Project | null> {
-    this.#forget();
+    this.#known.forget();
     const project = (await this.known()).get(id);
     return project && project.deletedAt === null ? project : null;
   }
@@ -57,18 +59,13 @@ export class Projects extends Repository<Project, ProjectDocument> {
   /** @throws MayflyError project_exists, also when one of that id was deleted */
   async create(id: string, wish: Changes = {}): Promise<Project> {
     const { sources = [], limits = {} } = wish;
-    const document: ProjectDocument = {
-      _id: this.checked(id),
-      sources,
-      limits,
-      createdAt: new Date().toISOString(),
-      deletedAt: null,
-    };
+    const fields = { sources, limits, createdAt: new Date().toISOString(), deletedAt: null };
+    const _id = this.checked(id);
     try {
-      if (id !== DEFAULT_PROJECT && (await this.insert(document))) return this.recordOf(document);
+      if (id !== DEFAULT_PROJECT && (await this.insert({ ...fields, _id }))) return projectOf({ ...fields, id });
       throw new MayflyError('project_exists', `There is, or was, a project ${id}.`);
     } finally {
-      this.#forget();
+      this.#known.forget();
     }
   }
 
@@ -86,9 +83,9 @@ export class Projects extends Repository<Project, ProjectDocument> {
         { $set: set, ...(first && { $setOnInsert: { ...fields, ...(!('sources' in rest) && { sources }) } }) },
         { upsert: first, returnDocument: 'after', runValidators: true },
       )
-      .lean<ProjectDocument>();
-    this.#forget();
-    return found && this.recordOf(found);
+      .lean<DocumentOf<StoredProject>>();
+    this.#known.forget();
+    return found && projectOf(this.recordOf(found));
   }
 
   /** Marks it deleted, or takes the mark away. Null when there is none, and for the first, which stays. */
@@ -96,25 +93,12 @@ export class Projects extends Repository<Project, ProjectDocument> {
     this.checked(id);
     if (id === DEFAULT_PROJECT) return null;
     const found = await this.setAndRead({ _id: id }, { deletedAt });
-    this.#forget();
-    return found;
+    this.#known.forget();
+    return found && projectOf(found);
   }
-
-  #forget(): void {
-    this.#known = null;
-  }
-
-  async #read(): Promise<ReadonlyMap<string, Project>> {
-    return new Map([FIRST, ...(await this.find({}))].map((project) => [project.id, project]));
-  }
-
-  /** The embedded store leaves the nulls of `$setOnInsert` out. */
-  protected override readonly recordOf = (document: ProjectDocument): Project => {
-    const { _id: id, sources = null, limits, createdAt, deletedAt = null } = document;
-    return { id, sources, limits: { ...NO_LIMITS, ...limits }, createdAt, deletedAt };
-  };
 }
 
-function limitsPart() {
-  return strictPart(Object.fromEntries(Object.keys(NO_LIMITS).map((name) => [name, NULLABLE_NUMBER])));
+/** The embedded store leaves the nulls of `$setOnInsert` out. */
+function projectOf({ sources = null, limits, deletedAt = null, ...rest }: StoredProject): Project {
+  return { ...rest, sources, limits: { ...NO_LIMITS, ...(limits as Partial<ProjectLimits>) }, deletedAt };
 }

@@ -1,15 +1,11 @@
-import type { Connection } from 'mongoose';
 import { type ApprovalRecord, approvalAt, approvalRecord } from '../../model/approvals/approval.ts';
+import { instant } from '../../model/fields.ts';
 import { isApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { NAME } from '../mongo/schema.ts';
-import { type DocumentOf, type Filter, RecordRepository } from '../repository/repository.ts';
+import { type DocumentOf, type Filter, recordRepositoryOf } from '../repository/repository.ts';
 import type { Page } from '../sealed/page-cursor.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 
-interface ApprovalDocument extends DocumentOf<ApprovalRecord> {
-  changedAt: string;
-}
+type ApprovalDocument = DocumentOf<ApprovalRecord> & { changedAt: string };
 
 /** An approval as it is since that time, by the clock of the process that changed it. ISO 8601. */
 export interface ChangedApproval {
@@ -32,19 +28,16 @@ export type ApprovalChange = Pick<ApprovalRecord, 'state'> &
 const DAY_MS = 86_400_000;
 
 /** What was asked for and may not be done without somebody's leave. Of two changes at once one is made. */
-export class Approvals extends RecordRepository<ApprovalRecord, ApprovalDocument> {
-  constructor(
-    connection: Connection,
-    sealing: Sealing,
-    private readonly now: () => number = Date.now,
-  ) {
-    const named = { collection: 'approvals', noun: 'an approval', isId: isApprovalId };
-    super(connection, sealing, { ...named, model: approvalRecord, internal: { changedAt: NAME } });
-  }
-
+export class Approvals extends recordRepositoryOf({
+  collection: 'approvals',
+  noun: 'an approval',
+  isId: isApprovalId,
+  model: approvalRecord,
+  internal: { changedAt: instant },
+}) {
   /** @returns false when there is one of that id */
   async create(record: ApprovalRecord): Promise<boolean> {
-    return this.insertRecord(record, { changedAt: this.#nowText() });
+    return this.insertRecord(record, { changedAt: nowText() });
   }
 
   /** The newest first. */
@@ -54,7 +47,7 @@ export class Approvals extends RecordRepository<ApprovalRecord, ApprovalDocument
 
   /** Those of a project that were asked for, decided, used or given back, or have expired, since that time; the oldest change first. */
   async changedSince(project: string, since: string, limit: number): Promise<ChangedApproval[]> {
-    const expired = { ...this.#inState('expired'), expiresAt: { $gte: since, $lte: this.#nowText() } };
+    const expired = { ...this.#inState('expired'), expiresAt: { $gte: since, $lte: nowText() } };
     const find = (filter: Filter<ApprovalDocument>, by: 'changedAt' | 'expiresAt') =>
       this.documents({ project, ...filter }, { sort: { [by]: 1 }, limit });
     const [changed, ended] = await Promise.all([
@@ -88,8 +81,8 @@ export class Approvals extends RecordRepository<ApprovalRecord, ApprovalDocument
     from: Pick<ApprovalRecord, 'state'> & { usedFor?: string },
     to: ApprovalChange,
   ): Promise<ApprovalRecord | null> {
-    const as = from.state === 'used' ? {} : { expiresAt: { $gt: this.#nowText() } };
-    return this.setAndRead({ _id: id, ...from, ...as }, { ...to, changedAt: this.#nowText() });
+    const as = from.state === 'used' ? {} : { expiresAt: { $gt: nowText() } };
+    return this.setAndRead({ _id: id, ...from, ...as }, { ...to, changedAt: nowText() });
   }
 
   /** One that was not to be: there were too many already. @returns false: somebody has decided it meanwhile */
@@ -99,21 +92,21 @@ export class Approvals extends RecordRepository<ApprovalRecord, ApprovalDocument
 
   /** Removes those that expired long ago, and says how many they were. */
   prune(): Promise<number> {
-    const before = new Date(this.now() - LIMITS.approvals.keptDays * DAY_MS).toISOString();
+    const before = new Date(Date.now() - LIMITS.approvals.keptDays * DAY_MS).toISOString();
     return this.deleteAll({ expiresAt: { $lt: before } });
   }
 
   #inState(state: ApprovalRecord['state']): Filter<ApprovalDocument> {
-    const now = this.#nowText();
+    const now = nowText();
     if (state === 'expired') return { state: { $in: ['awaiting-approval', 'approved'] }, expiresAt: { $lte: now } };
     if (state === 'awaiting-approval' || state === 'approved') return { state, expiresAt: { $gt: now } };
     return { state };
   }
 
-  #nowText(): string {
-    return new Date(this.now()).toISOString();
-  }
-
   protected override readonly recordOf = ({ _id: id, changedAt: _at, ...record }: ApprovalDocument): ApprovalRecord =>
-    approvalAt({ id, ...record }, this.now());
+    approvalAt({ id, ...record }, Date.now());
+}
+
+function nowText(): string {
+  return new Date().toISOString();
 }

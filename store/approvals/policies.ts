@@ -1,8 +1,8 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
 import { type Policy, policyRecord } from '../../model/approvals/policy.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { encrypted } from '../../model/fields.ts';
+import { repositoryOf } from '../repository/repository.ts';
 
 /** `rules` are those of a {@link Policy} only once they were read as such. */
 export type StoredPolicy = Omit<Policy, 'rules'> & { rules: unknown };
@@ -11,11 +11,11 @@ export type StoredPolicy = Omit<Policy, 'rules'> & { rules: unknown };
 const VERSION_DIGITS = 9;
 
 /** The policies of projects, `_id` = `<project>/<version>`: no version is ever changed. */
-export class Policies extends Repository<StoredPolicy> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'policies', noun: 'a policy', model: policyRecord });
-  }
-
+export class Policies extends repositoryOf({
+  collection: 'policies',
+  noun: 'a policy',
+  model: policyRecord.extend({ rules: encrypted(z.unknown()) }),
+}) {
   /** That of a project now; null when it never had one. One that was changed by somebody else has no rules. */
   async current(project: string): Promise<StoredPolicy | null> {
     const [found] = await this.documents({ project }, { sort: { _id: -1 }, limit: 1 });

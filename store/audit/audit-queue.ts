@@ -1,8 +1,7 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
 import { isMayflyError } from '../../model/errors.ts';
-import { ENCRYPTED, NAME } from '../mongo/schema.ts';
-import { type DocumentOf, Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { encrypted } from '../../model/fields.ts';
+import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 import type { ChainKey } from './audit-chain.ts';
 import { eventDigest, eventIdOf, unlessLocked } from './audit-documents.ts';
 
@@ -25,17 +24,14 @@ export interface AuditFault {
   waiting: number;
 }
 
-interface QueuedEvent {
-  sandboxId: string;
-  body: string;
-  /** When it came, ISO 8601, and its number in the process that took it. */
-  place: string;
-  /** Proves that a holder of the key has put it here. */
-  mac: string;
-  why: string;
-}
-
-type QueuedDocument = DocumentOf<QueuedEvent>;
+const queuedEvent = z.object({
+  sandboxId: z.string(),
+  body: encrypted(z.string()),
+  place: z.string().describe('When it came, ISO 8601, and its number in the process that took it'),
+  mac: z.string().describe('Proves that a holder of the key has put it here'),
+  why: z.string(),
+});
+type QueuedDocument = DocumentOf<z.infer<typeof queuedEvent>>;
 
 /** As many faults are told of at once, by their events. */
 const LOOKED_AT = 10_000;
@@ -44,15 +40,10 @@ const LOOKED_AT = 10_000;
  * Events that no chain could take when they came, `_id` = `<sandboxId>/<digest of the event id>`. They are appended when it can be continued. Normally empty, so that it
  * may be read as a whole.
  */
-export class AuditQueue extends Repository<QueuedEvent> {
+export class AuditQueue extends repositoryOf({ collection: 'auditQueue', noun: 'an event', model: queuedEvent }) {
   /** Events that the store refused to keep; they wait in this process. */
   readonly #held = new Map<string, QueuedDocument>();
   #puts = 0;
-
-  constructor(connection: Connection, sealing: Sealing) {
-    const fields = { sandboxId: NAME, place: NAME, body: ENCRYPTED, mac: NAME, why: NAME };
-    super(connection, sealing, { collection: 'auditQueue', noun: 'an event', fields });
-  }
 
   /** Resolves when it is kept; a store that is there and refuses it has it kept in this process. Again, it changes nothing. */
   async put(key: ChainKey, sandboxId: string, { eventId, body }: EventBody, why: string): Promise<void> {

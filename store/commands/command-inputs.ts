@@ -1,27 +1,26 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { encrypted, optional } from '../../model/fields.ts';
 import type { CommandInputs } from '../../model/sandbox/command.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
-import { ENCRYPTED } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
 
+const values = z.array(z.object({ name: z.string(), value: z.string() }));
 /** Values as a list, like metadata: a variable's name would be the name of a field otherwise. */
-interface StoredInputs {
-  env: { name: string; value: string }[];
-  stdin: StoredBytes;
-  secretFiles?: { name: string; value: string }[];
-}
+const storedInputs = z.object({
+  env: encrypted(values.clone()),
+  stdin: encrypted(z.custom<StoredBytes>()),
+  secretFiles: optional(encrypted(values.clone())),
+});
 
 /**
  * What commands need for their start and nobody may read later: values of the environment, and standard input.
  * `_id` = command id; removed when the command has started, or never will.
  */
-export class StoredCommandInputs extends Repository<StoredInputs> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const fields = { env: ENCRYPTED, stdin: ENCRYPTED, secretFiles: ENCRYPTED };
-    super(connection, sealing, { collection: 'launches', noun: 'a command', fields });
-  }
-
+export class StoredCommandInputs extends repositoryOf({
+  collection: 'launches',
+  noun: 'a command',
+  model: storedInputs,
+}) {
   /** Keeps what one command needs; what is there already (a repeated request) stays. */
   async keep(commandId: string, { env, stdin, secretFiles = {} }: CommandInputs): Promise<void> {
     const inputs = { env: listed(env), stdin: Buffer.from(stdin), secretFiles: listed(secretFiles) };

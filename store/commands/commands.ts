@@ -1,18 +1,16 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isCommandId } from '../../model/ids.ts';
 import { type CommandRecord, commandRecord } from '../../model/sandbox/command.ts';
-import { RecordRepository } from '../repository/repository.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Page } from '../sealed/page-cursor.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 
 /** The records of commands; `_id` = command id. Inserted by the API, then written by the worker of its host only. */
-export class Commands extends RecordRepository<CommandRecord> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const definition = { collection: 'commands', noun: 'a command', isId: isCommandId, model: commandRecord };
-    super(connection, sealing, definition);
-  }
-
+export class Commands extends recordRepositoryOf({
+  collection: 'commands',
+  noun: 'a command',
+  isId: isCommandId,
+  model: commandRecord,
+}) {
   /** Inserts the record; one that is there already (a repeated request) stays as it is. */
   async create(record: CommandRecord): Promise<void> {
     await this.insertRecord(record);

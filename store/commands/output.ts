@@ -1,10 +1,9 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { encrypted } from '../../model/fields.ts';
 import type { OutputStream } from '../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
-import { ENCRYPTED } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
 import { type Mark, packMarks, unpackMarks } from './output-marks.ts';
 
 /** What a chunk holds; its first mark is at its first byte. */
@@ -16,22 +15,17 @@ export interface Chunk {
 /** A place in the output: how much of each stream comes before it. */
 export type OutputPlace = Record<OutputStream, number>;
 
-interface StoredChunk {
-  bytes: StoredBytes;
-  marks: StoredBytes;
-}
+const storedChunk = z.object({
+  bytes: encrypted(z.custom<StoredBytes>()),
+  marks: encrypted(z.custom<StoredBytes>()),
+});
 
 /**
  * The output of commands, in chunks of {@link OUTPUT_CHUNK_BYTES}: `_id` = `<commandId>/<stream>/<n>`. One worker writes
  * a stream, chunk after chunk; only the last one grows. What was written once is never written differently, so writing
  * it again is harmless.
  */
-export class Output extends Repository<StoredChunk> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const fields = { bytes: ENCRYPTED, marks: ENCRYPTED };
-    super(connection, sealing, { collection: 'output', noun: 'a chunk of output', fields });
-  }
-
+export class Output extends repositoryOf({ collection: 'output', noun: 'a chunk of output', model: storedChunk }) {
   async put(commandId: string, stream: OutputStream, n: number, { bytes, marks }: Chunk): Promise<void> {
     const content = { bytes: Buffer.from(bytes), marks: packMarks(marks) };
     await this.write(chunkId(commandId, stream, n), content);

@@ -1,4 +1,4 @@
-import type { Connection } from 'mongoose';
+import { instant, optional } from '../../model/fields.ts';
 import {
   BULK_OPEN,
   type BulkDone,
@@ -9,21 +9,20 @@ import {
 } from '../../model/functions/bulk.ts';
 import { isBulkId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { TEXT } from '../mongo/schema.ts';
-import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 
-type BulkDocument = DocumentOf<BulkRecord> & { removeAfter?: string };
+type Changes = Partial<BulkRecord> & { removeAfter?: string };
 
 const DAY_MS = 86_400_000;
 
 /** Actions on many runs, one document each. */
-export class Bulks extends RecordRepository<BulkRecord, BulkDocument> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const named = { collection: 'bulks', noun: 'a bulk action', isId: isBulkId };
-    super(connection, sealing, { ...named, model: bulkRecord, internal: { removeAfter: TEXT } });
-  }
-
+export class Bulks extends recordRepositoryOf({
+  collection: 'bulks',
+  noun: 'a bulk action',
+  isId: isBulkId,
+  model: bulkRecord,
+  internal: { removeAfter: optional(instant) },
+}) {
   /** @returns false: there is one of that id */
   async create(bulk: BulkRecord): Promise<boolean> {
     return this.insertRecord(bulk);
@@ -68,7 +67,7 @@ export class Bulks extends RecordRepository<BulkRecord, BulkDocument> {
     await this.deleteAll({ removeAfter: { $gt: '', $lt: before } });
   }
 
-  async #change(id: string, of: Partial<Record<keyof BulkRecord, unknown>>, changes: Partial<BulkDocument>) {
+  async #change(id: string, of: Partial<Record<keyof BulkRecord, unknown>>, changes: Changes) {
     return this.set({ _id: this.checked(id), ...of }, changes);
   }
 }

@@ -1,27 +1,20 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { optional } from '../../model/fields.ts';
 import { type FunctionVersion, functionVersion } from '../../model/functions/function.ts';
 import { setupKeyOf, setupWishOf } from '../../model/functions/setup/setup.ts';
 import { below } from '../mongo/below.ts';
-import { NULLABLE_TEXT, TEXT } from '../mongo/schema.ts';
-import { type DocumentOf, Repository } from '../repository/repository.ts';
+import { repositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 import type { FunctionRef } from './functions.ts';
 
-interface VersionDocument extends DocumentOf<FunctionVersion> {
-  /** `<project>/<digest>`; null: it has no files. */
-  files: string | null;
-  /** `<project>/<key>` of its setup; it has none: there is none. */
-  setup?: string;
-}
-
 /** What was deployed of each function, `_id` = `<project>/<function>/<version, seven digits>`; nothing of a version changes. */
-export class FunctionVersions extends Repository<FunctionVersion, VersionDocument> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const internal = { files: NULLABLE_TEXT, setup: TEXT };
-    super(connection, sealing, { collection: 'functionVersions', noun: 'a version', model: functionVersion, internal });
-  }
-
+export class FunctionVersions extends repositoryOf({
+  collection: 'functionVersions',
+  noun: 'a version',
+  model: functionVersion,
+  /** `<project>/<digest>`, null: it has no files; `<project>/<key>` of its setup, absent: it has none. */
+  internal: { files: z.string().nullable(), setup: optional(z.string()) },
+}) {
   /** @returns false: there is one of that number */
   async create(version: FunctionVersion): Promise<boolean> {
     const { project, function: name, spec } = version;

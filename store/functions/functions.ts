@@ -1,18 +1,12 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { type FunctionRecord, functionRecord, isFunctionName } from '../../model/functions/function.ts';
 import { below } from '../mongo/below.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
 
 export type FunctionRef = Pick<FunctionRecord, 'project' | 'name'>;
 
 /** The functions of projects, one document each, `_id` = `<project>/<name>`. */
-export class Functions extends Repository<FunctionRecord> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'functions', noun: 'a function', model: functionRecord });
-  }
-
+export class Functions extends repositoryOf({ collection: 'functions', noun: 'a function', model: functionRecord }) {
   /** @returns false: there is one of that name */
   async create(record: FunctionRecord): Promise<boolean> {
     return this.insert({ ...record, _id: idOf(record) });

@@ -1,20 +1,19 @@
-import type { Connection } from 'mongoose';
 import { isHookId } from '../../model/ids.ts';
 import { type HookRecord, hookRecord } from '../../model/webhooks/hook.ts';
 import { byAge } from '../mongo/by-age.ts';
-import { RecordRepository } from '../repository/repository.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 import type { FunctionRef } from './functions.ts';
 
 export type HookChanges = Partial<Pick<HookRecord, 'secrets' | 'disabledAt'>>;
 
 /** Hooks of functions, one document each. */
-export class Hooks extends RecordRepository<HookRecord> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'hooks', noun: 'a hook', isId: isHookId, model: hookRecord });
-  }
-
+export class Hooks extends recordRepositoryOf({
+  collection: 'hooks',
+  noun: 'a hook',
+  isId: isHookId,
+  model: hookRecord,
+}) {
   /** @returns false: there is one of that id */
   async create(hook: HookRecord): Promise<boolean> {
     return this.insertRecord(hook);

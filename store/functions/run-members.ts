@@ -1,8 +1,6 @@
-import type { Connection } from 'mongoose';
 import type { Attempt } from '../../model/functions/run.ts';
 import { reaching } from '../mongo/failure.ts';
 import type { SandboxDocument } from '../sandboxes/sandbox-document.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 import { RunRepository } from './run-document.ts';
 
 /** An attempt that is under way: the run, and how many sandboxes were begun for it with this one. */
@@ -13,13 +11,6 @@ export interface AttemptRef {
 
 /** Which members of pools attempts ask for: each change is for one attempt, and from what it was; and what sandboxes runs have. */
 export class RunMembers extends RunRepository {
-  constructor(
-    private readonly connection: Connection,
-    sealing: Sealing,
-  ) {
-    super(connection, sealing);
-  }
-
   /** Writes down which member is asked for; null: none any more. @returns false: another goes on with the attempt, or it is over */
   ask({ runId, tries }: AttemptRef, from: string | null, to: string | null): Promise<boolean> {
     return this.set({ _id: this.checked(runId), tries, member: from }, { member: to });

@@ -1,4 +1,3 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { digestOfKey } from '../../model/functions/key-digest.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
@@ -18,7 +17,6 @@ import { GroupCommit } from '../mongo/group-commit.ts';
 import type { Filter } from '../repository/repository.ts';
 import { olderThan, type Page, type PageQuery, pageOf } from '../sealed/page-cursor.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 import { type RunDocument, RunRepository } from './run-document.ts';
 import { firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
 
@@ -56,13 +54,6 @@ const DAY_MS = 86_400_000;
 /** The runs of functions, one document each, `_id` = run id, which is made of what makes two events the same. */
 export class Runs extends RunRepository {
   readonly #accepted = new GroupCommit((documents: RunDocument[]) => this.#insertAll(documents));
-
-  constructor(
-    private readonly connection: Connection,
-    sealing: Sealing,
-  ) {
-    super(connection, sealing);
-  }
 
   /**
    * Writes one down, with its event unless that is kept by itself.

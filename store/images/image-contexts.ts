@@ -1,13 +1,12 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { encrypted } from '../../model/fields.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
-import { ENCRYPTED } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
 
-interface StoredContext {
-  archive: StoredBytes | null;
-  secrets: Record<string, string> | null;
-}
+const storedContext = z.object({
+  archive: encrypted(z.custom<StoredBytes>()).nullable(),
+  secrets: encrypted(z.record(z.string(), z.string())).nullable(),
+});
 
 /** What a build takes from. */
 export interface KeptContext {
@@ -18,12 +17,11 @@ export interface KeptContext {
 }
 
 /** What builds copy from, and the secrets that they are given, `_id` = image id; removed when the build is over. */
-export class ImageContexts extends Repository<StoredContext> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const fields = { archive: ENCRYPTED, secrets: ENCRYPTED };
-    super(connection, sealing, { collection: 'imageContexts', noun: 'an image', fields });
-  }
-
+export class ImageContexts extends repositoryOf({
+  collection: 'imageContexts',
+  noun: 'an image',
+  model: storedContext,
+}) {
   /** What is there already (a repeated request) stays. */
   async keep(imageId: string, { archive, secrets }: KeptContext): Promise<void> {
     await this.insert({ _id: imageId, archive: archive && Buffer.from(archive), secrets });

@@ -1,19 +1,18 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isImageId } from '../../model/ids.ts';
 import { type ImageRecord, imageRecord, isImageOver } from '../../model/image/image.ts';
-import { RecordRepository } from '../repository/repository.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Page, PageQuery } from '../sealed/page-cursor.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 
 const UNDER_WAY = imageRecord.shape.state.options.filter((state) => !isImageOver(state));
 
 /** The builds of images, one document each, `_id` = image id. */
-export class Images extends RecordRepository<ImageRecord> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'images', noun: 'an image', isId: isImageId, model: imageRecord });
-  }
-
+export class Images extends recordRepositoryOf({
+  collection: 'images',
+  noun: 'an image',
+  isId: isImageId,
+  model: imageRecord,
+}) {
   /** Writes one down, unless it is there. */
   async create(record: ImageRecord): Promise<void> {
     await this.insertRecord(record);

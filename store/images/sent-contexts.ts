@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
+import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
+import { encrypted, instant } from '../../model/fields.ts';
 import type { SentContext } from '../../model/image/sent-context.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
-import { modelOf } from '../mongo/model.ts';
-import { ENCRYPTED, NAME, NUMBER, strictSchema } from '../mongo/schema.ts';
-import { type DocumentOf, Repository } from '../repository/repository.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
+import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
 /** Of what is sent, so many bytes are one document. */
@@ -14,45 +13,56 @@ export const PIECE_BYTES = 1_048_576;
 /** So many pieces are announced at once, so that who removes what was never sent to its end knows how far it came. */
 export const ANNOUNCED = 16;
 
-/** One that was sent as a whole. */
-export interface KeptArchive {
-  /** Of this sending. */
+const sentContext = z.object({
+  project: z.string(),
+  digest: z.string().describe('SHA-256 of the archive, hexadecimal'),
+  bytes: z.number(),
+  usedAt: instant.describe('A text: the embedded store has indexes of texts alone'),
+  isWhole: z.boolean(),
+  pieces: z.int(),
+  context: encrypted(z.custom<SentContext>()).nullable(),
+});
+type StoredArchive = z.infer<typeof sentContext>;
+
+/** One that was sent as a whole; its id is that of the sending. */
+export interface KeptArchive extends Pick<StoredArchive, 'project' | 'digest' | 'bytes'> {
   id: string;
-  project: string;
-  /** SHA-256 of the archive, hexadecimal. */
-  digest: string;
-  bytes: number;
   usedAt: Date;
 }
 
-interface StoredArchive extends Omit<KeptArchive, 'id' | 'usedAt'> {
-  /** ISO 8601: the embedded store has indexes of texts. */
-  usedAt: string;
-  isWhole: boolean;
-  pieces: number;
-  context: SentContext | null;
-}
+class ContextPieces extends repositoryOf({
+  collection: 'sentContextPieces',
+  noun: 'a piece',
+  model: z.object({ bytes: encrypted(z.custom<StoredBytes>()) }),
+}) {
+  async add(_id: string, bytes: Uint8Array): Promise<void> {
+    if (!(await this.insert({ _id, bytes: Buffer.from(bytes) }))) throw new Error(`The piece ${_id} was sent twice.`);
+  }
 
-interface PieceDocument {
-  _id: string;
-  bytes: StoredBytes;
+  async get(_id: string): Promise<Uint8Array | null> {
+    const found = await this.findById(_id);
+    return found && bytesOf(found.bytes);
+  }
+
+  async remove(_id: string): Promise<void> {
+    await this.deleteOne({ _id });
+  }
 }
 
 /**
  * What builds copy from and is too large for a request: an archive in pieces of {@link PIECE_BYTES}, `_id` = `<sending>/<n>`, and
  * one document that says whose it is. Each sending has pieces of its own, so nobody writes into those of another.
  */
-export class SentContexts extends Repository<StoredArchive> {
-  readonly #pieces: Model<PieceDocument>;
-  readonly #pieceEncryption: SealedFields;
+export class SentContexts extends repositoryOf({
+  collection: 'sentContexts',
+  noun: 'a context',
+  model: sentContext,
+}) {
+  readonly #pieces: ContextPieces;
 
   constructor(connection: Connection, sealing: Sealing) {
-    const archive = { project: NAME, digest: NAME, bytes: NUMBER, pieces: NUMBER, context: ENCRYPTED };
-    const fields = { ...archive, isWhole: { type: Boolean, required: true }, usedAt: NAME };
-    super(connection, sealing, { collection: 'sentContexts', noun: 'a context', fields });
-    const piece = strictSchema<PieceDocument>({ _id: NAME, bytes: ENCRYPTED });
-    this.#pieces = modelOf(connection, 'sentContextPieces', piece);
-    this.#pieceEncryption = sealing.of('sentContextPieces', piece);
+    super(connection, sealing);
+    this.#pieces = new ContextPieces(connection, sealing);
   }
 
   /** What a project has sent, or is sending, bytes. */
@@ -75,9 +85,7 @@ export class SentContexts extends Repository<StoredArchive> {
       const room = { pieces: n + ANNOUNCED, bytes: (n + ANNOUNCED) * PIECE_BYTES, usedAt: nowText() };
       await this.#change(id, room, n);
     }
-    const _id = `${id}/${n}`;
-    const content = this.#pieceEncryption.sealed(_id, { bytes: Buffer.from(bytes) });
-    await this.#pieces.create({ _id, ...content });
+    await this.#pieces.add(`${id}/${n}`, bytes);
   }
 
   async complete(id: string, { context, bytes }: { context: SentContext; bytes: number }): Promise<void> {
@@ -94,9 +102,7 @@ export class SentContexts extends Repository<StoredArchive> {
   }
 
   async #removePieces(id: string, pieces: number): Promise<void> {
-    for (let n = 0; n < pieces; n++) {
-      await this.#pieces.deleteOne({ _id: `${id}/${n}` });
-    }
+    for (let n = 0; n < pieces; n++) await this.#pieces.remove(`${id}/${n}`);
   }
 
   /** What it has, for who is about to use it: from now on it stays as long as one that was sent now. Null: it was not sent, or is forgotten. */
@@ -115,11 +121,8 @@ export class SentContexts extends Repository<StoredArchive> {
   async *read(id: string, from: number, length: number): AsyncGenerator<Uint8Array> {
     for (let at = from; at < from + length; ) {
       const n = Math.floor(at / PIECE_BYTES);
-      const _id = `${id}/${n}`;
-      const found = await this.#pieces.findById(_id).lean<PieceDocument>();
       const begin = at - n * PIECE_BYTES;
-      const bytes =
-        found && bytesOf(this.#pieceEncryption.opened(found).bytes).subarray(begin, begin + from + length - at);
+      const bytes = (await this.#pieces.get(`${id}/${n}`))?.subarray(begin, begin + from + length - at);
       if (!bytes || bytes.length === 0) throw new Error(`A piece of the context ${id} is missing.`);
       yield bytes;
       at += bytes.length;

@@ -1,29 +1,23 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { encrypted, instant } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { ENCRYPTED, NAME, NUMBER } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
 
 const { eventSeconds: EVENT_SECONDS } = LIMITS.mcp;
 
+const mcpEvent = z.object({
+  sessionId: z.string(),
+  place: z.int(),
+  message: encrypted(z.unknown())
+    .nullable()
+    .describe('A JSON-RPC message; of the beginning the id of the request, `null`: of none'),
+  at: instant.describe('Of the beginning: when the process that has the request last said so'),
+});
 /** What a session sent on one stream: 0 is its beginning, and says for which request it is. */
-export interface McpEvent {
-  sessionId: string;
-  streamId: string;
-  place: number;
-  /** A JSON-RPC message; of the beginning the id of the request, `null`: of none. */
-  message: unknown;
-  /** Of the beginning: when the process that has the request last said so. ISO 8601. */
-  at: string;
-}
+export type McpEvent = z.infer<typeof mcpEvent> & { streamId: string };
 
 /** What can be sent once more on streams that were cut: each event is read by its name, so no index is needed. */
-export class McpEvents extends Repository<Omit<McpEvent, 'streamId'>> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const fields = { sessionId: NAME, place: NUMBER, message: ENCRYPTED, at: NAME };
-    super(connection, sealing, { collection: 'mcpEvents', noun: 'an event of MCP', fields });
-  }
-
+export class McpEvents extends repositoryOf({ collection: 'mcpEvents', noun: 'an event of MCP', model: mcpEvent }) {
   async append(events: readonly McpEvent[]): Promise<void> {
     const documents = events.map(({ streamId, ...event }) => {
       const _id = nameOf(streamId, event.place);

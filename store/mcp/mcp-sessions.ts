@@ -1,27 +1,25 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { encrypted, instant } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { ENCRYPTED, NAME } from '../mongo/schema.ts';
-import { RecordRepository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 
+const mcpSession = z.object({
+  id: z.string(),
+  apiKeyId: z.string(),
+  project: z.string(),
+  opening: encrypted(z.unknown()).describe('The parameters of its `initialize`'),
+  usedAt: instant.describe('Written once a minute while it is used'),
+});
 /** A session of MCP 2025-11-25: whose it is, and how it was opened, so that every API process can go on with it. */
-export interface McpSession {
-  id: string;
-  apiKeyId: string;
-  project: string;
-  /** The parameters of its `initialize`. */
-  opening: unknown;
-  /** Written once a minute while it is used. ISO 8601. */
-  usedAt: string;
-}
+export type McpSession = z.infer<typeof mcpSession>;
 
 /** The sessions of all API processes. */
-export class McpSessions extends RecordRepository<McpSession> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const fields = { apiKeyId: NAME, project: NAME, opening: ENCRYPTED, usedAt: NAME };
-    super(connection, sealing, { collection: 'mcpSessions', noun: 'a session of MCP', isId: () => true, fields });
-  }
-
+export class McpSessions extends recordRepositoryOf({
+  collection: 'mcpSessions',
+  noun: 'a session of MCP',
+  isId: () => true,
+  model: mcpSession,
+}) {
   /**
    * Opens one; a project that has its number loses those that were used the longest ago.
    * @param atMost how many sessions a project has

@@ -1,20 +1,18 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isPlaybookId } from '../../model/ids.ts';
 import { isPlaybookOver, type PlaybookRecord, playbookRecord } from '../../model/playbook/playbook.ts';
-import { RecordRepository } from '../repository/repository.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Page, PageQuery } from '../sealed/page-cursor.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 
 const UNDER_WAY = playbookRecord.shape.state.options.filter((state) => !isPlaybookOver(state));
 
 /** The playbooks of sandboxes, one document each, `_id` = playbook id. */
-export class Playbooks extends RecordRepository<PlaybookRecord> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const definition = { collection: 'playbooks', noun: 'a playbook', isId: isPlaybookId, model: playbookRecord };
-    super(connection, sealing, definition);
-  }
-
+export class Playbooks extends recordRepositoryOf({
+  collection: 'playbooks',
+  noun: 'a playbook',
+  isId: isPlaybookId,
+  model: playbookRecord,
+}) {
   /** Writes one down, unless it is there. */
   async create(record: PlaybookRecord): Promise<void> {
     await this.insertRecord(record);

@@ -1,17 +1,13 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { poolIdOf } from '../../model/pools/pool-saga.ts';
-import { NUMBER } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
 
-interface HadShare {
-  /** Raised by every change: who has read an older one reads again. */
-  version: number;
-  /** Of the pool, when these were had. */
-  refill: number;
-  sandboxIds: string[];
-}
+const hadShare = z.object({
+  version: z.int().describe('Raised by every change: who has read an older one reads again'),
+  refill: z.int().describe('Of the pool, when these were had'),
+  sandboxIds: z.array(z.string()),
+});
 
 type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 
@@ -29,12 +25,7 @@ export interface Share {
  * What each project has had of a shared pool since that was last filled, `_id` = `<pool>/<project>`. One document of each, which is changed only by who
  * has seen its latest version, so that of two claims at once one counts the other.
  */
-export class PoolShares extends Repository<HadShare> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const fields = { version: NUMBER, refill: NUMBER, sandboxIds: [String] };
-    super(connection, sealing, { collection: 'poolShares', noun: 'a share', fields });
-  }
-
+export class PoolShares extends repositoryOf({ collection: 'poolShares', noun: 'a share', model: hadShare }) {
   /** Whether there is something left of it now. Somebody else may have it a moment later. */
   async isLeft({ pool, project, refill, most }: Share): Promise<boolean> {
     const found = await this.findById(idOf(pool, project));
@@ -78,6 +69,6 @@ function idOf(pool: PoolOf, project: string): string {
 }
 
 /** Nothing yet when it was filled again since. */
-function had(found: HadShare | null, refill: number): readonly string[] {
+function had(found: z.infer<typeof hadShare> | null, refill: number): readonly string[] {
   return found?.refill === refill ? found.sandboxIds : [];
 }

@@ -1,19 +1,13 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { type ExposedPort, exposedPort } from '../../model/ports/exposed-port.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { Repository } from '../repository/repository.ts';
+import { repositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 
 type PortKey = Pick<ExposedPort, 'sandboxId' | 'port'>;
 
 /** Ports of sandboxes that are open for HTTP, `_id` = `<sandbox>/<port>`. */
-export class ExposedPorts extends Repository<ExposedPort> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'exposedPorts', noun: 'a port', model: exposedPort });
-  }
-
+export class ExposedPorts extends repositoryOf({ collection: 'exposedPorts', noun: 'a port', model: exposedPort }) {
   /** Opens one. @returns the one that was open before, as it is; null: it is this one */
   async open(port: ExposedPort): Promise<ExposedPort | null> {
     if (await this.insert({ _id: idOf(port), ...port })) return null;

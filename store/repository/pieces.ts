@@ -1,57 +1,59 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { encrypted } from '../../model/fields.ts';
 import { below } from '../mongo/below.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
-import { ENCRYPTED } from '../mongo/schema.ts';
-import type { Sealing } from '../sealed/sealing.ts';
-import { Repository } from './repository.ts';
+import { repositoryOf } from './repository.ts';
 
 /** Well below what one document may have. Bytes. */
 const PIECE_BYTES = 4 * 1_024 * 1_024;
 
-/** Contents of any size by their names, encrypted, in pieces of 4 MiB, `_id` = `<name>/<n>`; the last is shorter, or empty: without it a content is not whole. */
-export class Pieces extends Repository<{ bytes: StoredBytes }> {
-  constructor(connection: Connection, sealing: Sealing, collection: string) {
-    super(connection, sealing, { collection, noun: 'a piece', fields: { bytes: ENCRYPTED } });
-  }
+const piece = z.object({ bytes: encrypted(z.custom<StoredBytes>()) });
 
-  /** In place of what was there: the same content, written once more. */
-  async put(name: string, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
-    const writer = this.writer(name);
-    for await (const given of content instanceof Uint8Array ? [content] : content) await writer.write(given);
-    await writer.end();
-  }
-
-  /** Takes a content as it comes. */
-  writer(name: string): PieceWriter {
-    return new PieceWriter((n, bytes) => this.write(`${name}/${n}`, { bytes }));
-  }
-
-  /** Piece by piece, to the end. @returns whether it was whole */
-  async *read(name: string): AsyncGenerator<Uint8Array, boolean> {
-    for (let n = 0; ; n++) {
-      const found = await this.findById(`${name}/${n}`);
-      if (!found) return false;
-      const piece = bytesOf(found.bytes);
-      yield piece;
-      if (piece.length < PIECE_BYTES) return true;
+/**
+ * Creates the class of contents of any size, each a part of something, encrypted, in pieces of 4 MiB, `_id` = `<owner>/<part>/<n>`;
+ * the last is shorter, or empty: without it a content is not whole.
+ */
+export function piecesOf<Part extends string>(collection: string) {
+  return class extends repositoryOf({ collection, noun: 'a piece', model: piece }) {
+    /** In place of what was there: the same content, written once more. */
+    async put(owner: string, part: Part, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
+      const writer = this.writer(owner, part);
+      for await (const given of content instanceof Uint8Array ? [content] : content) await writer.write(given);
+      await writer.end();
     }
-  }
 
-  /** Null: it is not there, or not whole. */
-  async get(name: string): Promise<Uint8Array | null> {
-    const pieces: Uint8Array[] = [];
-    const reader = this.read(name);
-    for (;;) {
-      const { done, value } = await reader.next();
-      if (done) return value ? Buffer.concat(pieces) : null;
-      pieces.push(value);
+    /** Takes a content as it comes. */
+    writer(owner: string, part: Part): PieceWriter {
+      return new PieceWriter((n, bytes) => this.write(`${owner}/${part}/${n}`, { bytes }));
     }
-  }
 
-  /** All contents whose names are this, or are below it. */
-  async remove(name: string): Promise<void> {
-    await this.deleteAll(below(name));
-  }
+    /** Piece by piece, to the end. @returns whether it was whole */
+    async *read(owner: string, part: Part): AsyncGenerator<Uint8Array, boolean> {
+      for (let n = 0; ; n++) {
+        const found = await this.findById(`${owner}/${part}/${n}`);
+        if (!found) return false;
+        const piece = bytesOf(found.bytes);
+        yield piece;
+        if (piece.length < PIECE_BYTES) return true;
+      }
+    }
+
+    /** Null: it is not there, or not whole. */
+    async get(owner: string, part: Part): Promise<Uint8Array | null> {
+      const pieces: Uint8Array[] = [];
+      const reader = this.read(owner, part);
+      for (;;) {
+        const { done, value } = await reader.next();
+        if (done) return value ? Buffer.concat(pieces) : null;
+        pieces.push(value);
+      }
+    }
+
+    /** One part, or all of an owner. */
+    async remove(owner: string, part?: Part): Promise<void> {
+      await this.deleteAll(below(part === undefined ? owner : `${owner}/${part}`));
+    }
+  };
 }
 
 /** Gathers what it is given into pieces. Nobody reads the content before its end is written. */

@@ -1,4 +1,4 @@
-import type { Connection, Model, QueryFilter, SchemaDefinition } from 'mongoose';
+import type { Connection, Model, QueryFilter } from 'mongoose';
 import type { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isDuplicateKey } from '../mongo/failure.ts';
@@ -17,7 +17,7 @@ export type DocumentOf<R> = Omit<R, 'id'> & { _id: string };
 export type Filter<D> = { readonly [Field in keyof D | '$or' | `${string}.${string}`]?: unknown };
 
 /** Which documents, and how many of them, a query returns. */
-export interface Selection {
+interface Selection {
   sort?: Record<string, 1 | -1>;
   skip?: number;
   limit?: number;
@@ -27,35 +27,33 @@ export interface Selection {
   unreadable?: Unreadable[] | undefined;
 }
 
-export interface Definition {
+interface Definition<M extends z.ZodObject = z.ZodObject, I extends z.ZodRawShape = z.ZodRawShape> {
   collection: string;
   /** What a record is called in errors, with its article. */
   noun: string;
   /** Model of a record, of which all fields but the id are stored. */
-  model?: z.ZodObject;
-  /** Fields of records that have no model. */
-  fields?: SchemaDefinition;
+  model: M;
   /** Fields that only the store knows: no record has them. */
-  internal?: SchemaDefinition;
+  internal?: I;
   /** Fields without which a document is damaged. */
   required?: readonly string[];
-  /** Whether a text is the `id` of a record. Absent: records have none, and `_id` is made of other fields. */
+  /** Whether a text is the `id` of a record. `@default` records have none, and `_id` is made of other fields */
   isId?: (id: string) => boolean;
 }
 
 /** Records of one collection: encrypts and decrypts their fields, and maps errors of the server. */
-export abstract class Repository<R extends object, D extends { _id: string } = DocumentOf<R>> {
+abstract class Repository<R extends object, D extends { _id: string }> {
   protected readonly model: Model<D>;
   protected readonly encryption: SealedFields;
 
   constructor(
-    connection: Connection,
+    protected readonly connection: Connection,
     sealing: Sealing,
     private readonly definition: Definition,
   ) {
-    const { collection, model, fields, internal } = definition;
-    const { id: _id, ...shape } = model?.shape ?? {};
-    const all = { _id: NAME, ...fieldsOf(shape), ...fields, ...internal };
+    const { collection, model, internal = {} } = definition;
+    const { id: _id, ...shape } = model.shape;
+    const all = { _id: NAME, ...fieldsOf(shape), ...fieldsOf(internal) };
     this.model = modelOf(connection, collection, strictSchema<D>(all));
     this.encryption = sealing.of(collection, this.model.schema);
   }
@@ -203,18 +201,39 @@ export abstract class Repository<R extends object, D extends { _id: string } = D
   }
 }
 
-/** Records with an `id`, `_id` of their documents. */
-export abstract class RecordRepository<
-  R extends { id: string },
-  D extends DocumentOf<R> = DocumentOf<R>,
-> extends Repository<R, D> {
-  /** @throws MayflyError invalid_id */
-  get(id: string): Promise<R | null> {
-    return this.findById(id);
-  }
+type Internal<I extends z.ZodRawShape> = keyof I extends never ? unknown : z.infer<z.ZodObject<I>>;
 
-  /** @param internal fields that only the store knows @returns false: there is one of that id */
-  protected insertRecord({ id, ...rest }: R, internal?: Partial<D>): Promise<boolean> {
-    return this.insert({ ...rest, ...internal, _id: this.checked(id) } as unknown as D);
-  }
+/** Creates the base class of a repository whose `_id` is made of fields of its records. */
+export function repositoryOf<M extends z.ZodObject, I extends z.ZodRawShape = Record<never, never>>(
+  definition: Definition<M, I>,
+) {
+  return class extends Repository<z.infer<M>, DocumentOf<z.infer<M>> & Internal<I>> {
+    constructor(connection: Connection, sealing: Sealing) {
+      super(connection, sealing, definition);
+    }
+  };
+}
+
+/** Creates the base class of a repository of records with an `id`, `_id` of their documents. */
+export function recordRepositoryOf<
+  M extends z.ZodObject<{ id: z.ZodString }>,
+  I extends z.ZodRawShape = Record<never, never>,
+>(definition: Definition<M, I> & { isId: (id: string) => boolean }) {
+  type R = z.infer<M>;
+  type D = DocumentOf<R> & Internal<I>;
+  return class extends Repository<R, D> {
+    constructor(connection: Connection, sealing: Sealing) {
+      super(connection, sealing, definition);
+    }
+
+    /** @throws MayflyError invalid_id */
+    get(id: string): Promise<R | null> {
+      return this.findById(id);
+    }
+
+    /** @param internal fields that only the store knows @returns false: there is one of that id */
+    protected insertRecord({ id, ...rest }: R, internal?: Partial<D>): Promise<boolean> {
+      return this.insert({ ...rest, ...internal, _id: this.checked(id) } as unknown as D);
+    }
+  };
 }

@@ -1,21 +1,18 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { optional } from '../../model/fields.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { NUMBER, TEXT } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { RecentMap } from '../mongo/recent-map.ts';
+import { repositoryOf } from '../repository/repository.ts';
 
-/** When a sandbox was last used, and what still uses it. */
-export interface Activity {
-  /** Milliseconds since 1970; 0: never. */
-  usedAt: number;
-  /** Ids of commands that have not ended. */
-  openCommands: string[];
-}
-
-interface StoredActivity extends Partial<Activity> {
-  /** Set while there may be open commands, which are found by it; taken away by whoever looks and finds none. */
-  busy?: typeof BUSY;
-}
+const storedActivity = z.object({
+  usedAt: optional(z.number()).describe('Milliseconds since 1970'),
+  openCommands: optional(z.array(z.string())).describe('Ids of commands that have not ended'),
+  busy: optional(z.literal('yes')).describe(
+    'Set while there may be open commands, which are found by it; taken away by whoever looks and finds none',
+  ),
+});
+/** When a sandbox was last used, 0: never, and what still uses it. */
+export type Activity = Required<Omit<z.infer<typeof storedActivity>, 'busy'>>;
 
 const BUSY = 'yes';
 
@@ -28,20 +25,20 @@ const REMEMBERED = 10_000;
  * What keeps a sandbox from being idle; `_id` = sandbox id. Only atomic operators write here, so that every process may.
  * Its workflow asks when the idle timer fires: a signal a use would fill its history.
  */
-export class Activities extends Repository<StoredActivity> {
-  readonly #touched = new Map<string, number>();
-
-  constructor(connection: Connection, sealing: Sealing) {
-    const fields = { usedAt: NUMBER, openCommands: [String], busy: TEXT };
-    super(connection, sealing, { collection: 'uses', noun: 'a sandbox', fields, isId: isSandboxId });
-  }
+export class Activities extends repositoryOf({
+  collection: 'uses',
+  noun: 'a sandbox',
+  isId: isSandboxId,
+  model: storedActivity,
+}) {
+  readonly #touched = new RecentMap<number>(REMEMBERED);
 
   /** The sandbox is being used now. Written at most once a second by one process. */
   async touch(sandboxId: string): Promise<void> {
     this.checked(sandboxId);
     const now = Date.now();
     if (now - (this.#touched.get(sandboxId) ?? 0) < TOUCH_MS) return;
-    this.#remember(sandboxId, now);
+    this.#touched.set(sandboxId, now);
     await this.#update(sandboxId, { $max: { usedAt: now } });
   }
 
@@ -78,12 +75,5 @@ export class Activities extends Repository<StoredActivity> {
 
   async #update(sandboxId: string, change: Record<string, unknown>): Promise<void> {
     await this.model.updateOne({ _id: sandboxId }, change, { upsert: true });
-  }
-
-  #remember(sandboxId: string, now: number): void {
-    this.#touched.delete(sandboxId);
-    this.#touched.set(sandboxId, now);
-    const [oldest] = this.#touched.keys();
-    if (this.#touched.size > REMEMBERED && oldest) this.#touched.delete(oldest);
   }
 }

@@ -1,18 +1,23 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { instant } from '../../model/fields.ts';
 import type { Reconciled, ReconciledOutcome } from '../../model/sagas/reconcile.ts';
 import { RECONCILED_OUTCOMES } from '../../model/sagas/reconcile.ts';
 import { counted } from '../mongo/count.ts';
-import { NAME, NULLABLE_TEXT } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
+
+const reconciled = z.object({
+  outcome: z.enum(RECONCILED_OUTCOMES),
+  subject: z.string(),
+  hostId: z.string().nullable(),
+  at: instant,
+});
 
 /** What reconciliations came to, one document each, so that any process can count them; the audit trail tells of each. */
-export class ReconciledThings extends Repository<Reconciled> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const fields = { outcome: NAME, subject: NAME, hostId: NULLABLE_TEXT, at: NAME };
-    super(connection, sealing, { collection: 'reconciled', noun: 'an outcome', fields });
-  }
-
+export class ReconciledThings extends repositoryOf({
+  collection: 'reconciled',
+  noun: 'an outcome',
+  model: reconciled,
+}) {
   /** Again, it changes nothing. */
   async add({ id: _id, ...rest }: Reconciled): Promise<void> {
     await this.insert({ _id, ...rest });

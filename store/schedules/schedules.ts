@@ -1,19 +1,10 @@
-import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import type { FunctionRecord } from '../../model/functions/function.ts';
-import { isFunctionName } from '../../model/functions/function.ts';
+import { type FunctionRecord, isFunctionName } from '../../model/functions/function.ts';
 import { type ScheduleAsk, type ScheduleRecord, scheduleRecord } from '../../model/schedules/schedule.ts';
 import { below } from '../mongo/below.ts';
-import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { fieldsOf } from '../mongo/model-fields.ts';
-import { NAME, strictSchema } from '../mongo/schema.ts';
-import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
+import type { Unreadable } from '../sealed/sealed-fields.ts';
 
-type ScheduleDocument = ScheduleRecord & {
-  /** `<project>/<name>` */
-  _id: string;
-};
 export type ScheduleRef = Pick<ScheduleRecord, 'project' | 'name'>;
 type DueSchedule = Pick<ScheduleRecord, 'project' | 'name' | 'version' | 'wakeAt'>;
 export type ScheduleChanges = Partial<Omit<ScheduleRecord, 'project' | 'name'>>;
@@ -23,75 +14,46 @@ type Condition = Partial<Pick<ScheduleRecord, 'version' | 'pausedAt' | 'deletedA
 /** In place of the event of one that is being deleted. */
 const GONE: ScheduleRecord['event'] = { type: '', subject: null };
 
-/** The schedules of projects, one document each. */
-export class Schedules {
-  readonly #model: Model<ScheduleDocument>;
-  readonly #fields: SealedFields;
-
-  constructor(connection: Connection, sealing: Sealing) {
-    this.#model = connection.model<ScheduleDocument>(
-      'Schedule',
-      strictSchema({ _id: NAME, ...fieldsOf(scheduleRecord.shape) }),
-      'schedules',
-    );
-    this.#fields = sealing.of('schedules', this.#model.schema);
-  }
-
+/** The schedules of projects, one document each, `_id` = `<project>/<name>`. */
+export class Schedules extends repositoryOf({ collection: 'schedules', noun: 'a schedule', model: scheduleRecord }) {
   /** @returns false: there is one of that name */
   async create(record: ScheduleRecord): Promise<boolean> {
-    const _id = scheduleKeyOf(record);
-    try {
-      await reaching('record a schedule', () => this.#model.create({ ...this.#fields.sealed(_id, record), _id }));
-      return true;
-    } catch (error) {
-      if (isDuplicateKey(error)) return false;
-      throw error;
-    }
+    return this.insert({ ...record, _id: scheduleKeyOf(record) });
   }
 
   /** Also one that is being deleted. */
   async get(ref: ScheduleRef): Promise<ScheduleRecord | null> {
-    const _id = scheduleKeyOf(ref);
-    const found = await reaching('read a schedule', () => this.#model.findById(_id).lean<ScheduleDocument>());
-    return found && this.#record(found);
+    return this.findById(scheduleKeyOf(ref));
   }
 
   /** Of a project, by name; without those that are being deleted. @param unreadable takes those that cannot be read */
   async list(project: string, unreadable?: Unreadable[]): Promise<ScheduleRecord[]> {
-    const found = await reaching('list schedules', () =>
-      this.#model.find(below(project)).sort({ _id: 1 }).lean<ScheduleDocument[]>(),
-    );
+    const found = await this.documents(below(project), { sort: { _id: 1 } });
     const present = found.filter(({ deletedAt }) => deletedAt === null);
-    return this.#fields.records(present, recordOf, unreadable);
+    return this.encryption.records(present, this.recordOf, unreadable);
   }
 
   /** Those of all projects whose workflows are to be woken by now. @param now ISO 8601 */
   due(now: string, limit: number): Promise<DueSchedule[]> {
-    return reaching('look for schedules', () =>
-      this.#model
-        .find({ wakeAt: { $lte: now, $gt: '' } }, { _id: 0, project: 1, name: 1, version: 1, wakeAt: 1 })
-        .sort({ wakeAt: 1 })
-        .limit(limit)
-        .lean<DueSchedule[]>(),
-    );
+    const only = { _id: 0, project: 1, name: 1, version: 1, wakeAt: 1 } as const;
+    return this.documents({ wakeAt: { $lte: now, $gt: '' } }, { sort: { wakeAt: 1 }, limit, only });
   }
 
   /** Those of all projects. */
   all(): Promise<ScheduleRef[]> {
-    const names = { _id: 0, project: 1, name: 1 };
-    return reaching('list schedules', () => this.#model.find({}, names).lean<ScheduleRef[]>());
+    return this.documents({}, { only: { _id: 0, project: 1, name: 1 } });
   }
 
   /** @returns false: there is none, or `of` does not hold of it */
   async change(ref: ScheduleRef, changes: ScheduleChanges, of: Condition = {}): Promise<boolean> {
     const _id = scheduleKeyOf(ref);
-    return this.#update({ _id, ...of }, { $set: this.#fields.sealed(_id, changes) });
+    return this.#update({ _id, ...of }, this.encryption.sealed(_id, changes));
   }
 
   /** Has something run beside its times. @returns false: there is no such schedule, or it was asked before */
   async ask(ref: ScheduleRef, ask: ScheduleAsk): Promise<boolean> {
     const filter = { _id: scheduleKeyOf(ref), deletedAt: null, [`asks.${ask.id}`]: { $exists: false } };
-    return this.#update(filter, { $set: { [`asks.${ask.id}`]: ask, wakeAt: ask.at } });
+    return this.#update(filter, { [`asks.${ask.id}`]: ask, wakeAt: ask.at });
   }
 
   /** Has one go, also one that cannot be read: what is sealed is not needed any more. @returns false: there is none */
@@ -102,37 +64,24 @@ export class Schedules {
   /** Has those of a function go. */
   async deleteOf({ project, name }: Pick<FunctionRecord, 'project' | 'name'>): Promise<void> {
     const at = new Date().toISOString();
-    const found = await reaching('read the schedules of a function', () =>
-      this.#model.find({ project, function: name }, { _id: 1 }).lean<{ _id: string }[]>(),
-    );
+    const found = await this.documents({ project, function: name }, { only: { _id: 1 } });
     for (const { _id } of found) await this.#delete(_id, at);
   }
 
   #delete(_id: string, at: string): Promise<boolean> {
-    const set = this.#fields.sealed(_id, { deletedAt: at, wakeAt: at, updatedAt: at, past: [], event: GONE });
-    return this.#update({ _id, deletedAt: null }, { $set: set });
+    const set = { deletedAt: at, wakeAt: at, updatedAt: at, past: [], event: GONE };
+    return this.#update({ _id, deletedAt: null }, this.encryption.sealed(_id, set));
   }
 
   /** @param of when it was deleted: it may have been made again since */
   async remove(ref: ScheduleRef, { deletedAt }: Pick<ScheduleRecord, 'deletedAt'>): Promise<void> {
-    await reaching('remove a schedule', () => this.#model.deleteOne({ _id: scheduleKeyOf(ref), deletedAt }));
+    await this.deleteOne({ _id: scheduleKeyOf(ref), deletedAt });
   }
 
-  async #update(filter: Record<string, unknown>, update: Record<string, unknown>): Promise<boolean> {
-    const { matchedCount } = await reaching('change a schedule', () =>
-      this.#model.updateOne(filter, { ...update, $inc: { version: 1 } }, { runValidators: true }),
-    );
-    return matchedCount > 0;
+  /** @param $set encrypted */
+  #update(filter: { _id: string } & Record<string, unknown>, $set: object): Promise<boolean> {
+    return this.updateOne(filter, { $set, $inc: { version: 1 } });
   }
-
-  #record(document: ScheduleDocument): ScheduleRecord {
-    return recordOf(this.#fields.opened(document));
-  }
-}
-
-/** @param document opened */
-function recordOf({ _id, ...record }: ScheduleDocument): ScheduleRecord {
-  return record;
 }
 
 /** @throws MayflyError invalid_id */

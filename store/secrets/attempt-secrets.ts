@@ -1,18 +1,17 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { encrypted } from '../../model/fields.ts';
 import type { GivenSecret } from '../../model/secrets/secret.ts';
-import { ENCRYPTED } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
 
 /**
  * What the attempts of runs were given, encrypted: what they print is masked by it, whatever became of a secret since.
  * `_id` = command id; removed when the attempt is over.
  */
-export class AttemptSecrets extends Repository<{ secrets: GivenSecret[] }> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'attemptSecrets', noun: 'an attempt', fields: { secrets: ENCRYPTED } });
-  }
-
+export class AttemptSecrets extends repositoryOf({
+  collection: 'attemptSecrets',
+  noun: 'an attempt',
+  model: z.object({ secrets: encrypted(z.custom<GivenSecret[]>()) }),
+}) {
   /** What is there already stays. @returns what is there then */
   async keep(commandId: string, secrets: GivenSecret[]): Promise<GivenSecret[]> {
     if (await this.insert({ _id: commandId, secrets })) return secrets;

@@ -1,31 +1,24 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { instant } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { below } from '../mongo/below.ts';
-import { NAME, NUMBER } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
 import type { SecretRef } from './secrets.ts';
 
+const secretUsed = z.object({ version: z.int(), runId: z.string(), attempt: z.int(), at: instant });
 /** Which run was given which version. */
-export interface SecretUsed {
-  version: number;
-  runId: string;
-  attempt: number;
-  /** ISO 8601 */
-  at: string;
-}
+export type SecretUsed = z.infer<typeof secretUsed>;
 
 /** Times before the year 2286 have so many milliseconds. */
 const LAST_MS = 9_999_999_999_999;
 const { uses: KEPT_USES } = LIMITS.functions.secrets;
 
 /** The newest uses of each secret, `_id` = `<project>/<name>/<time, backwards>/<run>/<attempt>`: the newest is the first. */
-export class SecretUses extends Repository<SecretUsed> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const fields = { version: NUMBER, runId: NAME, attempt: NUMBER, at: NAME };
-    super(connection, sealing, { collection: 'secretUses', noun: 'a use of a secret', fields });
-  }
-
+export class SecretUses extends repositoryOf({
+  collection: 'secretUses',
+  noun: 'a use of a secret',
+  model: secretUsed,
+}) {
   /** Writes one down, once; those that are not told any more go. */
   async add(ref: SecretRef, use: SecretUsed): Promise<void> {
     const turned = String(LAST_MS - Date.parse(use.at)).padStart(13, '0');

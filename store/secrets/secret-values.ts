@@ -1,15 +1,14 @@
-import type { Connection } from 'mongoose';
-import { ENCRYPTED } from '../mongo/schema.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { z } from 'zod';
+import { encrypted } from '../../model/fields.ts';
+import { repositoryOf } from '../repository/repository.ts';
 import type { SecretRef } from './secrets.ts';
 
 /** What secrets are, encrypted, `_id` = `<project>/<name>/<value id>`. Who takes requests writes it, and has no right to read it. */
-export class SecretValues extends Repository<{ value: string }> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'secretValues', noun: 'a secret', fields: { value: ENCRYPTED } });
-  }
-
+export class SecretValues extends repositoryOf({
+  collection: 'secretValues',
+  noun: 'a secret',
+  model: z.object({ value: encrypted(z.string()) }),
+}) {
   /** @param valueId that nobody has used */
   async create(ref: SecretRef, valueId: string, value: string): Promise<void> {
     const _id = idOf(ref, valueId);

@@ -1,18 +1,12 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isSecretName, type SecretRecord, secretRecord } from '../../model/secrets/secret.ts';
 import { below } from '../mongo/below.ts';
-import { Repository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { repositoryOf } from '../repository/repository.ts';
 
 export type SecretRef = Pick<SecretRecord, 'project' | 'name'>;
 
 /** The secrets of projects, `_id` = `<project>/<name>`, without what they are. Who deletes one leaves its number. */
-export class Secrets extends Repository<SecretRecord> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'secrets', noun: 'a secret', model: secretRecord });
-  }
-
+export class Secrets extends repositoryOf({ collection: 'secrets', noun: 'a secret', model: secretRecord }) {
   /** Also one that is deleted, whose `valueId` is null. @throws MayflyError invalid_id */
   async get(ref: SecretRef): Promise<SecretRecord | null> {
     return this.findById(idOf(ref));

@@ -1,17 +1,16 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isSourceId } from '../../model/ids.ts';
 import { type BakedSource, type BakedSourceState, bakedSource } from '../../model/snapshots/baked-source.ts';
-import { RecordRepository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 
 /** Sources that were made of snapshots, `_id` = source id. Each is written by the workflows of its name only. */
-export class BakedSources extends RecordRepository<BakedSource> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const named = { collection: 'bakedSources', noun: 'a source', isId: isSourceId };
-    super(connection, sealing, { ...named, model: bakedSource, required: ['project'] });
-  }
-
+export class BakedSources extends recordRepositoryOf({
+  collection: 'bakedSources',
+  noun: 'a source',
+  isId: isSourceId,
+  model: bakedSource,
+  required: ['project'],
+}) {
   /** All that were ever made under that name, by host. */
   async named(name: string): Promise<BakedSource[]> {
     return (await this.find({ name: String(name) })).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));

@@ -1,26 +1,19 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isCaptureId } from '../../model/ids.ts';
 import { type CaptureRecord, type CaptureState, captureRecord } from '../../model/snapshots/capture.ts';
-import { RecordRepository } from '../repository/repository.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Page } from '../sealed/page-cursor.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 
 export type CapturePage = Page<CaptureRecord>;
 
 /** The records of captures, one document each, `_id` = capture id. None is ever removed. */
-export class Captures extends RecordRepository<CaptureRecord> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const required = ['project', 'projects', 'allowedEgress'];
-    super(connection, sealing, {
-      collection: 'captures',
-      noun: 'a capture',
-      isId: isCaptureId,
-      model: captureRecord,
-      required,
-    });
-  }
-
+export class Captures extends recordRepositoryOf({
+  collection: 'captures',
+  noun: 'a capture',
+  isId: isCaptureId,
+  model: captureRecord,
+  required: ['project', 'projects', 'allowedEgress'],
+}) {
   /** Inserts the record of a capture that begins. Repeating it answers with what is there by now. */
   async create(record: CaptureRecord): Promise<CaptureRecord> {
     if (await this.insertRecord(record)) return record;

@@ -1,4 +1,5 @@
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
+import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
@@ -9,10 +10,7 @@ import {
   snapshotRecord,
 } from '../../model/snapshots/snapshot.ts';
 import type { StoredPart } from '../../model/snapshots/storage.ts';
-import { isDuplicateKey } from '../mongo/failure.ts';
-import { modelOf } from '../mongo/model.ts';
-import { NAME, NUMBER, strictSchema } from '../mongo/schema.ts';
-import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
+import { recordRepositoryOf, repositoryOf } from '../repository/repository.ts';
 import type { Page } from '../sealed/page-cursor.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -23,32 +21,50 @@ export interface SnapshotQuery {
   cursor?: string | undefined;
 }
 
-/** Whose a name is: `_id` is `<sandboxId>/<name>`, which no two snapshots can insert. */
-interface NameDocument {
-  _id: string;
-  snapshotId: string;
-}
-
-interface SnapshotDocument extends DocumentOf<SnapshotRecord> {
-  /** Size it counts as in quotas until it is saved. */
-  expectedBytes: number;
-}
-
 /** In these a snapshot has no claim to its name any more. */
 const NAMELESS: ReadonlySet<SnapshotState> = new Set(['failed', 'deleted']);
 
 /** Taken for a comparison, and gone with it; or what runs of a function are forked from. */
 const UNLISTED: SnapshotReason[] = ['diff', 'setup'];
 
+/** Whose a name is: `_id` is `<sandboxId>/<name>`, which no two snapshots can insert. */
+class SnapshotNames extends repositoryOf({
+  collection: 'snapshotNames',
+  noun: 'a name',
+  model: z.object({ snapshotId: z.string() }),
+}) {
+  /** @throws MayflyError snapshot_name_taken */
+  async claim({ id, sandboxId, name }: SnapshotRecord): Promise<void> {
+    const _id = `${sandboxId}/${name}`;
+    if (await this.insert({ _id, snapshotId: id })) return;
+    const holder = await this.findById(_id);
+    if (holder?.snapshotId === id) return;
+    throw new MayflyError(
+      'snapshot_name_taken',
+      `${sandboxId} has a snapshot named ${JSON.stringify(name)}: ${holder?.snapshotId ?? 'it was just deleted'}.`,
+    );
+  }
+
+  async release({ id, sandboxId, name }: SnapshotRecord): Promise<void> {
+    await this.deleteOne({ _id: `${sandboxId}/${name}`, snapshotId: id });
+  }
+}
+
 /** The records of snapshots, one document each, `_id` = snapshot id. None is ever removed. */
-export class Snapshots extends RecordRepository<SnapshotRecord, SnapshotDocument> {
-  readonly #names: Model<NameDocument>;
+export class Snapshots extends recordRepositoryOf({
+  collection: 'snapshots',
+  noun: 'a snapshot',
+  isId: isSnapshotId,
+  model: snapshotRecord,
+  /** Size it counts as in quotas until it is saved. */
+  internal: { expectedBytes: z.number() },
+  required: ['project', 'network'],
+}) {
+  readonly #names: SnapshotNames;
 
   constructor(connection: Connection, sealing: Sealing) {
-    const named = { collection: 'snapshots', noun: 'a snapshot', isId: isSnapshotId };
-    const internal = { expectedBytes: NUMBER };
-    super(connection, sealing, { ...named, model: snapshotRecord, internal, required: ['project', 'network'] });
-    this.#names = modelOf(connection, 'snapshotNames', strictSchema<NameDocument>({ _id: NAME, snapshotId: NAME }));
+    super(connection, sealing);
+    this.#names = new SnapshotNames(connection, sealing);
   }
 
   /**
@@ -58,7 +74,7 @@ export class Snapshots extends RecordRepository<SnapshotRecord, SnapshotDocument
    */
   async create(record: SnapshotRecord, expectedBytes = 0): Promise<SnapshotRecord> {
     this.checked(record.id);
-    await this.#claimName(record);
+    await this.#names.claim(record);
     if (await this.insertRecord(record, { expectedBytes })) return record;
     const present = await this.get(record.id);
     if (present?.sandboxId === record.sandboxId && present.name === record.name) return present;
@@ -76,7 +92,7 @@ export class Snapshots extends RecordRepository<SnapshotRecord, SnapshotDocument
   ): Promise<SnapshotRecord> {
     const record = await this.setAndRead({ _id: this.checked(id) }, changes);
     if (!record) throw new MayflyError('snapshot_not_found', `There is no snapshot ${id} in the store.`);
-    if (NAMELESS.has(record.state)) await this.#releaseName(record);
+    if (NAMELESS.has(record.state)) await this.#names.release(record);
     return record;
   }
 
@@ -120,26 +136,6 @@ export class Snapshots extends RecordRepository<SnapshotRecord, SnapshotDocument
       bytes: saved?.sizeBytes ?? expectedBytes,
       measuredAt: saved?.savedAt ?? null,
     }));
-  }
-
-  async #claimName({ id, sandboxId, name }: SnapshotRecord): Promise<void> {
-    const _id = `${sandboxId}/${name}`;
-    try {
-      await this.#names.create({ _id, snapshotId: id });
-      return;
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
-    const holder = await this.#names.findById(_id).lean<NameDocument>();
-    if (holder?.snapshotId === id) return;
-    throw new MayflyError(
-      'snapshot_name_taken',
-      `${sandboxId} has a snapshot named ${JSON.stringify(name)}: ${holder?.snapshotId ?? 'it was just deleted'}.`,
-    );
-  }
-
-  async #releaseName({ id, sandboxId, name }: SnapshotRecord): Promise<void> {
-    await this.#names.deleteOne({ _id: `${sandboxId}/${name}`, snapshotId: id });
   }
 }
 

@@ -1,16 +1,15 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isHostId, isSourceId } from '../../model/ids.ts';
 import { type SourceAccess, sourceAccess } from '../../model/snapshots/source-access.ts';
-import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { type DocumentOf, recordRepositoryOf } from '../repository/repository.ts';
 
 /** Which running sources may be looked at; `_id` = source id. Each is written by its own workflow's activities only. */
-export class Sources extends RecordRepository<SourceAccess> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'sources', noun: 'a source', isId: isSourceId, model: sourceAccess });
-  }
-
+export class Sources extends recordRepositoryOf({
+  collection: 'sources',
+  noun: 'a source',
+  isId: isSourceId,
+  model: sourceAccess,
+}) {
   /** All that were ever asked to be prepared under that name, by host. */
   async named(name: string): Promise<SourceAccess[]> {
     return (await this.find({ name: String(name) })).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));

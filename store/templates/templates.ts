@@ -1,16 +1,14 @@
-import type { Connection } from 'mongoose';
 import { isSnapshotId } from '../../model/ids.ts';
 import { type TemplateRecord, type TemplateState, templateRecord } from '../../model/templates/template.ts';
-import { RecordRepository } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 
 /** The records of templates, one document each, `_id` = template id. None is ever removed. */
-export class Templates extends RecordRepository<TemplateRecord> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const definition = { collection: 'templates', noun: 'a template', isId: isSnapshotId, model: templateRecord };
-    super(connection, sealing, definition);
-  }
-
+export class Templates extends recordRepositoryOf({
+  collection: 'templates',
+  noun: 'a template',
+  isId: isSnapshotId,
+  model: templateRecord,
+}) {
   /** Writes all of a record, whatever the store has of it: its workflow is the only one that does. */
   async put({ id, ...rest }: TemplateRecord): Promise<void> {
     await this.overwrite({ ...rest, _id: this.checked(id) });

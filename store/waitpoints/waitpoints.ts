@@ -1,16 +1,10 @@
-import type { Connection } from 'mongoose';
+import { z } from 'zod';
+import { optional } from '../../model/fields.ts';
 import { isWaitpointId } from '../../model/ids.ts';
 import { type WaitpointRecord, waitpointRecord } from '../../model/waitpoints/waitpoint.ts';
 import { byAge } from '../mongo/by-age.ts';
-import { TEXT } from '../mongo/schema.ts';
-import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
-
-interface WaitpointDocument extends DocumentOf<WaitpointRecord> {
-  /** By which of its tokens it was completed: 1 is the one that was made first. Until the audit has it. */
-  unaudited?: string;
-}
 
 /** What its audit is told of a completion. */
 export interface Completion {
@@ -20,12 +14,14 @@ export interface Completion {
 }
 
 /** Waitpoints of runs, one document each, `_id` made of run and name. One leaves `open` once. */
-export class Waitpoints extends RecordRepository<WaitpointRecord, WaitpointDocument> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const named = { collection: 'waitpoints', noun: 'a waitpoint', isId: isWaitpointId };
-    super(connection, sealing, { ...named, model: waitpointRecord, internal: { unaudited: TEXT } });
-  }
-
+export class Waitpoints extends recordRepositoryOf({
+  collection: 'waitpoints',
+  noun: 'a waitpoint',
+  isId: isWaitpointId,
+  model: waitpointRecord,
+  /** By which of its tokens it was completed: 1 is the one that was made first. Until the audit has it. */
+  internal: { unaudited: optional(z.string()) },
+}) {
   /** Makes one unless it is there. @returns it as it is */
   async ensure(record: WaitpointRecord): Promise<WaitpointRecord> {
     if (await this.insertRecord(record)) return record;
@@ -60,11 +56,10 @@ export class Waitpoints extends RecordRepository<WaitpointRecord, WaitpointDocum
   /** Those of all runs of whose completion the audit does not know. */
   async unaudited(limit: number): Promise<Completion[]> {
     const found = await this.documents({ unaudited: { $gt: '' } }, { limit });
-    const completionOf = (each: WaitpointDocument) => ({
+    return this.encryption.records(found, (each) => ({
       waitpoint: this.recordOf(each),
       token: Number(each.unaudited),
-    });
-    return this.encryption.records(found, completionOf);
+    }));
   }
 
   async audited(id: string): Promise<void> {

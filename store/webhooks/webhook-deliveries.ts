@@ -1,10 +1,8 @@
-import type { Connection } from 'mongoose';
+import { instant, optional } from '../../model/fields.ts';
 import { isDeliveryId } from '../../model/ids.ts';
 import { type DeliveryRecord, type DeliveryState, deliveryRecord } from '../../model/webhooks/delivery.ts';
-import { NAME, TEXT } from '../mongo/schema.ts';
-import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Page, PageQuery } from '../sealed/page-cursor.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 
 export interface DeliveryQuery extends Omit<PageQuery, 'project'> {
   endpointId: string;
@@ -14,23 +12,18 @@ export interface DeliveryQuery extends Omit<PageQuery, 'project'> {
 type Changes = Partial<Pick<DeliveryRecord, Changed>>;
 type Changed = 'state' | 'failure' | 'attempts' | 'tries' | 'dueAt' | 'sendingSince' | 'endedAt';
 
-interface DeliveryDocument extends DocumentOf<DeliveryRecord> {
-  /** As long as it is pending: when it is looked whether its workflow goes on with it. ISO 8601. */
-  wakeAt?: string;
-  /** ISO 8601. */
-  removeAfter: string;
-}
-
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 30;
 
 /** What is sent of events to endpoints, one document for each of both. */
-export class WebhookDeliveries extends RecordRepository<DeliveryRecord, DeliveryDocument> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const named = { collection: 'webhookDeliveries', noun: 'a delivery', isId: isDeliveryId };
-    super(connection, sealing, { ...named, model: deliveryRecord, internal: { wakeAt: TEXT, removeAfter: NAME } });
-  }
-
+export class WebhookDeliveries extends recordRepositoryOf({
+  collection: 'webhookDeliveries',
+  noun: 'a delivery',
+  isId: isDeliveryId,
+  model: deliveryRecord,
+  /** `wakeAt`: as long as it is pending, when it is looked whether its workflow goes on with it. */
+  internal: { wakeAt: optional(instant), removeAfter: instant },
+}) {
   /** @param wakeAt ISO 8601 @returns false: there is one of that id */
   async create(delivery: DeliveryRecord, wakeAt: string): Promise<boolean> {
     const removeAfter = new Date(Date.parse(delivery.createdAt) + KEPT_DAYS * DAY_MS).toISOString();

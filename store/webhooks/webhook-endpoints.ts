@@ -1,26 +1,21 @@
-import type { Connection } from 'mongoose';
+import { instant, optional } from '../../model/fields.ts';
 import { isEndpointId } from '../../model/ids.ts';
 import { type DisabledFor, type EndpointRecord, endpointRecord } from '../../model/webhooks/endpoint.ts';
 import { byAge } from '../mongo/by-age.ts';
-import { TEXT } from '../mongo/schema.ts';
-import { type DocumentOf, RecordRepository } from '../repository/repository.ts';
+import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
 
 export type EndpointChanges = Partial<Omit<EndpointRecord, 'id' | 'project' | 'createdBy' | 'createdAt'>>;
 
-interface EndpointDocument extends DocumentOf<EndpointRecord> {
-  /** When it was disabled by itself, as long as nobody was told of that. ISO 8601. */
-  untoldDisabling?: string;
-}
-
 /** Where events are sent to, one document each. */
-export class WebhookEndpoints extends RecordRepository<EndpointRecord, EndpointDocument> {
-  constructor(connection: Connection, sealing: Sealing) {
-    const named = { collection: 'webhookEndpoints', noun: 'a webhook endpoint', isId: isEndpointId };
-    super(connection, sealing, { ...named, model: endpointRecord, internal: { untoldDisabling: TEXT } });
-  }
-
+export class WebhookEndpoints extends recordRepositoryOf({
+  collection: 'webhookEndpoints',
+  noun: 'a webhook endpoint',
+  isId: isEndpointId,
+  model: endpointRecord,
+  /** When it was disabled by itself, as long as nobody was told of that. */
+  internal: { untoldDisabling: optional(instant) },
+}) {
   /** @returns false: there is one of that id */
   async create(endpoint: EndpointRecord): Promise<boolean> {
     return this.insertRecord(endpoint);

@@ -32,7 +32,7 @@ afterEach(async () => {
 async function announce(routes: Record<string, Route>, port = 0, host = 'kvm-1'): Promise<Relay> {
   const relay = await startRelay({ address: '127.0.0.1', port, routes, logger: pino({ level: 'silent' }) });
   opened.push(relay);
-  await store.hosts.announceRelay(host, { url: relay.url, key: relay.key.toString('hex') });
+  await store.relays.announce(host, { url: relay.url, key: relay.key.toString('hex') });
   return relay;
 }
 
@@ -67,7 +67,7 @@ test('only who has the key of this start is let in, and only to who has it does 
     logger: pino({ level: 'silent' }),
   });
   opened.push(impostor);
-  await store.hosts.announceRelay('kvm-2', { url: impostor.url, key: relay.key.toString('hex') });
+  await store.relays.announce('kvm-2', { url: impostor.url, key: relay.key.toString('hex') });
   await expect(client.request('kvm-2', '/hello')).rejects.toMatchObject({ code: 'host_unavailable' });
 });
 

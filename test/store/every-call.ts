@@ -128,7 +128,7 @@ export function callsOf(store: Store): Calls {
     imageContexts,
     sentContexts,
   } = store;
-  const { playbooks, playbookParts } = store;
+  const { playbooks, playbookParts, receiptKeys, relays } = store;
   const { secrets, secretValues, secretUses, attemptSecrets } = store;
   const { pastRuns, untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
@@ -352,8 +352,10 @@ export function callsOf(store: Store): Calls {
       order: () => hosts.order('kvm-1', { drainedAt: null }),
       list: () => hosts.list(),
       get: () => hosts.get('kvm-1'),
-      announceRelay: () => hosts.announceRelay('kvm-1', { url: 'http://x', key: 'k' }),
-      relayOf: () => hosts.relayOf('kvm-1'),
+    },
+    relays: {
+      announce: () => relays.announce('kvm-1', { url: 'http://x', key: 'k' }),
+      get: () => relays.get('kvm-1'),
     },
     measuredDisks: {
       describe: () => measuredDisks.describe({ hostId: 'kvm-1', measuredAt: at, sandboxes: [] }),
@@ -403,6 +405,9 @@ export function callsOf(store: Store): Calls {
     playbookParts: {
       put: () => playbookParts.put(playbook.id, 'report', Buffer.from('x')),
       get: () => playbookParts.get(playbook.id, 'report'),
+      writer: () => playbookParts.writer(playbook.id, 'left').end(),
+      read: () => playbookParts.read(playbook.id, 'report').next(),
+      remove: () => playbookParts.remove(playbook.id, 'left'),
     },
     functions: {
       create: () => functions.create(aFunction),
@@ -431,6 +436,8 @@ export function callsOf(store: Store): Calls {
     functionFiles: {
       put: () => functionFiles.put('default', 'a'.repeat(64), Buffer.from('x')),
       get: () => functionFiles.get('default', 'a'.repeat(64)),
+      writer: () => functionFiles.writer('default', 'b'.repeat(64)).end(),
+      read: () => functionFiles.read('default', 'a'.repeat(64)).next(),
       remove: () => functionFiles.remove('default', 'b'.repeat(64)),
     },
     runMembers: {
@@ -545,8 +552,10 @@ export function callsOf(store: Store): Calls {
       add: () => receipts.add(runId(1), envelope, at),
       get: () => receipts.get(runId(1)),
       remove: () => receipts.remove(runId(2)),
-      addKey: () => receipts.addKey({ keyid: 'a'.repeat(64), publicKey: 'pem' }),
-      keys: () => receipts.keys(),
+    },
+    receiptKeys: {
+      add: () => receiptKeys.add({ keyid: 'a'.repeat(64), publicKey: 'pem' }),
+      list: () => receiptKeys.list(),
     },
     hooks: {
       create: () => hooks.create(hook),

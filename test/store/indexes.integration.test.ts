@@ -33,7 +33,7 @@ const WHOLE = new Set([
   'audit.faults', // what waits: normally nothing
   'audit.appendWaiting',
   'retention.removed', // a document a collection
-  'receipts.keys', // a document a rotation
+  'receiptKeys.list', // a document a rotation
 ]);
 
 const FILTERED = new Set(['find', 'findOne', 'findOneAndUpdate', 'updateOne', 'replaceOne', 'deleteOne', 'deleteMany']);

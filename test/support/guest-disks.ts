@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import type { ComparedSnapshots } from '../../activities/playbook/differences.ts';
 import { asDiffFailure } from '../../host/diff/diff-failure.ts';
 import { FileSystemDiff } from '../../host/diff/file-system-diff.ts';
-import { bytesOfGuestName, guestNameOf } from '../../model/guest-name.ts';
+import { bytesOfGuestName, guestNameOf } from '../../model/files/guest-name.ts';
 import { diffBinary, goldenImage } from '../../worker/config/artifacts.mjs';
 
 const run = promisify(execFile);

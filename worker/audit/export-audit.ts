@@ -21,8 +21,8 @@ export async function exportAudit(
   write: (line: string) => Promise<void>,
 ): Promise<void> {
   const key = await ReceiptSigningKey.open(keyPath(config));
-  await withStore(config, await auditReading(config), async ({ audit, receipts }) => {
-    await receipts.addKey(key);
+  await withStore(config, await auditReading(config), async ({ audit, receiptKeys }) => {
+    await receiptKeys.add(key);
     const digest = createHash('sha256');
     let lines = 0;
     for await (const one of audit.exported(subjects)) {

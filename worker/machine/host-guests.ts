@@ -73,7 +73,7 @@ export class HostGuests {
       logger,
     });
     const { url, key } = this.#relay;
-    await store.hosts.announceRelay(config.hostId, { url, key: key.toString('hex') });
+    await store.relays.announce(config.hostId, { url, key: key.toString('hex') });
   }
 
   /** Commands run on, and are gone on with by the next worker. */

@@ -49,10 +49,10 @@ export class ReceiptWatch {
 
   /** @returns the id of the installation: its first key names it, whatever key signs now */
   async #tell(key: ReceiptSigningKey): Promise<string> {
-    const { receipts } = this.store;
-    if (!this.#known.has(key.keyid)) await receipts.addKey(key);
+    const { receiptKeys } = this.store;
+    if (!this.#known.has(key.keyid)) await receiptKeys.add(key);
     this.#known.add(key.keyid);
-    this.#builder ??= `urn:mayfly:installation:${(await receipts.keys()).at(-1)?.keyid.slice(0, ID_DIGITS)}`;
+    this.#builder ??= `urn:mayfly:installation:${(await receiptKeys.list()).at(-1)?.keyid.slice(0, ID_DIGITS)}`;
     return this.#builder;
   }
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { MayflyError } from '../../../model/errors.ts';
 import type { FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
-import { bytesOfGuestName, guestNameOf } from '../../../model/guest-name.ts';
+import { bytesOfGuestName, guestNameOf } from '../../../model/files/guest-name.ts';
 import { asDiffFailure, type Sides } from '../../diff/diff-failure.ts';
 import type { DiskImage } from '../../diff/diff-program.ts';
 import { FileSystemDiff } from '../../diff/file-system-diff.ts';

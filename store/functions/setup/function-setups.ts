@@ -1,4 +1,3 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../../model/errors.ts';
 import {
   OPEN_SETUP_STATES,
@@ -6,18 +5,17 @@ import {
   type SetupState,
   setupRecord,
 } from '../../../model/functions/setup/setup.ts';
-import { Repository } from '../../repository/repository.ts';
-import type { Sealing } from '../../sealed/sealing.ts';
+import { repositoryOf } from '../../repository/repository.ts';
 
 export type SetupId = Pick<SetupRecord, 'project' | 'key'>;
 type Changes = Partial<Omit<SetupRecord, 'project' | 'key' | 'seed' | 'revision' | 'updatedAt'>>;
 
 /** What is saved for functions with a setup, one document for each content, `_id` = `<project>/<key>`. */
-export class FunctionSetups extends Repository<SetupRecord> {
-  constructor(connection: Connection, sealing: Sealing) {
-    super(connection, sealing, { collection: 'functionSetups', noun: 'a setup', model: setupRecord });
-  }
-
+export class FunctionSetups extends repositoryOf({
+  collection: 'functionSetups',
+  noun: 'a setup',
+  model: setupRecord,
+}) {
   /** @returns false: there is one of that content */
   async create(record: SetupRecord): Promise<boolean> {
     return this.insert({ ...record, _id: idOf(record) });

@@ -221,7 +221,7 @@ test('libraries of others verify it: securesystemslib the envelope, in-toto-atte
   const python = readyAttestationTools();
   if (python === null) throw new Error('they are not here: npm run setup -- --only attestation-tools');
   const path = join(folder, 'for others.json');
-  const { publicKey } = (await all().store.receipts.keys())[0] ?? { publicKey: '' };
+  const { publicKey } = (await all().store.receiptKeys.list())[0] ?? { publicKey: '' };
   await writeFile(path, JSON.stringify(await receiptOf(over)));
   const verify = join(import.meta.dirname, '../../cli/verify-receipt.py');
   expect((await run(python, [verify, path, publicKey])).stdout).toBe('verified 2 subjects\n');

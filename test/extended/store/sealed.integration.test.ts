@@ -70,10 +70,10 @@ describe('a value that is sealed', () => {
   });
 
   it('is the key of a relay, too', async () => {
-    await store.hosts.announceRelay('kvm-2', { url: 'https://[::1]:1', key: 'c0ffee' });
+    await store.relays.announce('kvm-2', { url: 'https://[::1]:1', key: 'c0ffee' });
     expect(JSON.stringify(await raw('relays', 'kvm-2'))).not.toContain('c0ffee');
     expect((await raw('relays', 'kvm-2'))['key']).toMatchObject({ sub_type: 0x80 });
-    expect(await store.hosts.relayOf('kvm-2')).toEqual({ url: 'https://[::1]:1', key: 'c0ffee' });
+    expect(await store.relays.get('kvm-2')).toMatchObject({ url: 'https://[::1]:1', key: 'c0ffee' });
   });
 
   it('is a secret of a hook, also one that came by a rotation', async () => {
@@ -110,7 +110,7 @@ describe('a value in the clear where an encrypted one belongs', () => {
     await collection('output').insertOne({ _id: `${_id}/stdout/0`, bytes: Buffer.from('old'), marks: Buffer.from([]) });
     await expect(store.output.read(_id, 'stdout', 0, 10)).rejects.toMatchObject(damaged);
     await collection('relays').insertOne({ _id: 'before', url: 'https://[::1]:1', key: '00ff' });
-    await expect(store.hosts.relayOf('before')).rejects.toMatchObject(damaged);
+    await expect(store.relays.get('before')).rejects.toMatchObject(damaged);
     await collection('sandboxes').insertOne({ ...documentOf(record(8, { waitingFor: 'a host' })) });
     expect((await store.sandboxes.get(sandboxId(8)))?.waitingFor).toContain('is not encrypted');
   });
@@ -182,7 +182,7 @@ describe('keys', () => {
       );
       await expect(keyless.commands.get(commandId(2))).rejects.toMatchObject(refused);
       await expect(keyless.commands.create(command(5))).rejects.toMatchObject(refused);
-      await expect(keyless.hosts.announceRelay('kvm-1', { url: 'https://[::1]:1', key: '00' })).rejects.toMatchObject(
+      await expect(keyless.relays.announce('kvm-1', { url: 'https://[::1]:1', key: '00' })).rejects.toMatchObject(
         refused,
       );
     } finally {
@@ -202,7 +202,7 @@ describe('sealing anew', () => {
     const marks = [{ position: 0, atMs: 1, offset: 0 }];
     for (let n = 0; n < 20; n++)
       await filled.output.put(commandId(20), 'stdout', n, { bytes: Buffer.from('x'), marks });
-    await filled.hosts.announceRelay('kvm-1', { url: 'https://[::1]:1', key: '00ff' });
+    await filled.relays.announce('kvm-1', { url: 'https://[::1]:1', key: '00ff' });
     await filled.audit.append(sandboxId(20), ENTRY);
   }
   const DOCUMENTS = 2 + 2 + 20 + 1 + 1;
@@ -223,7 +223,7 @@ describe('sealing anew', () => {
       );
       expect(await after.commands.get(commandId(20))).toEqual(command(20));
       expect((await after.commandInputs.get(commandId(20)))?.env).toEqual({ A: 'correct horse' });
-      expect(await after.hosts.relayOf('kvm-1')).toMatchObject({ key: '00ff' });
+      expect(await after.relays.get('kvm-1')).toMatchObject({ key: '00ff' });
       expect(await after.audit.verify(sandboxId(20))).toMatchObject({ ok: true, entries: 1 });
       expect((await after.output.last(commandId(20), 'stdout'))?.n).toBe(19);
     } finally {

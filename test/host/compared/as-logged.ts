@@ -1,5 +1,5 @@
 import type { FileChange, FileDescription, GuestName } from '../../../model/files/file-change.ts';
-import { bytesOfGuestName } from '../../../model/guest-name.ts';
+import { bytesOfGuestName } from '../../../model/files/guest-name.ts';
 import { byPath, type Difference } from './logged-tree.ts';
 
 export const latin1 = (name: GuestName) => bytesOfGuestName(name).toString('latin1');

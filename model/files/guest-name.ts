@@ -1,4 +1,4 @@
-import type { GuestName } from './files/file-change.ts';
+import type { GuestName } from './file-change.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
