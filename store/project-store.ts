@@ -32,6 +32,8 @@ export interface Viewer {
   isOperator: boolean;
 }
 
+type Ref = { project: string; name: string };
+
 interface CaptureQuery {
   source: string;
   limit: number;
@@ -63,25 +65,30 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     throw new MayflyError('project_not_found', `There is no project ${project}.`);
   }
 
+  /** Methods of things that have names in their projects, of this project. */
+  const named = <Name extends string, T extends Record<Name, (ref: Ref, ...rest: never[]) => unknown>>(
+    of: T,
+    ...names: Name[]
+  ) => {
+    const method =
+      (name: Name) =>
+      (own: string, ...rest: never[]) =>
+        of[name]({ project, name: own }, ...rest);
+    return Object.fromEntries(names.map((name) => [name, method(name)])) as unknown as {
+      [N in Name]: (name: string, ...rest: Rest<T[N]>) => ReturnType<T[N]>;
+    };
+  };
+
   const mayClone = ({ projects }: { projects: string[] }) => isOperator || projects.includes(project);
   /** Read by the id of a sandbox, or of a command of one: whoever has the sandbox has it. */
   const { commands, commandInputs, output, audit, certificates, activity, exposedPorts } = store;
+  const { idempotency, mcpSessions, mcpEvents } = store;
   return {
-    commands,
-    commandInputs,
-    output,
-    audit,
-    certificates,
-    activity,
-    exposedPorts,
-    idempotency: store.idempotency,
-    mcpSessions: store.mcpSessions,
-    mcpEvents: store.mcpEvents,
+    ...{ commands, commandInputs, output, audit, certificates, activity, exposedPorts },
+    ...{ idempotency, mcpSessions, mcpEvents },
     viewer: { project, isOperator },
     get policies() {
-      return {
-        ...bound(store.policies, 'current', 'add'),
-      };
+      return bound(store.policies, 'current', 'add');
     },
     get approvals() {
       return {
@@ -198,9 +205,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       };
     },
     get imageContexts() {
-      return {
-        ...bound(store.imageContexts, 'keep', 'remove'),
-      };
+      return bound(store.imageContexts, 'keep', 'remove');
     },
     get playbooks() {
       return {
@@ -217,18 +222,15 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     get functions() {
       return {
         ...bound(store.functions, 'create'),
-        get: (name: string) => store.functions.get({ project, name }),
+        ...named(store.functions, 'get', 'change'),
         list: () => store.functions.list(project),
-        change: (name: string, ...changes: Rest<typeof store.functions.change>) =>
-          store.functions.change({ project, name }, ...changes),
         remove: (name: string) => removeFunction(store, { project, name }),
       };
     },
     get functionVersions() {
       return {
         ...bound(store.functionVersions, 'create'),
-        get: (name: string, version: number) => store.functionVersions.get({ project, name }, version),
-        list: (name: string, unreadable?: Unreadable[]) => store.functionVersions.list({ project, name }, unreadable),
+        ...named(store.functionVersions, 'get', 'list'),
         remove: (version: FunctionVersion) => removeVersion(store, version),
       };
     },
@@ -245,7 +247,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return {
         ...bound(store.hooks, 'create'),
         get: async (id: string) => own(await store.hooks.get(id)),
-        list: (name: string, unreadable?: Unreadable[]) => store.hooks.list({ project, name }, unreadable),
+        ...named(store.hooks, 'list'),
         change: async (id: string, changes: HookChanges) =>
           own(await store.hooks.get(id)) !== null && store.hooks.change(id, changes),
         remove: (id: string) => store.hooks.remove(id, isOperator ? {} : { project }),
@@ -277,16 +279,9 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     get schedules() {
       return {
         ...bound(store.schedules, 'create'),
-        get: (name: string) => store.schedules.get({ project, name }),
+        ...named(store.schedules, 'get', 'change', 'delete', 'ask'),
         list: (unreadable?: Unreadable[]) => store.schedules.list(project, unreadable),
-        change: (name: string, ...changes: Rest<typeof store.schedules.change>) =>
-          store.schedules.change({ project, name }, ...changes),
-        delete: (name: string, ...at: Rest<typeof store.schedules.delete>) =>
-          store.schedules.delete({ project, name }, ...at),
-        ask: (name: string, ...asked: Rest<typeof store.schedules.ask>) =>
-          store.schedules.ask({ project, name }, ...asked),
-        times: (name: string, ...query: Rest<typeof store.scheduleTimes.list>) =>
-          store.scheduleTimes.list({ project, name }, ...query),
+        times: named(store.scheduleTimes, 'list').list,
       };
     },
     get bulks() {
@@ -323,39 +318,31 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return bound(store.receipts, 'get');
     },
     get runContents() {
-      return {
-        ...bound(store.runContents, 'put', 'get', 'read'),
-      };
+      return bound(store.runContents, 'put', 'get', 'read');
     },
     /** Of a run that was found to be the caller's. */
     get waitingRuns() {
       return bound(store.waitingRuns, 'wake');
     },
     get waitpoints() {
-      return {
-        ...bound(store.waitpoints, 'ensure', 'list', 'addToken'),
-      };
+      return bound(store.waitpoints, 'ensure', 'list', 'addToken');
     },
     get secrets() {
       return {
         ...bound(store.secrets, 'replace'),
-        /** Also one that is deleted. */
-        get: (name: string) => store.secrets.get({ project, name }),
+        /** `get`: also one that is deleted. */
+        ...named(store.secrets, 'get'),
         list: () => store.secrets.list(project),
       };
     },
     get secretValues() {
-      return {
-        create: (name: string, valueId: string, value: string) =>
-          store.secretValues.create({ project, name }, valueId, value),
-        remove: (name: string, valueId: string) => store.secretValues.remove({ project, name }, valueId),
-      };
+      return named(store.secretValues, 'create', 'remove');
     },
     get secretUses() {
-      return { list: (name: string) => store.secretUses.list({ project, name }) };
+      return named(store.secretUses, 'list');
     },
     get imageLayers() {
-      return { get: (key: string) => store.imageLayers.get(key) };
+      return bound(store.imageLayers, 'get');
     },
     get bakedSources() {
       return {

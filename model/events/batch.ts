@@ -1,7 +1,7 @@
 import { MayflyError } from '../errors.ts';
 import { invalidEvent, type ReceivedEvent } from './cloud-event.ts';
-import { jsonItems } from './json/json-items.ts';
-import { readJson } from './json/json-text.ts';
+import { readJson, utf8Text } from './json/json-text.ts';
+import { itemTexts } from './json/member-text.ts';
 import { readStructured } from './structured-mode.ts';
 
 /** Of a batch, one event, or why it is none: invalid_event. */
@@ -20,7 +20,8 @@ export function readBatch(body: Uint8Array, mostEvents = MOST_EVENTS): BatchItem
   if (value.length > mostEvents) {
     throw invalidEvent([{ field: 'batch', problem: `has more than ${mostEvents} events` }]);
   }
-  return jsonItems(bytes).map((item, index) => readItem(item, value[index]));
+  const encoder = new TextEncoder();
+  return Array.from(itemTexts(utf8Text(bytes) ?? ''), (item, index) => readItem(encoder.encode(item), value[index]));
 }
 
 function readItem(bytes: Uint8Array, value: unknown): BatchItem {

@@ -1,5 +1,5 @@
+import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { readAttributes } from './attributes.ts';
-import { encodeBase64 } from './base64.ts';
 import { type EventAttributes, type EventProblem, invalidEvent, type ReceivedEvent } from './cloud-event.ts';
 import { decodeHeaderValue } from './header-value.ts';
 import { readJson, utf8Text, withoutByteOrderMark } from './json/json-text.ts';
@@ -56,17 +56,12 @@ function dataOf(
   }
   const text = mediaType?.type === 'text' && isUtf8(mediaType) ? utf8Text(body) : undefined;
   const member =
-    text === undefined ? [',"data_base64":"', encodeBase64(body), '"'] : [`,"data":${JSON.stringify(text)}`];
+    text === undefined
+      ? [',"data_base64":"', Buffer.from(body).toString('base64'), '"']
+      : [`,"data":${JSON.stringify(text)}`];
   return { member, data: undefined };
 }
 
 function joined(parts: readonly (string | Uint8Array)[]): Uint8Array {
-  const pieces = parts.map((part) => (typeof part === 'string' ? new TextEncoder().encode(part) : part));
-  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+  return concatBytes(...parts.map((part) => (typeof part === 'string' ? utf8ToBytes(part) : part)));
 }

@@ -2,7 +2,7 @@ import { decodeBase64 } from './base64.ts';
 import type { ReceivedEvent } from './cloud-event.ts';
 import { canonicalNumber } from './json/exact-json.ts';
 import { utf8Text } from './json/json-text.ts';
-import { itemText, memberText } from './json/member-text.ts';
+import { itemTexts, memberText } from './json/member-text.ts';
 
 const INDEX = /^(?:0|[1-9]\d*)$/;
 
@@ -28,7 +28,7 @@ export function textAt(json: string, pointer: string): string | undefined {
   let at: string | undefined = json.trim();
   for (const name of tokensOf(pointer)) {
     if (at?.startsWith('{')) at = memberText(at, name);
-    else if (at?.startsWith('[') && INDEX.test(name)) at = itemText(at, Number(name));
+    else if (at?.startsWith('[') && INDEX.test(name)) at = [...itemTexts(at)][Number(name)];
     else return undefined;
   }
   return at;

@@ -1,3 +1,4 @@
+import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { z } from 'zod';
 import { instant } from '../fields.ts';
 
@@ -78,11 +79,6 @@ export function describedBy({ subject, predicate: { buildDefinition, runDetails 
 
 /** What is signed: DSSE v1, "PAE". */
 export function preAuthEncoding(payloadType: string, payload: Uint8Array): Uint8Array {
-  const encoder = new TextEncoder();
-  const { length } = encoder.encode(payloadType);
-  const head = encoder.encode(`DSSEv1 ${length} ${payloadType} ${payload.length} `);
-  const whole = new Uint8Array(head.length + payload.length);
-  whole.set(head);
-  whole.set(payload, head.length);
-  return whole;
+  const { length } = utf8ToBytes(payloadType);
+  return concatBytes(utf8ToBytes(`DSSEv1 ${length} ${payloadType} ${payload.length} `), payload);
 }

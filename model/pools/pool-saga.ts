@@ -64,31 +64,22 @@ export interface Demand {
 }
 
 /** How long a pool waits. Milliseconds; arguments of the workflow, so that tests need not wait. */
-export interface PoolTimes {
+export const DEFAULT_POOL_TIMES = {
   /** Between two looks at its members. */
-  lookMs: number;
-  /** Age at which a member is replaced. */
-  replaceMs: number;
-  /** Between two members of which it has too many. */
-  shrinkMs: number;
-  /** How long nobody has claimed any before members are made. */
-  quietMs: number;
-  /** After so long they are made nevertheless. */
-  patienceMs: number;
-  /** After three failures; doubles up to {@link longestRetryMs}. */
-  retryMs: number;
-  longestRetryMs: number;
-}
-
-export const DEFAULT_POOL_TIMES: PoolTimes = {
   lookMs: 10_000,
+  /** Age at which a member is replaced. */
   replaceMs: 50 * 60_000,
+  /** Between two members of which it has too many. */
   shrinkMs: 5 * 60_000,
+  /** How long nobody has claimed any before members are made. */
   quietMs: 1_000,
+  /** After so long they are made nevertheless. */
   patienceMs: 10_000,
+  /** After three failures; doubles up to {@link longestRetryMs}. */
   retryMs: 30_000,
   longestRetryMs: 600_000,
 };
+export type PoolTimes = typeof DEFAULT_POOL_TIMES;
 
 /** A member's own: nobody's pool lets it live for ever. Seconds. */
 export const MEMBER_TTL_SECONDS = 3_600;

@@ -110,37 +110,26 @@ export function newTemplate(
 }
 
 /** How long each thing takes that a template's workflow waits for. Milliseconds; arguments, so that tests take moments. */
-export interface TemplateTimes {
+export const DEFAULT_TEMPLATE_TIMES = {
   /** A build waits for creates that are under way on its host, but no longer. */
-  quietMs: number;
-  /** Between two looks whether there are any. */
-  quietLookMs: number;
-  /** Between two looks whether it may still be woken from. */
-  lookMs: number;
-  /** From when its memory was saved until another takes its place: what its forks share is shared no longer. */
-  oldMs: number;
-  /** It goes when nobody has woken from it for so long. */
-  unusedMs: number;
-  /** From a failure to the next build; each further one doubles it. */
-  firstRetryMs: number;
-  longestRetryMs: number;
-  /** How long after that failures are remembered, when nobody asks for a template. */
-  rememberedMs: number;
-  /** The guest boots meanwhile, to its end, and is asked whether its image is ready. */
-  settleMs: number;
-}
-
-export const DEFAULT_TEMPLATE_TIMES: TemplateTimes = {
   quietMs: 180_000,
+  /** Between two looks whether there are any. */
   quietLookMs: 2_000,
+  /** Between two looks whether it may still be woken from. */
   lookMs: 300_000,
+  /** From when its memory was saved until another takes its place: what its forks share is shared no longer. */
   oldMs: 24 * 3_600_000,
+  /** It goes when nobody has woken from it for so long. */
   unusedMs: 7 * 24 * 3_600_000,
+  /** From a failure to the next build; each further one doubles it. */
   firstRetryMs: 30_000,
   longestRetryMs: 600_000,
+  /** How long after that failures are remembered, when nobody asks for a template. */
   rememberedMs: 3_600_000,
+  /** The guest boots meanwhile, to its end, and is asked whether its image is ready. */
   settleMs: 200_000 + LONGEST_CHECK_SECONDS * 1_000,
 };
+export type TemplateTimes = typeof DEFAULT_TEMPLATE_TIMES;
 
 /** After so many another takes its place, as after {@link TemplateTimes.oldMs}. */
 export const MOST_WAKES = 1_000;

@@ -1,4 +1,5 @@
 import type { AuditEntry, AuditKind } from '../../model/sandbox/audit.ts';
+import { RecentMap } from '../mongo/recent-map.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
 import type { ChainMark } from '../register/facts.ts';
 import type { Register } from '../register/register.ts';
@@ -6,7 +7,6 @@ import { type ChainKey, GENESIS } from './audit-chain.ts';
 import type { AuditCollections } from './audit-collections.ts';
 import { entryId, eventDigest, eventIdOf, kindOf, recentWith } from './audit-documents.ts';
 import type { EventBody } from './audit-queue.ts';
-import { type ChainEnd, ChainEnds } from './chain-ends.ts';
 
 /** What a sandbox's chain begins with: when it is asked for, and when the store was set back to a time before that. */
 const BEGINNINGS: ReadonlySet<string> = new Set<AuditKind>(['sandbox.requested', 'sandbox.record-restored']);
@@ -14,9 +14,23 @@ const BEGINNINGS: ReadonlySet<string> = new Set<AuditKind>(['sandbox.requested',
 /** An append looks so often for the end of a chain that comes no further, then it is broken. */
 const MOST_LOOKS = 20;
 
+interface ChainEnd {
+  count: number;
+  hash: string;
+  /** Of the last entry, see EntryDocument. */
+  recent: string[];
+}
+
+/** Chains whose end is remembered; the longest unused are forgotten first. */
+const REMEMBERED = 10_000;
+
 /** Appends to chains, and has the register know of each before anything of it counts as written. */
 export class ChainWriter {
-  readonly #ends = new ChainEnds();
+  /**
+   * Where chains ended when this process last wrote to them: saves two reads an append. Taken out before it is used, so that a
+   * failed append reads anew; another writer's entry is met at the insert.
+   */
+  readonly #ends = new RecentMap<ChainEnd>(REMEMBERED);
   /** Of each chain that is being appended to, the last append. */
   readonly #appending = new Map<string, Promise<unknown>>();
   /** The chains that have come further than this process has told the register. */
@@ -84,7 +98,7 @@ export class ChainWriter {
       const entry = this.key.entry(sandboxId, count, hash, body);
       const withThis = recentWith(recent, eventId);
       if (await this.stored.insert(entry, withThis)) {
-        this.#ends.keep(sandboxId, { count: count + 1, hash: entry.hash, recent: withThis });
+        this.#ends.set(sandboxId, { count: count + 1, hash: entry.hash, recent: withThis });
         return entry;
       }
       const taken = await this.stored.entry(sandboxId, count);

@@ -16,15 +16,15 @@ export function memberText(json: string, name: string): string | undefined {
   }
 }
 
-/** Text of an item of a JSON array, as it stands there. @param json well-formed, an array @returns undefined: it has no such item */
-export function itemText(json: string, index: number): string | undefined {
+/** Texts of the items of a JSON array, as they stand there. @param json well-formed, an array */
+export function* itemTexts(json: string): Generator<string> {
   let at = json.indexOf('[') + 1;
-  if (json[nonSpace(json, at)] === ']') return undefined;
-  for (let count = 0; ; count++) {
+  if (json[nonSpace(json, at)] === ']') return;
+  for (;;) {
     const item = textFrom(json, at);
-    if (count === index) return item.text;
+    yield item.text;
     at = nonSpace(json, item.end) + 1;
-    if (json[at - 1] !== ',') return undefined;
+    if (json[at - 1] !== ',') return;
   }
 }
 

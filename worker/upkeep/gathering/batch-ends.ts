@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { jsonItems } from '../../../model/events/json/json-items.ts';
+import { itemTexts } from '../../../model/events/json/member-text.ts';
 import { DEFAULT_RESULT_TYPE } from '../../../model/functions/guest-layout.ts';
 import type { RunRecord, RunResult } from '../../../model/functions/run.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
@@ -36,7 +36,9 @@ export class BatchEnds {
     const bytes = await this.store.runContents.get(id, 'result');
     if (!bytes) return null;
     const value: unknown = JSON.parse(Buffer.from(bytes).toString());
-    return Array.isArray(value) && value.length === events.length ? jsonItems(bytes) : null;
+    if (!Array.isArray(value) || value.length !== events.length) return null;
+    const items = itemTexts(Buffer.from(bytes).toString('latin1')); // each byte is a character, and stays as it is
+    return Array.from(items, (item) => Buffer.from(item, 'latin1'));
   }
 }
 
