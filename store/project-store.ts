@@ -84,8 +84,16 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
   const { commands, commandInputs, output, audit, certificates, activity, exposedPorts } = store;
   const { idempotency, mcpSessions, mcpEvents } = store;
   return {
-    ...{ commands, commandInputs, output, audit, certificates, activity, exposedPorts },
-    ...{ idempotency, mcpSessions, mcpEvents },
+    commands,
+    commandInputs,
+    output,
+    audit,
+    certificates,
+    activity,
+    exposedPorts,
+    idempotency,
+    mcpSessions,
+    mcpEvents,
     viewer: { project, isOperator },
     get policies() {
       return bound(store.policies, 'current', 'add');
