@@ -1,7 +1,6 @@
 import type { CommandRuns } from '../host/exec/command-runs.ts';
 import type { GuestConnections } from '../host/guest/connections.ts';
 import type { Hypervisor } from '../host/hypervisor.ts';
-import type { Ledger } from '../host/ledger.ts';
 import type { Credentials } from '../host/ssh/credentials.ts';
 import { createTrustActivities, type TrustDeps } from './access/trust.ts';
 import { createRunHostActivities, type RunHostDeps } from './function/on-host.ts';
@@ -10,12 +9,7 @@ import { createPlaybookHostActivities, type PlaybookDeps } from './playbook/on-h
 import { createGreetingActivities } from './pool/greeting.ts';
 import { createCommandActivities } from './sandbox/command.ts';
 import { createCreateActivities } from './sandbox/create.ts';
-import { createCredentialActivities } from './sandbox/credentials.ts';
-import { createDiskActivities } from './sandbox/disk.ts';
-import { createDomainActivities } from './sandbox/domain.ts';
-import { createLeaseActivities } from './sandbox/lease.ts';
-import { createMachineActivities } from './sandbox/machine.ts';
-import { createProofActivities, type ProofDeps } from './sandbox/proof.ts';
+import { createMachineActivities, type MachineDeps } from './sandbox/machine.ts';
 import { createReservationActivities } from './sandbox/reservation.ts';
 import { createSshActivities, type SshDeps } from './sandbox/ssh.ts';
 import { createSetupHostActivities, type SetupHostDeps } from './setup/setup-on-host.ts';
@@ -28,10 +22,9 @@ import { createSourceActivities, type SourceDeps } from './source/source.ts';
 import { createTemplateActivities } from './template/template.ts';
 import { createWaitpointHostActivities, type WaitpointHostDeps } from './waitpoint/on-host.ts';
 
-export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
+export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, MachineDeps {
   hypervisor: Hypervisor;
   credentials: Credentials;
-  ledger: Ledger;
   room: StorageRoom;
   guests: Pick<GuestConnections, 'close' | 'verify' | 'greet'> & TrustDeps['guests'] & PlaybookDeps['guests'];
   commandRuns: CommandRuns;
@@ -44,17 +37,12 @@ export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
 export function createHostActivities(deps: HostDeps) {
   const steps = {
     ...createReservationActivities(deps),
-    ...createDiskActivities(deps),
-    ...createDomainActivities(deps),
-    ...createLeaseActivities(deps),
+    ...createMachineActivities(deps),
     ...createSshActivities(deps),
   };
   return {
     ...steps,
     ...createCreateActivities(steps, deps),
-    ...createCredentialActivities(deps),
-    ...createProofActivities(deps),
-    ...createMachineActivities(deps),
     ...createSnapshotActivities(deps),
     ...createSourceActivities(deps),
     ...createSourcePowerActivities(deps),

@@ -2,11 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asyncLocalStorage, type Context } from '@temporalio/activity';
-import { createCredentialActivities } from '../activities/sandbox/credentials.ts';
-import { createDiskActivities } from '../activities/sandbox/disk.ts';
-import { createDomainActivities } from '../activities/sandbox/domain.ts';
-import { createLeaseActivities } from '../activities/sandbox/lease.ts';
-import { createProofActivities } from '../activities/sandbox/proof.ts';
+import { createMachineActivities } from '../activities/sandbox/machine.ts';
 import { createReservationActivities } from '../activities/sandbox/reservation.ts';
 import { createSshActivities } from '../activities/sandbox/ssh.ts';
 import { asStep } from '../activities/step/step-context.ts';
@@ -63,15 +59,11 @@ export async function measureDirect(extent: Extent): Promise<Figures> {
 function lifeActivities(machine: HostMachine) {
   return {
     ...createReservationActivities({ ...machine, room: { checkAwake: async () => {} } }),
-    ...createDiskActivities(machine),
-    ...createDomainActivities(machine),
-    ...createLeaseActivities(machine),
-    ...createCredentialActivities({ ...machine, guests: { close: () => {} } }),
+    ...createMachineActivities({ ...machine, guests: { close: () => {} } }),
     ...createSshActivities({
       ...machine,
       guests: { verify: async (_sandboxId, request) => void (await verifySsh(request)).destroy() },
     }),
-    ...createProofActivities(machine),
   };
 }
 

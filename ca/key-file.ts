@@ -1,23 +1,25 @@
-import { link, lstat, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { link, lstat, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import ssh2 from 'ssh2';
-import { syncDirectory, writeFileSynced } from '../host/os/atomic-file.ts';
-import { isNotFound } from '../host/os/directory.ts';
+import { orAbsent } from '../host/os/absent.ts';
+import { flush, writeFileSynced } from '../host/os/atomic-file.ts';
 import { makeKeyPair } from '../host/ssh/key-pair.ts';
 
 /**
- * Makes a private key (0600) unless there is one. Two may try at once: `link` lets exactly one key win, and it is whole
- * when it appears.
+ * Makes a private key (0600) and its folder (0700) unless there is one. Two may try at once: `link` lets exactly one win.
  * @param make the text of a new one
  */
-export async function ensureKey(directory: string, path: string, make: () => string): Promise<void> {
-  if ((await readIfThere(path)) !== null) return;
-  const scratch = await mkdtemp(join(directory, '.new-'));
+export async function ensureKey(path: string, make: () => string): Promise<void> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if ((await orAbsent(readFile(path))) !== null) return;
+  const scratch = await mkdtemp(join(folder, '.new-'));
   try {
     const candidate = join(scratch, basename(path));
     await writeFileSynced(candidate, make(), 0o600, 'wx');
     await link(candidate, path);
-    await syncDirectory(directory);
+    await flush(folder);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   } finally {
@@ -59,11 +61,15 @@ export async function publicLineOf(path: string): Promise<string> {
   return `${key.type} ${key.getPublicSSH().toString('base64')}`;
 }
 
-export async function readIfThere(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (isNotFound(error)) return null;
-    throw error;
-  }
+/** A new Ed25519 key: PKCS #8 in PEM. */
+export function newSigningKey(): string {
+  return generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+}
+
+/** Reads what {@link newSigningKey} made. @throws Error when others may read it, or it is another kind of key */
+export async function readSigningKey(path: string, what: string, remedy: string): Promise<KeyObject> {
+  await checkPrivate(path, what);
+  const key = createPrivateKey(await readFile(path));
+  if (key.asymmetricKeyType === 'ed25519') return key;
+  throw new Error(`${path} is not an Ed25519 private key. ${remedy}`);
 }

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey } from 'node:crypto';
+import { WireReader } from '../host/ssh/wire.ts';
 import { MayflyError } from '../model/errors.ts';
-import { WireReader } from './wire.ts';
 
 /** One public key as OpenSSH writes it, checked. */
 export interface PublicKey {

@@ -1,10 +1,8 @@
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { createHash, createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { writeFileAtomic } from '../host/os/atomic-file.ts';
 import { type Envelope, PAYLOAD_TYPE, preAuthEncoding, type Statement } from '../model/functions/receipt.ts';
 import { canonicalJson } from '../store/audit/canonical-json.ts';
-import { checkPrivate, ensureKey } from './key-file.ts';
+import { ensureKey, newSigningKey, readSigningKey } from './key-file.ts';
 
 /** The Ed25519 key that signs receipts. It is outside the store: who changes what is stored cannot sign it. */
 export class ReceiptSigningKey {
@@ -23,17 +21,13 @@ export class ReceiptSigningKey {
    * @throws Error when others may read it, or it is not an Ed25519 key
    */
   static async open(path: string): Promise<ReceiptSigningKey> {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await ensureKey(dirname(path), path, newKey);
+    await ensureKey(path, newSigningKey);
     return ReceiptSigningKey.read(path);
   }
 
   /** As {@link open}, of a key that is there. */
   static async read(path: string): Promise<ReceiptSigningKey> {
-    await checkPrivate(path, 'receipt key');
-    const key = createPrivateKey(await readFile(path));
-    if (key.asymmetricKeyType === 'ed25519') return new ReceiptSigningKey(key);
-    throw new Error(`${path} is not an Ed25519 private key. Restore it from a backup, or rotate it.`);
+    return new ReceiptSigningKey(await readSigningKey(path, 'receipt key', 'Restore it from a backup, or rotate it.'));
   }
 
   /** The same statement gives the same envelope. */
@@ -51,7 +45,7 @@ export class ReceiptSigningKey {
 
 /** Puts another key in the place of the one that signs. What that has signed is still verified by its public key. */
 export async function replaceReceiptKey(path: string): Promise<ReceiptSigningKey> {
-  await writeFileAtomic(path, newKey(), 0o600);
+  await writeFileAtomic(path, newSigningKey(), 0o600);
   return ReceiptSigningKey.read(path);
 }
 
@@ -59,8 +53,4 @@ function keyIdOf(key: KeyObject): string {
   return createHash('sha256')
     .update(key.export({ format: 'der', type: 'spki' }))
     .digest('hex');
-}
-
-function newKey(): string {
-  return generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
 }

@@ -1,8 +1,9 @@
-import { rename, rm } from 'node:fs/promises';
+import { readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncDirectory, writeFileAtomic } from '../host/os/atomic-file.ts';
+import { orAbsent } from '../host/os/absent.ts';
+import { flush, writeFileAtomic } from '../host/os/atomic-file.ts';
 import { MayflyError } from '../model/errors.ts';
-import { checkPrivate, ensureKey, newCaKey, publicLineOf, readIfThere } from './key-file.ts';
+import { checkPrivate, ensureKey, newCaKey, publicLineOf } from './key-file.ts';
 import { parsePublicKey } from './public-key.ts';
 
 /**
@@ -47,7 +48,7 @@ export async function beginRotation(directory: string): Promise<void> {
   if (stage === 'finished')
     throw outOfOrder('the key before is still trusted', 'Run `mayfly ca rotate --forget` first.');
   const path = join(directory, NEXT);
-  await ensureKey(directory, path, newCaKey);
+  await ensureKey(path, newCaKey);
   await checkPrivate(path);
   await writeFileAtomic(join(directory, NEXT_PUBLIC), `${await publicLineOf(path)}\n`, 0o644);
 }
@@ -61,7 +62,7 @@ export async function finishRotation(directory: string): Promise<void> {
   // In this order each crash in between leaves all keys trusted that have signed anything.
   await writeFileAtomic(join(directory, PREVIOUS_PUBLIC), `${keys.current}\n`, 0o644);
   await rename(join(directory, NEXT), signingKeyPath(directory));
-  await syncDirectory(directory);
+  await flush(directory);
   await rm(join(directory, NEXT_PUBLIC), { force: true });
 }
 
@@ -70,11 +71,11 @@ export async function forgetPrevious(directory: string): Promise<void> {
   const { stage } = await readKeys(directory);
   if (stage === 'begun') throw outOfOrder('the next key does not sign yet', 'Run `mayfly ca rotate --finish` first.');
   for (const name of [PREVIOUS_PUBLIC, NEXT_PUBLIC]) await rm(join(directory, name), { force: true });
-  await syncDirectory(directory);
+  await flush(directory);
 }
 
 async function otherKey(directory: string, name: string, current: string): Promise<string | null> {
-  const line = await readIfThere(join(directory, name));
+  const line = await orAbsent(readFile(join(directory, name), 'utf8'));
   const key = line === null ? null : parsePublicKey(line).line;
   return key === current ? null : key;
 }

@@ -1,13 +1,4 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomUUID,
-  sign,
-  verify,
-} from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { createPublicKey, type KeyObject, randomUUID, sign, verify } from 'node:crypto';
 import { join } from 'node:path';
 import type {
   Asker,
@@ -17,7 +8,7 @@ import type {
   SignedRequests,
 } from '../model/sandbox/signed-request.ts';
 import { canonicalJson } from '../store/audit/canonical-json.ts';
-import { checkPrivate, ensureKey } from './key-file.ts';
+import { ensureKey, newSigningKey, readSigningKey } from './key-file.ts';
 
 /** What the signed text begins with, so that the signature of nothing else passes for one of a request. */
 const FORMAT = 'mayfly-request-1';
@@ -38,12 +29,8 @@ export class RequestKey {
    */
   static async open(folder: string): Promise<RequestKey> {
     const path = join(folder, KEY_FILE);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await ensureKey(folder, path, newKey);
-    await checkPrivate(path, 'request key');
-    const key = createPrivateKey(await readFile(path));
-    if (key.asymmetricKeyType === 'ed25519') return new RequestKey(key);
-    throw new Error(`${path} is not an Ed25519 private key. Restore it from a backup.`);
+    await ensureKey(path, newSigningKey);
+    return new RequestKey(await readSigningKey(path, 'request key', 'Restore it from a backup.'));
   }
 
   /** @param by which process signs with it */
@@ -78,8 +65,4 @@ function signedText<Kind extends RequestKind>(
   { by, publicKey, at, nonce }: Omit<RequestSignature, 'value'>,
 ): Buffer {
   return Buffer.from(canonicalJson({ format: FORMAT, kind, asked, by, publicKey, at, nonce }));
-}
-
-function newKey(): string {
-  return generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
 }

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { LIMITS } from '../model/limits.ts';
 import { BACKDATE_SECONDS, type CertificateRequest, checkedSerial, checkedTtl, keyIdOf } from './certificate.ts';
 import { checkPrivate, ensureKey, newCaKey } from './key-file.ts';
@@ -45,9 +45,8 @@ export class UserCa {
    * @throws Error when the key can be read or written by others, belongs to another user, or is not an Ed25519 key
    */
   static async open(directory: string): Promise<UserCa> {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
     const path = signingKeyPath(directory);
-    await ensureKey(directory, path, newCaKey);
+    await ensureKey(path, newCaKey);
     await checkPrivate(path);
     await readKeys(directory);
     return new UserCa(directory);

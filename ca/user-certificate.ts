@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import ssh2 from 'ssh2';
-import { sshString } from '../host/ssh/key-pair.ts';
+import { sshString, uint32, WireReader } from '../host/ssh/wire.ts';
 import { fingerprintOf, type PublicKey } from './public-key.ts';
-import { WireReader } from './wire.ts';
 
 /** What a user certificate says of a key. */
 interface CertifiedUser {
@@ -68,12 +67,6 @@ function partsOf({ line }: PublicKey): Buffer {
   const blob = Buffer.from(line.split(' ')[1] ?? '', 'base64');
   const reader = new WireReader(blob);
   return blob.subarray(reader.string().length + 4);
-}
-
-function uint32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
 }
 
 function uint64(value: bigint): Buffer {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
+import { pause } from './os/abort.ts';
 
 const WHERE = ['before', 'during', 'after'] as const;
 /** Where in a step a fault strikes. `during` is between two side effects of the same step. */
@@ -126,20 +126,11 @@ async function act(action: Action, name: string, signal: AbortSignal | undefined
       process.kill(process.pid, action.kind === 'kill' ? 'SIGKILL' : 'SIGSTOP');
       return;
     case 'delay':
-      return wait(action.ms, signal);
+      return pause(action.ms, signal);
     case 'hang':
-      for (;;) await wait(MAX_DELAY_MS, signal);
+      for (;;) await pause(MAX_DELAY_MS, signal);
     case 'deaf':
-      for (;;) await sleep(MAX_DELAY_MS);
-  }
-}
-
-async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  try {
-    await sleep(ms, undefined, signal && { signal });
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw error;
+      for (;;) await pause(MAX_DELAY_MS);
   }
 }
 

@@ -8,7 +8,7 @@ import type { Observation } from '../model/sandbox/proof.ts';
 import { isSandboxId } from '../model/sandbox-id.ts';
 import type { Mark } from './hypervisor.ts';
 import { observed } from './observation.ts';
-import { syncDirectory } from './os/atomic-file.ts';
+import { flush } from './os/atomic-file.ts';
 import { isThere } from './os/directory.ts';
 import { readJson, writeJson } from './os/json-file.ts';
 import type { StateDir } from './state-dir.ts';
@@ -139,7 +139,7 @@ export class Ledger {
       const path = this.#state.reservationOf(sandboxId);
       await rm(`${path}.new`, { force: true });
       await rm(path, { force: true });
-      await syncDirectory(this.#state.reservations);
+      await flush(this.#state.reservations);
       this.#promises.delete(sandboxId);
       this.#unreadable.delete(sandboxId);
     });

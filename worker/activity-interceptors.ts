@@ -1,17 +1,8 @@
 import type { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
-import type { TrustActivities } from '../activities/access/trust.ts';
-import type { CarryActivities } from '../activities/image/carry.ts';
-import type { GreetingActivities } from '../activities/pool/greeting.ts';
-import type { CommandActivities } from '../activities/sandbox/command.ts';
-import type { CreateActivities } from '../activities/sandbox/create.ts';
-import type { DomainActivities } from '../activities/sandbox/domain.ts';
-import type { MachineActivities } from '../activities/sandbox/machine.ts';
-import type { SnapshotActivities } from '../activities/snapshot/snapshot.ts';
+import type { HostActivities } from '../activities/host.ts';
 import { asStep, withHeartbeats } from '../activities/step/step-context.ts';
 import { withStepRunner } from '../activities/step/step-runner.ts';
-import type { TemplateActivities } from '../activities/template/template.ts';
-import type { WaitpointHostActivities } from '../activities/waitpoint/on-host.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { Attempt, KeyedMutex } from '../host/os/keyed-mutex.ts';
 import type { StepContext } from '../host/step-context.ts';
@@ -120,10 +111,10 @@ class ForeignTask implements ActivityInboundCallsInterceptor {
 }
 
 /** The activities that have several steps. */
-const MULTI_STEP: ReadonlySet<string> = new Set<keyof CreateActivities>(['prepare', 'start']);
+const MULTI_STEP: ReadonlySet<string> = new Set<keyof HostActivities>(['prepare', 'start']);
 
 /** Steps that may wait for a guest or for room for days, whatever is said of how often they are tried. */
-const RETRIED_UNTIL_DONE: ReadonlySet<string> = new Set<keyof SnapshotActivities>(['thaw']);
+const RETRIED_UNTIL_DONE: ReadonlySet<string> = new Set<keyof HostActivities>(['thaw']);
 
 /** An undo, or a cleanup: Temporal repeats it until it holds, which costs the history no events. */
 function isRetriedUntilDone({ activityType, retryPolicy }: Context['info']): boolean {
@@ -132,13 +123,7 @@ function isRetriedUntilDone({ activityType, retryPolicy }: Context['info']): boo
 }
 
 /** Activities of a host that are no steps of a sandbox: many run side by side, for as long as what they watch. */
-const WATCHING: ReadonlySet<string> = new Set<
-  | keyof CommandActivities
-  | keyof TrustActivities
-  | keyof DomainActivities
-  | keyof CarryActivities
-  | keyof WaitpointHostActivities
->([
+const WATCHING: ReadonlySet<string> = new Set<keyof HostActivities>([
   'lookAtMachine',
   'runCommand',
   'cancelCommand',
@@ -169,9 +154,13 @@ export function hostInterceptor(
 }
 
 /** They only look: their failures are told as they are. */
-const LOOKING: ReadonlySet<string> = new Set<
-  keyof MachineActivities | keyof TemplateActivities | keyof GreetingActivities
->(['findMachine', 'lookAtTemplate', 'markedSandboxes', 'greet', 'silentAmong']);
+const LOOKING: ReadonlySet<string> = new Set<keyof HostActivities>([
+  'findMachine',
+  'lookAtTemplate',
+  'markedSandboxes',
+  'greet',
+  'silentAmong',
+]);
 
 function targetOf(arg: unknown): { sandboxId: string; generation: number } {
   if (typeof arg === 'object' && arg !== null && 'sandboxId' in arg && 'generation' in arg) {

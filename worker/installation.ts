@@ -1,4 +1,4 @@
-import { allEnded } from '../host/all-ended.ts';
+import { allEnded } from '../host/os/abort.ts';
 import { makeSearchable } from '../host/os/directory.ts';
 import type { HostRecord } from '../model/host.ts';
 import { DEFAULT_PROJECT } from '../model/project.ts';

@@ -55,8 +55,6 @@ interface OwnKey extends Pick<KeyToCertify, 'signature'> {
   publicKey: string | null;
 }
 
-export type TrustActivities = ReturnType<typeof createTrustActivities>;
-
 async function tell(
   agent: Agent,
   method: 'PUT' | 'POST',

@@ -7,7 +7,7 @@ type Stores = Pick<Store, 'functionVersions'>;
 type Accepted = Pick<RunRecord, 'project' | 'function' | 'version' | 'versionDigest'>;
 
 /** The version that a run is of from its admission on. */
-export interface Binding extends Pick<RunRecord, 'version' | 'versionDigest'> {
+interface Binding extends Pick<RunRecord, 'version' | 'versionDigest'> {
   spec: FunctionSpec;
 }
 

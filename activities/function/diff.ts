@@ -3,8 +3,7 @@ import { type DiffSide, diffSnapshotId } from '../../model/functions/traces.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { hostOf } from '../../model/sandbox/sandbox-state.ts';
-import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 import { acceptedSpec } from './accepted-version.ts';
 import type { SaidAttempt } from './known-attempt.ts';
@@ -18,7 +17,7 @@ interface DiffSettled extends SaidAttempt {
 }
 
 /** What a process changed, between two snapshots of its sandbox that are there for it alone. */
-export function createDiffActivities({ store, reconciliation }: { store: Store; reconciliation: Reconciliation }) {
+export function createDiffActivities({ store, reconciliation }: SagaDeps) {
   /** The run, of whose last attempt is spoken, and whose function wants to know. */
   async function wanted({ runId, sandboxId }: SaidAttempt): Promise<RunRecord | null> {
     const run = await store.runs.get(runId);

@@ -1,17 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import { MayflyError } from '../../model/errors.ts';
+import { pause } from '../../host/os/abort.ts';
 import { type KeptFailure, lastAttempt, type RunRecord } from '../../model/functions/run.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
 import { isForEver, isToBeKept, KEEP_TRIES, keptSnapshotId, keptUntil } from '../../model/functions/traces.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import type { Store } from '../../store/connect.ts';
-import { rethrow } from '../../temporal/call/failure.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 import { tellGone } from '../snapshot/tell-gone.ts';
 import { acceptedSpec } from './accepted-version.ts';
 import type { SaidAttempt } from './known-attempt.ts';
+import { refusalIn } from './refusal.ts';
 
 interface KeepSettled extends SaidAttempt {
   /** Why it was given up, if it was. */
@@ -22,7 +20,7 @@ interface KeepSettled extends SaidAttempt {
 const PAUSE_MS = 1_000;
 
 /** Of a run that failed, the disks of its sandbox, as a snapshot of its project's. */
-export function createKeepActivities({ store, reconciliation }: { store: Store; reconciliation: Reconciliation }) {
+export function createKeepActivities({ store, reconciliation }: SagaDeps) {
   /** The run with its attempt, where something is to be kept of it. */
   async function toBeKept({ runId, sandboxId }: SaidAttempt) {
     const run = await store.runs.get(runId);
@@ -48,9 +46,9 @@ export function createKeepActivities({ store, reconciliation }: { store: Store; 
         return null;
       } catch (error) {
         Context.current().cancellationSignal.throwIfAborted();
-        const { code, message } = refusalIn(error);
+        const { code, message } = refusalIn(error, ['store_unavailable']);
         if (nth === KEEP_TRIES || isForEver(code)) return { code, message };
-        await sleep(nth * PAUSE_MS, undefined, { signal: Context.current().cancellationSignal });
+        await pause(nth * PAUSE_MS, Context.current().cancellationSignal);
       }
     }
   }
@@ -81,17 +79,6 @@ export function createKeepActivities({ store, reconciliation }: { store: Store; 
       if (now) await tellGone(store, now); // whoever deleted it meanwhile found nothing to tell
     },
   };
-}
-
-/** @throws what is no answer of the sandbox */
-function refusalIn(error: unknown): MayflyError {
-  if (error instanceof MayflyError && error.code !== 'store_unavailable') return error;
-  try {
-    rethrow(error);
-  } catch (cause) {
-    if (cause instanceof MayflyError && cause.code !== 'store_unavailable') return cause;
-  }
-  throw error;
 }
 
 const GONE: RunFailure = { code: 'sandbox_ended', message: 'its sandbox had ended' };

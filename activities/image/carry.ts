@@ -77,8 +77,6 @@ export function createCarryActivities({ guests, images: { store, rootProgram } }
   };
 }
 
-export type CarryActivities = ReturnType<typeof createCarryActivities>;
-
 const AS_CARRIED = { at: CARRIED, mode: '0600' };
 
 /** What reads a file of a context, of one that is kept by itself or with the build. Null: it is not there any more. */

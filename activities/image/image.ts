@@ -11,10 +11,11 @@ import { LIMITS } from '../../model/limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
 import type { CommandInput } from '../../model/sandbox/command-saga.ts';
-import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import type { GivenSecret } from '../../model/secrets/secret.ts';
+import { recordCommand } from '../../services/commands/record-command.ts';
 import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../saga-deps.ts';
+import { requireHost } from '../sandbox/require-host.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 import { endOfLog } from './log-end.ts';
 
@@ -26,7 +27,7 @@ interface ImageRemembrance {
 }
 
 /** What a build asks of the store, and of the sandbox in which it runs. What it runs is read from its record each time. */
-export function createImageActivities({ store, reconciliation }: { store: Store; reconciliation: Reconciliation }) {
+export function createImageActivities({ store, reconciliation }: SagaDeps) {
   return {
     /**
      * Appends to the audit trail of a build, and changes its record. The events' ids make a repetition harmless.
@@ -73,12 +74,7 @@ export function createImageActivities({ store, reconciliation }: { store: Store;
       const plain = { ...spec, command: null, envNames: Object.keys(env), stdinOpen: false };
       const whole = { ...plain, ...(isMasked && { isMasked }) };
       const command = requestedCommand(commandId, { id: sandboxId, ...host }, whole, record.createdBy);
-      await Promise.all([
-        store.commands.create(command),
-        store.commandInputs.keep(commandId, { env, stdin }),
-        store.activity.openCommand(sandboxId, commandId),
-      ]);
-      return { commandId, sandboxId, ...host };
+      return recordCommand(store, command, { env, stdin });
     },
 
     /** @returns why the step failed; null: it did not */
@@ -131,10 +127,7 @@ async function stepOf(
 }
 
 async function placeOf(store: Store, sandboxId: string): Promise<ImageStepPlace> {
-  const builder = await store.sandboxes.get(sandboxId);
-  const host = builder && hostOf(builder);
-  if (!host) throw new MayflyError('sandbox_ended', `The builder ${sandboxId} is not there any more.`);
-  return { sandboxId, ...host };
+  return { sandboxId, ...(await requireHost(store, sandboxId, `The builder ${sandboxId}`)) };
 }
 
 function programOf({ program, copied }: BuildStep, { part }: ImageStepRef): StepProgram {

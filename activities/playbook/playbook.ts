@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { MayflyError } from '../../model/errors.ts';
 import { commandIdFrom, ID_BYTES } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { CHECK_ARGV, CHECK_FOLDER, runsIn } from '../../model/playbook/check-program.ts';
@@ -8,16 +7,11 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { requestedCommand } from '../../model/sandbox/command.ts';
 import type { CommandInput } from '../../model/sandbox/command-saga.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { hostOf } from '../../model/sandbox/sandbox-state.ts';
-import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import { recordCommand } from '../../services/commands/record-command.ts';
 import { endOfLog } from '../image/log-end.ts';
+import type { SagaDeps } from '../saga-deps.ts';
+import { requireHost } from '../sandbox/require-host.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
-
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
 
 interface PlaybookRemembrance {
   playbookId: string;
@@ -28,6 +22,12 @@ interface PlaybookRemembrance {
   event: AuditEvent | null;
 }
 
+interface PlaybookSnapshotRef {
+  sandboxId: string;
+  snapshotId: string;
+  actor: Actor;
+}
+
 interface PlaybookCheckRef {
   playbookId: string;
   checkerId: string;
@@ -35,7 +35,7 @@ interface PlaybookCheckRef {
 }
 
 /** What a playbook asks of the store, and of the sandboxes that it is about. */
-export function createPlaybookActivities({ store, reconciliation }: Deps) {
+export function createPlaybookActivities({ store, reconciliation }: SagaDeps) {
   return {
     /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
     async rememberPlaybook({ playbookId, sandboxId, changes, event }: PlaybookRemembrance): Promise<boolean> {
@@ -46,15 +46,7 @@ export function createPlaybookActivities({ store, reconciliation }: Deps) {
     },
 
     /** Has a sandbox take a snapshot, once; resolves when it is whole, and says when it was taken. */
-    async takePlaybookSnapshot({
-      sandboxId,
-      snapshotId,
-      actor,
-    }: {
-      sandboxId: string;
-      snapshotId: string;
-      actor: Actor;
-    }): Promise<{ hostId: string }> {
+    async takePlaybookSnapshot({ sandboxId, snapshotId, actor }: PlaybookSnapshotRef): Promise<{ hostId: string }> {
       const wish = { operationId: snapshotId, reason: 'diff', actor } as const;
       const { hostId } = await takenSnapshot({ store, reconciliation }, sandboxId, wish);
       return { hostId };
@@ -62,19 +54,13 @@ export function createPlaybookActivities({ store, reconciliation }: Deps) {
 
     /** Writes down the command that tries a playbook, which is begun by whoever is told; the same playbook, the same command. */
     async beginPlaybookCheck({ playbookId, checkerId, actor }: PlaybookCheckRef): Promise<CommandInput> {
-      const checker = await store.sandboxes.get(checkerId);
-      const host = checker && hostOf(checker);
-      if (!host) throw new MayflyError('sandbox_ended', `The fresh sandbox ${checkerId} is not there any more.`);
+      const host = await requireHost(store, checkerId, `The fresh sandbox ${checkerId}`);
       const { timeoutSeconds, outputBytes: maxOutputBytes } = LIMITS.playbook;
       const spec = { command: null, argv: CHECK_ARGV, cwd: CHECK_FOLDER, user: 'root', envNames: [], stdinOpen: false };
       const commandId = checkIdOf(playbookId);
       const whole = { ...spec, timeoutSeconds, maxOutputBytes };
-      await Promise.all([
-        store.commands.create(requestedCommand(commandId, { id: checkerId, ...host }, whole, actor)),
-        store.commandInputs.keep(commandId, { env: {}, stdin: new Uint8Array() }),
-        store.activity.openCommand(checkerId, commandId),
-      ]);
-      return { commandId, sandboxId: checkerId, ...host };
+      const command = requestedCommand(commandId, { id: checkerId, ...host }, whole, actor);
+      return recordCommand(store, command, { env: {}, stdin: new Uint8Array() });
     },
 
     /** What Ansible said; `why`: it did not come to the end of a second run. */

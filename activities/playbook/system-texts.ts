@@ -1,5 +1,6 @@
+import { orNull } from '../../host/os/absent.ts';
 import type { HostSnapshots } from '../../host/snapshots.ts';
-import { MayflyError } from '../../model/errors.ts';
+import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { SystemTexts } from '../../model/playbook/change/change.ts';
 
 /** Of one file, bytes: dpkg's record of a Debian with everything is 60 MiB. */
@@ -50,12 +51,6 @@ export async function namesIn(
   return names.filter((name) => typeof name === 'string');
 }
 
-async function orNone<T>(reading: Promise<T>): Promise<T | null> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (error instanceof MayflyError && (error.code === 'file_not_found' || error.code === 'file_conflict'))
-      return null;
-    throw error;
-  }
+function orNone<T>(reading: Promise<T>): Promise<T | null> {
+  return orNull(reading, (error) => isMayflyError(error, 'file_not_found') || isMayflyError(error, 'file_conflict'));
 }

@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { GuestConnections } from '../../host/guest/connections.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
+import { succeeds } from '../../host/os/absent.ts';
 
 /** A guest that is well answers within some milliseconds; a busy machine is given time. Milliseconds. */
 const SILENT_AFTER_MS = 5_000;
@@ -32,15 +33,10 @@ export function createGreetingActivities({ hypervisor, guests }: GreetingDeps) {
       const cancelled = Context.current().cancellationSignal;
       const answers = async (sandboxId: string) => {
         const signal = AbortSignal.any([cancelled, AbortSignal.timeout(SILENT_AFTER_MS)]);
-        return guests.greet(sandboxId, { signal, alive: () => undefined }).then(
-          () => true,
-          () => false,
-        );
+        return succeeds(guests.greet(sandboxId, { signal, alive: () => undefined }));
       };
       const answered = await Promise.all(sandboxIds.map(answers));
       return { sandboxIds: sandboxIds.filter((_, n) => !answered[n]) };
     },
   };
 }
-
-export type GreetingActivities = ReturnType<typeof createGreetingActivities>;

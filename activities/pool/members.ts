@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
-import { HOST_STALE_SECONDS, type HostRecord, holding, isPlaceable } from '../../model/host.ts';
+import type { HostRecord } from '../../model/host.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
-import { missingSource } from '../../model/image/own-images.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { isShared, type MemberInput } from '../../model/pools/pool-saga.ts';
 import { mayUseSource, type Project } from '../../model/project.ts';
@@ -10,13 +9,11 @@ import { NO_LIMITS, type ProjectLimits } from '../../model/project-limits.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { alike, sizeOfSource } from '../../model/source-content.ts';
-import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../saga-deps.ts';
+import { liveHosts, requireHolding } from '../sandbox/placement.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
 
-interface MemberDeps {
-  store: Store;
-  reconciliation: Reconciliation;
+interface MemberDeps extends SagaDeps {
   admission: StorageAdmission;
 }
 
@@ -43,15 +40,7 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
         const who = isShared(pool) ? 'A pool for all projects' : `The project ${projectId}`;
         throw new MayflyError('source_not_found', `${who} may not use ${JSON.stringify(source)}.`);
       }
-      const live = (await store.hosts.list()).filter((host) => isPlaceable(host));
-      if (live.length === 0) {
-        throw new MayflyError(
-          'no_host',
-          `No host was heard of in the last ${HOST_STALE_SECONDS} s that is not drained.`,
-        );
-      }
-      const hosts = holding(live, source);
-      if (hosts.length === 0) throw new MayflyError('source_not_found', missingSource(source, live));
+      const hosts = requireHolding(await liveHosts(store), source);
       const { hosts: proposed, content } = alike(hosts, source);
       const size = sizeOfSource(source, hosts, pool);
       if (!isShared(pool)) await admission.sandbox(sandboxId, createdBy.apiKeyId);

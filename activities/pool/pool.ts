@@ -1,14 +1,13 @@
 import { isLive } from '../../model/host.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { isShared, type PoolMember, type PoolSight } from '../../model/pools/pool-saga.ts';
-import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 
 type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 
 /** The records of pools, and what a pool's workflow sees of its members. */
-export function createPoolActivities({ store, reconciliation }: { store: Store; reconciliation: Reconciliation }) {
+export function createPoolActivities({ store, reconciliation }: SagaDeps) {
   return {
     async recordPool({ record }: { record: PoolRecord }): Promise<void> {
       await store.pools.put(record);

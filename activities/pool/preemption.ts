@@ -3,7 +3,7 @@ import { mayHaveRoom, readyFirst } from '../../model/pools/preemption.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import { until } from '../step/until.ts';
 
 /** Members are gone by then, or their host does not answer. Milliseconds. */
@@ -20,7 +20,7 @@ interface Wanted {
 
 /** Evicts unclaimed members of pools for a request without room. */
 export class Preemption {
-  constructor(private readonly deps: { store: Store; reconciliation: Reconciliation }) {}
+  constructor(private readonly deps: SagaDeps) {}
 
   /**
    * Evicts the first of these members, and waits until they are gone. Members that end already count first: on a busy machine an

@@ -2,13 +2,10 @@ import { MayflyError } from '../../model/errors.ts';
 import { shareOf } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
-import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
 
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
+interface Deps extends SagaDeps {
   admission: StorageAdmission;
 }
 

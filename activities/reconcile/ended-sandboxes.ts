@@ -1,7 +1,7 @@
 import { heartbeat } from '@temporalio/activity';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import { until } from '../step/until.ts';
-import type { ReconcileDeps } from './sandboxes.ts';
 
 /** Longest that a round waits for all sandboxes that it has told to end, ms: the next round looks for the rest. */
 export const ENDED_WITHIN_MS = 20_000;
@@ -12,7 +12,7 @@ export const ENDED_WITHIN_MS = 20_000;
  * @returns whether all have ended
  */
 export async function endSandboxes(
-  { store, reconciliation }: ReconcileDeps,
+  { store, reconciliation }: SagaDeps,
   ids: readonly string[],
   waitUntil: number,
 ): Promise<boolean> {

@@ -12,15 +12,15 @@ import { captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';
 import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model/snapshots/snapshot-saga.ts';
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
 import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import { tellGone } from '../snapshot/tell-gone.ts';
 import { failImage, failPlaybook } from './fail-task.ts';
-import type { ReconcileDeps } from './sandboxes.ts';
 
 const CODE = 'host_forgotten' as const;
 const whyOf = (hostId: string) => `unproved: ${hostId} was forgotten`;
 
 /** What is on a host beside sandboxes, and waits for it, once that is given up. */
-export function createForgettingActivities({ store, reconciliation }: ReconcileDeps) {
+export function createForgettingActivities({ store, reconciliation }: SagaDeps) {
   async function endCommand(record: CommandRecord, { hostId, actor, at }: ForgetHostInput): Promise<void> {
     const { id, sandboxId } = record;
     const reason = `unproved: ${hostId} was forgotten while it ran`;

@@ -5,12 +5,12 @@ import type { HostForgotten } from '../../model/sagas/messages.ts';
 import { recordedInput } from '../../model/sagas/reconcile.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal, LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
-import type { ReconcileDeps } from './sandboxes.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 
 type HostOf = Pick<ForgetHostInput, 'hostId'>;
 
 /** Hosts, as a reconciliation sees them, and how one is given up. */
-export function createHostReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+export function createHostReconcileActivities({ store, reconciliation }: SagaDeps) {
   /** Its saga is told; where it has none, one takes it over. */
   async function leave(record: SandboxRecord, forgotten: HostForgotten): Promise<void> {
     heartbeat();

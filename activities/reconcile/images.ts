@@ -2,10 +2,10 @@ import { heartbeat } from '@temporalio/activity';
 import { type ImageRecord, sandboxesOf } from '../../model/image/image.ts';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import { failImage } from './fail-task.ts';
 import { findLost } from './find-lost.ts';
-import type { ReconcileDeps } from './sandboxes.ts';
 
 const LOST = {
   code: 'image_failed',
@@ -13,7 +13,7 @@ const LOST = {
 } as const;
 
 /** Builds whose workflows are gone, or were never begun. */
-export function createImageReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+export function createImageReconcileActivities({ store, reconciliation }: SagaDeps) {
   /** Those that no build has used for long, and none uses that is under way. */
   async function forgetContexts(underWay: readonly ImageRecord[]): Promise<void> {
     const { sentContextHours, halfSentMinutes } = LIMITS.image;

@@ -1,10 +1,10 @@
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import { failPlaybook } from './fail-task.ts';
 import { findLost } from './find-lost.ts';
-import type { ReconcileDeps } from './sandboxes.ts';
 
 const LOST = {
   code: 'playbook_failed',
@@ -12,7 +12,7 @@ const LOST = {
 } as const;
 
 /** Playbooks whose workflows are gone, or were never begun. Their snapshots go with all that are there for a comparison. */
-export function createPlaybookReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+export function createPlaybookReconcileActivities({ store, reconciliation }: SagaDeps) {
   async function end(playbook: PlaybookRecord, waitUntil: number): Promise<void> {
     if (!(await endSandboxes({ store, reconciliation }, [playbook.checkerId], waitUntil))) return;
     const at = new Date().toISOString();

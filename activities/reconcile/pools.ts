@@ -1,10 +1,10 @@
 import { heartbeat } from '@temporalio/activity';
 import { poolIdOf, poolWorkflowIdOf } from '../../model/pools/pool-saga.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import { findLost } from './find-lost.ts';
-import type { ReconcileDeps } from './sandboxes.ts';
 
 /** Pools whose workflows are gone, and members whose pools are. */
-export function createPoolReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+export function createPoolReconcileActivities({ store, reconciliation }: SagaDeps) {
   return {
     async resumePools({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;

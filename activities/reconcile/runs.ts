@@ -5,12 +5,12 @@ import { steadyClock } from '../../model/steady-clock.ts';
 import type { DamagedRun } from '../../store/functions/runs.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { beginRun } from '../function/begin-run.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import { findLost } from './find-lost.ts';
-import type { ReconcileDeps } from './sandboxes.ts';
 
 /** Runs whose workflows are gone: each is gone on with where its record says that it was, and nothing is started twice. */
-export function createRunReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+export function createRunReconcileActivities({ store, reconciliation }: SagaDeps) {
   /** Destroys the sandboxes of a run, then ends it and frees its slots. Its workflow cannot read it, so that is terminated. */
   async function endDamaged(
     { id, tries, member, members, retentionDays }: DamagedRun,

@@ -3,14 +3,8 @@ import type { HostRef } from '../../model/host.ts';
 import { orphanInput, RECONCILED_A_ROUND, recordedInput } from '../../model/sagas/reconcile.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal, LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
-import type { Store } from '../../store/connect.ts';
 import type { OpenRun } from '../../temporal/client/sandboxes.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
-
-export interface ReconcileDeps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
+import type { SagaDeps } from '../saga-deps.ts';
 
 /** What store and Temporal do not agree about. Ids only: what is done looks again. */
 interface Disagreement {
@@ -23,7 +17,7 @@ interface Disagreement {
 }
 
 /** Sandboxes, as the store and Temporal know them. */
-export function createSandboxReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+export function createSandboxReconcileActivities({ store, reconciliation }: SagaDeps) {
   async function isUnattended({ id }: SandboxRecord): Promise<boolean> {
     heartbeat();
     if (await reconciliation.sandboxes.isOpen(id)) return false;

@@ -8,9 +8,9 @@ import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model
 import { sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
 import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import { findLost } from './find-lost.ts';
-import type { ReconcileDeps } from './sandboxes.ts';
 
 const actor = RECONCILER;
 
@@ -18,7 +18,7 @@ const actor = RECONCILER;
  * What is done beside the sandboxes' own sagas, each by a workflow that may be gone: commands, snapshots, captures, bakes.
  * Who lost one of them is gone on with where that says the same twice, and else removed.
  */
-export function createTaskReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+export function createTaskReconcileActivities({ store, reconciliation }: SagaDeps) {
   async function hasEnded(sandboxId: string): Promise<boolean> {
     const record = await store.sandboxes.get(sandboxId);
     return (record === null || isFinal(record.state)) && !(await reconciliation.sandboxes.isOpen(sandboxId));

@@ -37,8 +37,6 @@ export function createCommandActivities({ commandRuns }: { commandRuns: CommandR
   };
 }
 
-export type CommandActivities = ReturnType<typeof createCommandActivities>;
-
 /** Heartbeats, and stops waiting, not the command, when the activity is cancelled. */
 async function whileBeating(commandId: string, commandRuns: CommandRuns, work: Promise<unknown>): Promise<void> {
   const doing = () => commandRuns.detailOf(commandId) ?? 'about to end';

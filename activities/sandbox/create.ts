@@ -2,9 +2,7 @@ import type { Clone, Hypervisor } from '../../host/hypervisor.ts';
 import type { Boot, SshEndpoint, StepTiming } from '../../model/sandbox/sandbox.ts';
 import { currentStepRunner } from '../step/step-runner.ts';
 import type { CloneDiskInput, StepTarget } from '../step/steps.ts';
-import type { DiskActivities, PreparedClone } from './disk.ts';
-import type { DomainActivities } from './domain.ts';
-import type { LeaseActivities } from './lease.ts';
+import type { MachineActivities, PreparedClone } from './machine.ts';
 import type { ReservationActivities } from './reservation.ts';
 import type { SshActivities } from './ssh.ts';
 
@@ -38,9 +36,7 @@ export interface Started {
 }
 
 type Steps = Pick<ReservationActivities, 'reserve'> &
-  Pick<DiskActivities, 'cloneDisk'> &
-  Pick<DomainActivities, 'bootDomain'> &
-  Pick<LeaseActivities, 'awaitIp'> &
+  Pick<MachineActivities, 'cloneDisk' | 'bootDomain' | 'awaitIp'> &
   Pick<SshActivities, 'verifySsh'>;
 
 /**

@@ -1,12 +1,91 @@
-import type { Hypervisor, Whereabouts } from '../../host/hypervisor.ts';
+import type { GuestConnections } from '../../host/guest/connections.ts';
+import type { Clone, Hypervisor, Lease, Whereabouts } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
 import { MayflyError } from '../../model/errors.ts';
+import type { Observer } from '../../model/host.ts';
+import type { MachineState } from '../../model/sandbox/machine-end.ts';
+import type { RequestSignature, RequestSigner } from '../../model/sandbox/signed-request.ts';
+import { signOwnKey } from '../access/own-key.ts';
+import { stepContext } from '../step/step-context.ts';
+import type { CloneDiskInput, LookResult, StepTarget } from '../step/steps.ts';
 
-/** What there is of sandboxes on this machine. Changes nothing, so it waits for no step. */
-export function createMachineActivities(deps: { hypervisor: Hypervisor; credentials: Credentials; ledger: Ledger }) {
-  const { hypervisor, credentials, ledger } = deps;
+export interface PreparedClone extends Clone {
+  /** The host's own key to it: one OpenSSH public key line. */
+  loginKey: string;
+  /** Of the host, which asks for that key to be certified. */
+  loginSignature?: RequestSignature;
+}
+
+export interface MachineDeps {
+  hypervisor: Hypervisor;
+  credentials: Credentials;
+  ledger: Ledger;
+  guests: Pick<GuestConnections, 'close'>;
+  signer: RequestSigner;
+  /** Who looks, and at which machine. */
+  observer: Observer;
+}
+
+/** A sandbox on its host: its disks, its domain, its lease, the host's key pair for it, and what is left of it. */
+export function createMachineActivities({ hypervisor, credentials, ledger, guests, signer, observer }: MachineDeps) {
+  /** @throws MayflyError source_differs */
+  async function refuseOther(source: string, content: string): Promise<void> {
+    if ((await hypervisor.contentOf(source, stepContext())) === content) return;
+    throw new MayflyError(
+      'source_differs',
+      `The source ${JSON.stringify(source)} does not hold here what it holds on other hosts: one name, and different disks.`,
+    );
+  }
+
   return {
+    /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, source_differs, clone_failed, snapshot_not_found, capture_not_found */
+    async cloneDisk({ content, ...request }: CloneDiskInput): Promise<PreparedClone> {
+      if (content !== undefined) await refuseOther(request.source, content);
+      const { publicKey: loginKey } = await credentials.makeCredentials(request.sandboxId);
+      const clone = await hypervisor.cloneDisk(request, stepContext());
+      return { ...clone, loginKey, loginSignature: signOwnKey(signer, request.sandboxId, loginKey) };
+    },
+    async removeWorkspace({ sandboxId }: StepTarget): Promise<void> {
+      await hypervisor.removeWorkspace(sandboxId);
+    },
+
+    /** @throws MayflyError boot_failed, address_conflict, host_disk_full */
+    async bootDomain({ sandboxId }: StepTarget): Promise<void> {
+      await hypervisor.bootDomain(sandboxId, stepContext());
+    },
+    async removeDomain({ sandboxId }: StepTarget): Promise<void> {
+      await hypervisor.removeDomain(sandboxId);
+    },
+
+    /** @throws MayflyError ip_timeout, boot_failed */
+    async awaitIp({ sandboxId }: StepTarget): Promise<Lease> {
+      return hypervisor.awaitLease(sandboxId, stepContext());
+    },
+    async releaseLease({ sandboxId }: StepTarget): Promise<void> {
+      await hypervisor.releaseLease(sandboxId);
+    },
+
+    async removeCredentials({ sandboxId }: StepTarget): Promise<void> {
+      guests.close(sandboxId);
+      await credentials.removeCredentials(sandboxId);
+    },
+
+    /** Inspects every layer of the host for anything that carries the sandbox's name. Changes nothing. */
+    async lookAgain({ sandboxId }: StepTarget): Promise<LookResult> {
+      const looks = await Promise.all([
+        credentials.look(sandboxId),
+        hypervisor.look(sandboxId),
+        ledger.look(sandboxId),
+      ]);
+      return { observations: looks.flat().map((look) => ({ ...look, by: observer })) };
+    },
+
+    /** State of its machine. No step: it changes nothing, and may be asked at any time. @throws MayflyError host_unavailable */
+    async lookAtMachine({ sandboxId }: Pick<StepTarget, 'sandboxId'>): Promise<{ state: MachineState }> {
+      return { state: (await hypervisor.machines([sandboxId])).get(sandboxId) ?? 'lost' };
+    },
+
     /** @throws MayflyError sandbox_not_running when it is off or gone */
     async findMachine({ sandboxId }: { sandboxId: string }): Promise<Pick<Whereabouts, 'domain'>> {
       const { domain } = await hypervisor.whereabouts(sandboxId);

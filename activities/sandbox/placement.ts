@@ -56,11 +56,7 @@ export function createPlacementActivities({ store, admission, preemption }: Plac
      */
     async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<HostProposals> {
       await admit(sandboxId, apiKeyId);
-      const live = (await store.hosts.list()).filter((host) => isPlaceable(host));
-      if (live.length === 0) {
-        const seen = `in the last ${HOST_STALE_SECONDS} s`;
-        throw new MayflyError('no_host', `no host worker has described itself ${seen} that is not drained`);
-      }
+      const live = await liveHosts(store);
       if (spec.snapshotId) {
         const snapshot = await readySnapshot(store, spec.snapshotId);
         return proposalsOf(checkedLive(snapshot, `The snapshot ${snapshot.id}`, live));
@@ -69,11 +65,24 @@ export function createPlacementActivities({ store, admission, preemption }: Plac
         const capture = await readyCapture(store, spec.captureId);
         return proposalsOf(checkedLive(capture, `The capture ${capture.id}`, live));
       }
-      const hosts = holding(live, spec.source);
-      if (hosts.length === 0) throw new MayflyError('source_not_found', missingSource(spec.source, live));
-      return alike(hosts, spec.source);
+      return alike(requireHolding(live, spec.source), spec.source);
     },
   };
+}
+
+/** Hosts that may be given sandboxes. @throws MayflyError no_host */
+export async function liveHosts({ hosts }: Pick<Store, 'hosts'>): Promise<HostRecord[]> {
+  const live = (await hosts.list()).filter((host) => isPlaceable(host));
+  if (live.length > 0) return live;
+  const seen = `in the last ${HOST_STALE_SECONDS} s`;
+  throw new MayflyError('no_host', `no host worker has described itself ${seen} that is not drained`);
+}
+
+/** @throws MayflyError source_not_found */
+export function requireHolding(live: HostRecord[], source: string): HostRecord[] {
+  const hosts = holding(live, source);
+  if (hosts.length > 0) return hosts;
+  throw new MayflyError('source_not_found', missingSource(source, live));
 }
 
 /** @throws MayflyError no_host */

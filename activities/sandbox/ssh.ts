@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allEnded } from '../../host/all-ended.ts';
 import type { GuestConnections } from '../../host/guest/connections.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
+import { allEnded } from '../../host/os/abort.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { describeMachineEnd, isMachineEnd } from '../../model/sandbox/machine-end.ts';

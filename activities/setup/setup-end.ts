@@ -4,19 +4,14 @@ import type { SetupRecord, SetupTry } from '../../model/functions/setup/setup.ts
 import type { NextOfSetup, SetupRef } from '../../model/functions/setup/setup-saga.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { endOfLog } from '../image/log-end.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 import type { TriedSetup } from './setup.ts';
-
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
 
 const LOOK: NextOfSetup = { step: 'look' };
 
 /** What the workflow of a setup asks of the store when a try is over, and to take one back. */
-export function createSetupEndActivities({ store, reconciliation }: Deps) {
+export function createSetupEndActivities({ store, reconciliation }: SagaDeps) {
   /** @returns whether it is prepared by that try still */
   async function change({ project, setupKey: key, tried }: TriedSetup, of: Changes): Promise<boolean> {
     for (;;) {

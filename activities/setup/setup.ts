@@ -5,15 +5,16 @@ import { FILES_FOLDER } from '../../model/functions/guest-layout.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
 import { OPEN_SETUP_STATES, type SetupRecord, type SetupTry, setupTry } from '../../model/functions/setup/setup.ts';
 import type { SetupLook, SetupRef } from '../../model/functions/setup/setup-saga.ts';
+import type { HostRef } from '../../model/host.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { requestedCommand } from '../../model/sandbox/command.ts';
 import type { CommandInput } from '../../model/sandbox/command-saga.ts';
-import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import { sizeOfSource } from '../../model/source-content.ts';
-import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import { recordCommand } from '../../services/commands/record-command.ts';
 import { admitSandbox } from '../function/prepared/admitted-sandbox.ts';
 import { refuseByPolicy } from '../function/prepared/policy.ts';
+import type { SagaDeps } from '../saga-deps.ts';
+import { requireHost } from '../sandbox/require-host.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 
 /** A try of a setup, as its workflow goes on with it. */
@@ -27,19 +28,12 @@ const SPARE_SECONDS = 7_200;
 const OUTPUT_BYTES = 1_048_576;
 
 /** What the workflow of a setup asks of the store while it prepares. What is done is read from its record each time. */
-export function createSetupActivities({ store, reconciliation }: { store: Store; reconciliation: Reconciliation }) {
+export function createSetupActivities({ store, reconciliation }: SagaDeps) {
   /** @throws MayflyError setup_not_ready: it is not wanted any more */
   async function wanted({ project, setupKey: key, tried }: TriedSetup): Promise<SetupRecord> {
     const found = await store.functionSetups.get({ project, key });
     if (found?.state === 'preparing' && found.tries === tried.n) return found;
     throw new MayflyError('setup_not_ready', 'Nobody needs this setup any more.');
-  }
-
-  async function placeOf({ tried }: TriedSetup) {
-    const sandbox = await store.sandboxes.get(tried.sandboxId);
-    const host = sandbox && hostOf(sandbox);
-    if (host) return host;
-    throw new MayflyError('sandbox_ended', `The sandbox ${tried.sandboxId} is not there any more.`);
   }
 
   return {
@@ -94,25 +88,20 @@ export function createSetupActivities({ store, reconciliation }: { store: Store;
       };
     },
 
-    async setupHost(of: TriedSetup) {
-      return placeOf(of);
+    async setupHost({ tried }: TriedSetup): Promise<HostRef> {
+      return requireHost(store, tried.sandboxId);
     },
 
     /** Writes down the command of its script, which is begun by whoever is told. */
     async beginSetupScript(of: TriedSetup): Promise<CommandInput> {
       const { wish, createdBy } = await wanted(of);
       const { sandboxId, commandId } = of.tried;
-      const host = await placeOf(of);
+      const host = await requireHost(store, sandboxId);
       const { script: command, user, timeoutSeconds, env } = wish;
       const spec = { command, argv: null, cwd: FILES_FOLDER, user, timeoutSeconds, maxOutputBytes: OUTPUT_BYTES };
       const whole = { ...spec, envNames: Object.keys(env), stdinOpen: false };
       const record = requestedCommand(commandId, { id: sandboxId, ...host }, whole, createdBy);
-      await Promise.all([
-        store.commands.create(record),
-        store.commandInputs.keep(commandId, { env, stdin: new Uint8Array() }),
-        store.activity.openCommand(sandboxId, commandId),
-      ]);
-      return { commandId, sandboxId, ...host };
+      return recordCommand(store, record, { env, stdin: new Uint8Array() });
     },
 
     /** How its script ended. @returns why it failed; null: it did not */

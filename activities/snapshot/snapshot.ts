@@ -110,5 +110,3 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
     },
   };
 }
-
-export type SnapshotActivities = ReturnType<typeof createSnapshotActivities>;

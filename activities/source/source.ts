@@ -1,5 +1,6 @@
 import type { SourceConsole } from '../../host/console.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
+import { orNull } from '../../host/os/absent.ts';
 import { admitReader, excludeReader } from '../../host/source/admission.ts';
 import { claimSource, type Gate, installGate, releaseSource, removeGate } from '../../host/source/gate.ts';
 import { inspectSource } from '../../host/source/inspection.ts';
@@ -117,10 +118,7 @@ function undo(
   act: (console: SourceConsole, sourceId: string) => Promise<void>,
 ) {
   return async ({ sandboxId, source }: SourceTarget): Promise<void> => {
-    try {
-      await act(await consoleOf(source), sandboxId);
-    } catch (error) {
-      if (!isMayflyError(error, 'source_not_found')) throw error;
-    }
+    const acting = consoleOf(source).then((console) => act(console, sandboxId));
+    await orNull(acting, (error) => isMayflyError(error, 'source_not_found'));
   };
 }

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
+import { pause } from '../../host/os/abort.ts';
 
 /** The store notifies nobody: what has taken long is looked for less often, by a share of that. Milliseconds. */
 const PAUSE = { leastMs: 20, mostMs: 200, share: 0.1 };
@@ -22,7 +22,7 @@ export async function until<T>(look: () => Promise<T | null>, event?: Promise<un
     if (found !== null) return found;
     heartbeat();
     const pauseMs = Math.min(PAUSE.mostMs, Math.max(PAUSE.leastMs, (performance.now() - began) * PAUSE.share));
-    const pause = sleep(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
-    await (isTold ? pause : Promise.race([pause, told]));
+    const waited = pause(pauseMs, signal);
+    await (isTold ? waited : Promise.race([waited, told]));
   }
 }

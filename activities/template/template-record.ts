@@ -2,12 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import { PRESENT_TEMPLATE_STATES, type TemplateRecord, type TemplateState } from '../../model/templates/template.ts';
+import { PRESENT_TEMPLATE_STATES, type TemplateRecord } from '../../model/templates/template.ts';
 import type { TemplateIds, TemplateInput, TemplateWish } from '../../model/templates/template-saga.ts';
-import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../saga-deps.ts';
 
 type OfKey = Pick<TemplateInput, 'hostId' | 'templateKey'>;
+type TemplateOutcome = Pick<TemplateRecord, 'state' | 'reason'>;
 
 const PROBES = 2;
 
@@ -20,13 +20,7 @@ export function templateIdsOf(templateId: string): TemplateIds {
 }
 
 /** What is known of templates, and what their workflows ask of the store. */
-export function createTemplateRecordActivities({
-  store,
-  reconciliation,
-}: {
-  store: Store;
-  reconciliation: Reconciliation;
-}) {
+export function createTemplateRecordActivities({ store, reconciliation }: SagaDeps) {
   async function present({ hostId, templateKey }: OfKey): Promise<TemplateRecord[]> {
     const all = await store.templates.all(PRESENT_TEMPLATE_STATES);
     return all.filter((each) => each.hostId === hostId && each.key === templateKey);
@@ -86,11 +80,7 @@ export function createTemplateRecordActivities({
     },
 
     /** Returns what became of a build, `gone` where nothing is known of it; null while it goes on. */
-    async readTemplateOutcome({
-      templateId,
-    }: {
-      templateId: string;
-    }): Promise<{ state: TemplateState; reason: string | null } | null> {
+    async readTemplateOutcome({ templateId }: { templateId: string }): Promise<TemplateOutcome | null> {
       const { state, reason } = (await store.templates.get(templateId)) ?? { state: 'gone' as const, reason: null };
       return state === 'building' || state === 'verifying' ? null : { state, reason };
     },

@@ -1,4 +1,5 @@
 import type { Hypervisor } from '../../host/hypervisor.ts';
+import { orNull } from '../../host/os/absent.ts';
 import type { HostTemplate, TemplateRequest, TemplateUse } from '../../host/templates.ts';
 import { isMayflyError } from '../../model/errors.ts';
 import { stepContext } from '../step/step-context.ts';
@@ -25,13 +26,8 @@ export function createTemplateActivities({ hypervisor }: { hypervisor: Pick<Hype
   const { templates } = hypervisor;
 
   /** Null also when its source is gone. @throws MayflyError host_unavailable */
-  async function keyOf(request: TemplateRequest): Promise<string | null> {
-    try {
-      return await templates.keyOf(request, stepContext());
-    } catch (error) {
-      if (isMayflyError(error, 'source_not_found')) return null;
-      throw error;
-    }
+  function keyOf(request: TemplateRequest): Promise<string | null> {
+    return orNull(templates.keyOf(request, stepContext()), (error) => isMayflyError(error, 'source_not_found'));
   }
 
   return {
@@ -58,5 +54,3 @@ export function createTemplateActivities({ hypervisor }: { hypervisor: Pick<Hype
     },
   };
 }
-
-export type TemplateActivities = ReturnType<typeof createTemplateActivities>;

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentSession } from '../../host/guest/agent-session.ts';
+import { pause } from '../../host/os/abort.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { GUEST_FOLDER, waitpointsOf } from '../../model/functions/guest-layout.ts';
@@ -63,8 +63,6 @@ export function createWaitpointHostActivities({ guests, functions: { store } }: 
   };
 }
 
-export type WaitpointHostActivities = ReturnType<typeof createWaitpointHostActivities>;
-
 /** @throws the signal's reason */
 async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, context: StepContext) {
   const stillAt = look.restMs === null ? Number.POSITIVE_INFINITY : Date.now() + look.restMs;
@@ -80,8 +78,7 @@ async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, c
       context.alive(error instanceof MayflyError ? error.code : 'the guest does not answer as it should');
     }
     const untilStill = Math.max(0, stillAt - Date.now());
-    const pause = sleep(Math.min(pauseMs, untilStill || LOOK.firstMs), undefined, { signal: context.signal });
-    await pause.catch(() => context.signal.throwIfAborted());
+    await pause(Math.min(pauseMs, untilStill || LOOK.firstMs), context.signal);
   }
 }
 

@@ -13,9 +13,9 @@ import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { DEFAULT_WAIT, lacksSlot, type RunWaiting, timeLeftMs, waitingOf } from '../../model/waitpoints/waiting.ts';
 import { stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
 import type { Store } from '../../store/connect.ts';
-import { rethrow } from '../../temporal/call/failure.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { requireSpec } from '../function/accepted-version.ts';
+import { refusalIn } from '../function/refusal.ts';
 import { withHeartbeats } from '../step/step-context.ts';
 
 interface Deps {
@@ -55,7 +55,6 @@ interface EndOfSleeper extends OfAttempt {
 const DAY_SECONDS = 86_400;
 /** A life is prolonged when less than this is left of it, a day after it was. */
 const LIFE_SECONDS = LIMITS.ttlSeconds.max;
-const NO_ANSWER: ReadonlySet<ErrorCode> = new Set(['store_unavailable', 'temporal_unavailable']);
 /** What waits for slots is looked at so often, whoever forgets to tell. Milliseconds. */
 const SLOTS_MS = 15_000;
 
@@ -68,9 +67,11 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
     return run?.state === 'running' && lastAttempt(run)?.sandboxId === attemptId ? run : null;
   }
 
+  const commandOf = (run: RunRecord) => store.commands.get(lastAttempt(run)?.commandId ?? '');
+
   async function leftMs(run: RunRecord, waiting: RunWaiting): Promise<number | null> {
     const { timeoutSeconds, wait = DEFAULT_WAIT } = await requireSpec(store, run);
-    const command = await store.commands.get(lastAttempt(run)?.commandId ?? '');
+    const command = await commandOf(run);
     return command && timeLeftMs({ command, waiting, time: wait.time, timeoutSeconds }, Date.now());
   }
 
@@ -83,8 +84,14 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       return failure && { code: failure.code, message: `${failure.step}: ${failure.message}` };
     } catch (error) {
       Context.current().cancellationSignal.throwIfAborted();
-      return refusalIn(error);
+      return refusalIn(error, ['store_unavailable', 'temporal_unavailable']);
     }
+  }
+
+  /** Has a run wait for its slots. */
+  async function queue(run: RunRecord): Promise<void> {
+    if (!(await store.waitingRuns.queue(run, new Date().toISOString()))) return;
+    await reconciliation.functions.ensureDispatcher({ project: run.project, name: run.function });
   }
 
   /** A run waits longer than the life of a sandbox may be at its beginning. */
@@ -141,9 +148,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
         return { is: 'asleep', withinMs: Math.max(0, Math.min(...ends, left ?? Number.MAX_SAFE_INTEGER)) };
       }
       if (!lacksSlot(run)) return { is: 'wake' };
-      if (await store.waitingRuns.queue(run, new Date(now).toISOString())) {
-        await reconciliation.functions.ensureDispatcher({ project: run.project, name: run.function });
-      }
+      await queue(run);
       return { is: 'asleep', withinMs: Math.min(SLOTS_MS, left ?? SLOTS_MS) };
     },
 
@@ -171,7 +176,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
     /** How much of its time its process has left; `stands`: its time does not go on now. */
     async timeLeft(attempt: OfAttempt): Promise<TimeLeft> {
       const run = await known(attempt);
-      const command = run && (await store.commands.get(lastAttempt(run)?.commandId ?? ''));
+      const command = run && (await commandOf(run));
       if (!run || !command) return { is: 'stands' };
       if (command.state === 'requested') return { is: 'not-started' };
       const ms = await leftMs(run, waitingOf(run, attempt.attemptId));
@@ -187,7 +192,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
     /** How an attempt ends that nobody wakes any more. */
     async endOfSleeper({ outcome, ...attempt }: EndOfSleeper): Promise<AttemptEnd> {
       const run = await known(attempt);
-      const command = run && (await store.commands.get(lastAttempt(run)?.commandId ?? ''));
+      const command = run && (await commandOf(run));
       const message = 'it did not end within its time: it waited, and was not woken any more';
       const failure = outcome === 'timed-out' ? { code: 'run_timed_out' as const, message } : null;
       return { outcome, exitCode: null, signal: null, startedAt: command?.startedAt ?? null, failure };
@@ -197,9 +202,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
     async hasSlots({ runId }: Pick<Sleeper, 'runId'>): Promise<boolean> {
       const run = await store.runs.get(runId);
       if (!run || !lacksSlot(run)) return true;
-      if (await store.waitingRuns.queue(run, new Date().toISOString())) {
-        await reconciliation.functions.ensureDispatcher({ project: run.project, name: run.function });
-      }
+      await queue(run);
       return false;
     },
   };
@@ -224,21 +227,4 @@ function isAsked({ askedAt }: WaitpointRecord): boolean {
 
 function isForRoom(code: ErrorCode): boolean {
   return code === 'capacity_exhausted' || code === 'quota_exceeded' || code === 'host_disk_full';
-}
-
-/** @throws what is no answer of the sandbox */
-function refusalIn(error: unknown): RunFailure {
-  const refused = told(error);
-  if (!refused || NO_ANSWER.has(refused.code)) throw error;
-  return { code: refused.code, message: refused.message };
-}
-
-function told(error: unknown): MayflyError | null {
-  if (error instanceof MayflyError) return error;
-  try {
-    rethrow(error);
-  } catch (cause) {
-    if (cause instanceof MayflyError) return cause;
-  }
-  return null;
 }

@@ -5,7 +5,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { BakedImage } from '../../model/snapshots/baked-source.ts';
 import type { BakeRequest } from '../baking.ts';
 import { orAbsent } from '../os/absent.ts';
-import { syncDirectory } from '../os/atomic-file.ts';
+import { flush } from '../os/atomic-file.ts';
 import { entriesOf } from '../os/directory.ts';
 import { readJson, writeJson } from '../os/json-file.ts';
 
@@ -111,7 +111,7 @@ export class BakedFolder {
       throw new MayflyError('bake_failed', `${this.staging} does not hold the images of this bake.`);
     }
     await rename(this.staging, this.path);
-    await syncDirectory(this.parent);
+    await flush(this.parent);
   }
 
   /** Removes what is staged of that source. @param bakeId `@default` any bake of it */
@@ -131,7 +131,7 @@ export class BakedFolder {
   /** Its name is free at once; the rest follows. */
   async drop(): Promise<void> {
     await this.sweep();
-    if (await orAbsent(rename(this.path, this.#gone).then(() => true))) await syncDirectory(this.parent);
+    if (await orAbsent(rename(this.path, this.#gone).then(() => true))) await flush(this.parent);
     await this.sweep();
   }
 

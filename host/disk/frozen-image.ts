@@ -1,7 +1,7 @@
 import { chown, stat } from 'node:fs/promises';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { SavedDisk } from '../../model/snapshots/snapshot.ts';
-import { flushFile } from '../os/atomic-file.ts';
+import { flush } from '../os/atomic-file.ts';
 import { orFail } from '../os/exec.ts';
 import type { BaseDigests } from './base-digest.ts';
 import { checkImage, virtualBytesOf } from './image.ts';
@@ -23,7 +23,7 @@ export async function freezeImage(
     virtualBytesOf(path),
     stat(path),
     checkImage(path, signal),
-    flushFile(path), // what is called ready survives a power cut
+    flush(path), // what is called ready survives a power cut
   ]);
   const [sha256, virtualBytes, { blocks }] = await orFail(checked, failure, `The image ${path} is damaged`);
   if (sha256 === null) throw new MayflyError(failure, `${path} is not a file.`);

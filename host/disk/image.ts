@@ -1,15 +1,22 @@
-import { open } from 'node:fs/promises';
+import { z } from 'zod';
+import { withFile } from '../os/atomic-file.ts';
 import { ExecError, exec } from '../os/exec.ts';
 
-/** One file of a disk's backing chain. */
-export interface ImageLayer {
-  path: string;
-  format: string;
-  /** Bytes the guest sees. */
-  virtualBytes: number;
-  /** Bytes allocated on the host. */
-  allocatedBytes: number;
-}
+/** What `qemu-img info` prints of each file of a disk's backing chain. */
+const Layers = z.array(
+  z
+    .object({
+      filename: z.string(),
+      format: z.string(),
+      'virtual-size': z.number(),
+      'actual-size': z.number().default(0),
+    })
+    .transform(({ filename: path, format, 'virtual-size': virtualBytes, 'actual-size': allocatedBytes }) => {
+      return { path, format, virtualBytes, allocatedBytes };
+    }),
+);
+/** One file of a disk's backing chain, with the bytes that the guest sees, and those allocated on the host. */
+export type ImageLayer = z.infer<typeof Layers>[number];
 
 /**
  * A disk and what it is backed by, top first. The format of the top is told, not probed: a guest can write a qcow2
@@ -18,10 +25,7 @@ export interface ImageLayer {
  */
 export async function imageChain(path: string, format: string): Promise<ImageLayer[]> {
   const args = ['info', '--force-share', '--backing-chain', '--output=json', '-f', format, '--', path];
-  const { stdout } = await exec('qemu-img', args);
-  const layers: unknown = JSON.parse(stdout);
-  if (!Array.isArray(layers)) throw new TypeError('qemu-img info --backing-chain printed no list');
-  return layers.map(layerOf);
+  return Layers.parse(JSON.parse((await exec('qemu-img', args)).stdout));
 }
 
 /**
@@ -64,14 +68,9 @@ const SIZE_AT = 24;
 
 /** Bytes that the guest sees of a qcow2 image that QEMU made; a program need not be started for that. */
 export async function virtualBytesOf(path: string): Promise<number> {
-  const file = await open(path, 'r');
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(8), 0, 8, SIZE_AT);
-    if (bytesRead < 8) throw new TypeError(`${path} is too short for a qcow2 image`);
-    return Number(buffer.readBigUInt64BE());
-  } finally {
-    await file.close();
-  }
+  const { buffer, bytesRead } = await withFile(path, 'r', (file) => file.read(Buffer.alloc(8), 0, 8, SIZE_AT));
+  if (bytesRead < 8) throw new TypeError(`${path} is too short for a qcow2 image`);
+  return Number(buffer.readBigUInt64BE());
 }
 
 /** Has a qcow2 image that nobody uses name another file as what lies below it; nothing but the name changes. */
@@ -84,17 +83,3 @@ export async function nameBacking(
 
 /** Exit status of `qemu-img check`, as its manual has it. */
 const LEAKED_CLUSTERS = 3;
-
-function layerOf(entry: unknown): ImageLayer {
-  const layer: Partial<Record<string, unknown>> = typeof entry === 'object' && entry !== null ? { ...entry } : {};
-  const { filename, format, 'virtual-size': virtualBytes, 'actual-size': allocatedBytes } = layer;
-  if (typeof filename !== 'string' || typeof format !== 'string' || typeof virtualBytes !== 'number') {
-    throw new TypeError('qemu-img info left out filename, format or virtual-size');
-  }
-  return {
-    path: filename,
-    format,
-    virtualBytes,
-    allocatedBytes: typeof allocatedBytes === 'number' ? allocatedBytes : 0,
-  };
-}

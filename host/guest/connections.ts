@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { Hypervisor } from '../hypervisor.ts';
-import { orAborted } from '../os/abort.ts';
+import { orAborted, stoppedBy } from '../os/abort.ts';
 import { type VerifyRequest, verifySsh } from '../ssh/verify.ts';
 import type { StepContext } from '../step-context.ts';
 import { AgentNotThere, AgentSession } from './agent-session.ts';
@@ -143,17 +143,8 @@ export class GuestConnections {
     const login = await dial(this.deps, sandboxId, context);
     const { client } = login;
     client.on('error', () => {}); // its end is told by 'close'
-    const onAbort = () => client.destroy();
-    context.signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      return await this.#agentOn(login, context);
-    } catch (error) {
-      client.destroy();
-      context.signal.throwIfAborted();
-      throw error;
-    } finally {
-      context.signal.removeEventListener('abort', onAbort);
-    }
+    const stop = () => void client.destroy();
+    return stoppedBy(context.signal, stop, () => this.#agentOn(login, context));
   }
 
   /** Speaks to the agent; puts it into the guest first when it is not there or is another version. */

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ParsedKey } from 'ssh2';
 import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Hypervisor, Whereabouts } from '../hypervisor.ts';
+import { pause } from '../os/abort.ts';
 import { orAbsent } from '../os/absent.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 import type { Credentials } from '../ssh/credentials.ts';
@@ -74,10 +74,6 @@ export async function dial(deps: DialDeps, sandboxId: string, context: StepConte
     attempt++;
     await pause(ms, signal);
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
 async function attemptOnce(

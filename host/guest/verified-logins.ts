@@ -1,5 +1,7 @@
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Hypervisor } from '../hypervisor.ts';
+import { stoppedBy } from '../os/abort.ts';
+import { orNull } from '../os/absent.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 import { AgentNotThere, AgentSession } from './agent-session.ts';
 import type { LoggedIn } from './dial.ts';
@@ -85,20 +87,15 @@ export class VerifiedLogins {
     if (!kept) return null;
     this.#kept.delete(sandboxId);
     const { client, endpoint } = kept;
-    const giveUp = () => client.destroy();
-    signal.addEventListener('abort', giveUp, { once: true });
-    try {
-      signal.throwIfAborted();
+    const stop = () => void client.destroy();
+    if (signal.aborted) stop();
+    const opened = stoppedBy(signal, stop, async () => {
       if (endpoint.hostKey !== hostKey) throw new Error('another host key is pinned by now');
       const session = await this.#alive(sandboxId, kept, SIGN_OF_LIFE_MS);
       return session ?? (await openAgent({ client, user: endpoint.user }));
-    } catch {
-      client.destroy();
-      signal.throwIfAborted();
-      return null; // what is wrong is found out, and told, by who logs in anew
-    } finally {
-      signal.removeEventListener('abort', giveUp);
-    }
+    });
+    // what is wrong is found out, and told, by who logs in anew
+    return orNull(opened, () => !signal.aborted);
   }
 
   close(sandboxId: string): void {

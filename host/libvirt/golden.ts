@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import { BaseDigests, sha256Of } from '../disk/base-digest.ts';
 import { orAbsent } from '../os/absent.ts';
-import { flushFile, syncDirectory } from '../os/atomic-file.ts';
+import { flush } from '../os/atomic-file.ts';
 import { isThere, makeSearchable } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import { orMissing, type Virsh } from './client/virsh.ts';
@@ -57,9 +57,9 @@ export async function placeGolden(state: StateDir, image: string, signal: AbortS
   await copyImage(image, folder, async (file) => {
     signal.throwIfAborted();
     if (basename(file) === 'disk.qcow2' && (await sha256Of(file)) !== description.digest) throw changed(file, image);
-    await flushFile(file);
+    await flush(file);
   });
-  await syncDirectory(dirname(folder));
+  await flush(dirname(folder));
 }
 
 /**

@@ -1,3 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Waits. @throws the signal's reason */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
+}
+
+/** As Promise.all, but fails only when all have ended: nothing goes on behind a step that has failed. */
+export async function allEnded<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([one, other]);
+  return await Promise.all([one, other]);
+}
+
 /** Waits for `work`, or until the signal fires; what `work` does goes on. @throws the signal's reason */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
@@ -10,6 +23,21 @@ export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promi
     return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Does something that takes no signal, and calls `stop` when it fails or the signal fires. @throws the signal's reason */
+export async function stoppedBy<T>(signal: AbortSignal, stop: () => void, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await work();
+  } catch (error) {
+    stop();
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', stop);
   }
 }
 

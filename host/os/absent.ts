@@ -1,11 +1,27 @@
-import { isNotFound } from './directory.ts';
-
-/** What `look` finds, or null when the file it looks at is not there. */
-export async function orAbsent<T>(look: Promise<T>): Promise<T | null> {
+/** Returns null for a failure that `isExpected` names; others are thrown. */
+export async function orNull<T>(work: Promise<T>, isExpected: (error: unknown) => boolean): Promise<T | null> {
   try {
-    return await look;
+    return await work;
   } catch (error) {
-    if (isNotFound(error)) return null;
+    if (isExpected(error)) return null;
     throw error;
   }
+}
+
+/** What `look` finds, or null when the file it looks at is not there. */
+export function orAbsent<T>(look: Promise<T>): Promise<T | null> {
+  return orNull(look, isNotFound);
+}
+
+/** Whether a file system call failed because the path is not there (ENOENT). */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+/** Whether it succeeds, whatever it fails with. */
+export function succeeds(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
 }

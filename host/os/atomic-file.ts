@@ -1,10 +1,9 @@
-import { open, rename } from 'node:fs/promises';
+import { type FileHandle, open, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * Writes a file so that a reader, also after a crash or a power cut, finds either the old content or the whole new
- * one. The text goes to `<path>.new` first, so one writer per path.
- * @param mode permission bits of the file; not touched by the umask
+ * Writes a file so that a reader, also after a crash or a power cut, finds the old content or the whole new one.
+ * @param mode permission bits, whatever the umask is; the text goes to `<path>.new` first, so one writer per path
  */
 export async function writeFileAtomic(path: string, text: string, mode: number): Promise<void> {
   await writeFilesAtomic(dirname(path), [{ name: basename(path), text, mode }]);
@@ -17,41 +16,38 @@ export async function writeFilesAtomic(
 ): Promise<void> {
   await Promise.all(files.map(({ name, text, mode }) => writeFileSynced(join(folder, `${name}.new`), text, mode, 'w')));
   for (const { name } of files) await rename(join(folder, `${name}.new`), join(folder, name));
-  await syncDirectory(folder);
+  await flush(folder);
 }
 
 /**
- * Writes a file down to the disk; its name is another matter, see {@link syncDirectory}.
- * @param mode permission bits of the file; not touched by the umask
- * @param flags `wx` refuses a file that is there
+ * Writes a file down to the disk; its name is another matter, see {@link flush}.
+ * @param mode permission bits, whatever the umask is @param flags `wx` refuses a file that is there
  */
 export async function writeFileSynced(path: string, text: string, mode: number, flags: 'w' | 'wx'): Promise<void> {
-  const file = await open(path, flags, mode);
-  try {
+  const write = async (file: FileHandle) => {
     await file.chmod(mode);
     await file.writeFile(text);
     await file.sync();
-  } finally {
-    await file.close();
-  }
+  };
+  await withFile(path, flags, write, mode);
 }
 
-/** Has what anybody wrote to a file survive a power cut. */
-export async function flushFile(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+/** Makes what anybody wrote to a file, or the names in a directory (a rename, a removal), survive a power cut. */
+export async function flush(path: string): Promise<void> {
+  await withFile(path, 'r', (file) => file.sync());
 }
 
-/** Makes the names in a directory (a rename, a removal) survive a power cut. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
+/** Opens a file as long as it is used. */
+export async function withFile<T>(
+  path: string | Buffer,
+  flags: string | number,
+  use: (file: FileHandle) => Promise<T>,
+  mode?: number,
+): Promise<T> {
+  const file = await open(path, flags, mode);
   try {
-    await directory.sync();
+    return await use(file);
   } finally {
-    await directory.close();
+    await file.close();
   }
 }

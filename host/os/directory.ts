@@ -1,30 +1,15 @@
 import { chmod, chown, lstat, mkdir, readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { orAbsent } from './absent.ts';
 
-/** The names in a directory, or null when there is no such directory. Any other failure is thrown. */
-export async function entriesOf(path: string): Promise<string[] | null> {
-  try {
-    return await readdir(path);
-  } catch (error) {
-    if (isNotFound(error)) return null;
-    throw error;
-  }
+/** The names in a directory; null when it is not there. */
+export function entriesOf(path: string): Promise<string[] | null> {
+  return orAbsent(readdir(path));
 }
 
 /** Whether there is something at a path; a symbolic link is not followed. */
 export async function isThere(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
-}
-
-/** Whether a file system call failed because the path is not there (ENOENT). */
-export function isNotFound(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  return (await orAbsent(lstat(path))) !== null;
 }
 
 /** Makes a folder that every user of the machine may walk through, and none but ours list; one that is there keeps its mode. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fstatSync, readdirSync, statSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
-import { isGone } from './proc.ts';
+import { orGone } from './proc.ts';
 
 /** flock(1): the lock is held by another. */
 const HELD = 1;
@@ -26,21 +26,8 @@ export async function locked(file: FileHandle, how: readonly string[]): Promise<
 export function hasOpen(pid: number, file: FileHandle): boolean {
   const { dev, ino } = fstatSync(file.fd);
   const folder = `/proc/${pid}/fd`;
-  return namesIn(folder).some((name) => {
+  return (orGone(() => readdirSync(folder)) ?? []).some((name) => {
     const open = orGone(() => statSync(`${folder}/${name}`));
     return open !== null && open.dev === dev && open.ino === ino;
   });
-}
-
-function namesIn(folder: string): string[] {
-  return orGone(() => readdirSync(folder)) ?? [];
-}
-
-function orGone<T>(look: () => T): T | null {
-  try {
-    return look();
-  } catch (error) {
-    if (isGone(error)) return null;
-    throw error;
-  }
 }

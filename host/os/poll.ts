@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from './abort.ts';
 
 interface Polling {
   everyMs: number;
@@ -19,6 +19,6 @@ export async function poll<T>(look: () => T | Promise<T>, options: Polling): Pro
     const found = await look();
     if (found !== null && found !== undefined) return found;
     if (Date.now() >= deadline) return null;
-    await sleep(everyMs, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
+    await pause(everyMs, signal);
   }
 }

@@ -7,19 +7,18 @@ export function processNames(): string[] {
 
 /** What stands in a file below /proc; null when its process has ended, or is another user's. */
 export function readOrGone(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isGone(error)) return null;
-    throw error;
-  }
+  return orGone(() => readFileSync(path, 'utf8'));
 }
 
-/** ENOENT and ESRCH: the process has ended; EACCES, EPERM: it is another user's, so not one of ours. */
-export function isGone(error: unknown): boolean {
-  return (
-    error instanceof Error && 'code' in error && ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(String(error.code))
-  );
+/** Null: the process has ended (ENOENT, ESRCH), or is another user's (EACCES, EPERM), so not one of ours. */
+export function orGone<T>(look: () => T): T | null {
+  try {
+    return look();
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(code)) return null;
+    throw error;
+  }
 }
 
 /** When a process began, in ticks since boot (proc_pid_stat(5), field 22): with its id, that names it for good. */

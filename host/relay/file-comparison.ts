@@ -5,6 +5,7 @@ import type { FileComparison } from '../../model/files/file-comparison.ts';
 import { bytesOfGuestName, guestNameOf, quotedPath } from '../../model/files/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { unifiedDiff } from '../diff/unified-diff.ts';
+import { orNull } from '../os/absent.ts';
 import type { HostSnapshots } from '../snapshots.ts';
 
 type SavedFile = Awaited<ReturnType<HostSnapshots['readFile']>>;
@@ -21,8 +22,9 @@ export async function compareFile(
   signal: AbortSignal,
 ): Promise<FileComparison> {
   const maxBytes = LIMITS.diff.fileBytes;
-  const old = await readUnlessAbsent(() => snapshots.readFile({ snapshotId: before, path, maxBytes }, signal));
-  const now = await readUnlessAbsent(() => snapshots.readFile({ snapshotId: after, path, maxBytes }, signal));
+  const isAbsent = (error: unknown) => isMayflyError(error, 'file_not_found');
+  const old = await orNull(snapshots.readFile({ snapshotId: before, path, maxBytes }, signal), isAbsent);
+  const now = await orNull(snapshots.readFile({ snapshotId: after, path, maxBytes }, signal), isAbsent);
   if (!old && !now) {
     throw new MayflyError('file_not_found', `There is no ${JSON.stringify(path)} in ${before}, nor in ${after}.`);
   }
@@ -34,15 +36,6 @@ export async function compareFile(
     kind,
     diff: kind === 'text' ? textDiff(path, old, now) : null,
   };
-}
-
-async function readUnlessAbsent(read: () => Promise<SavedFile>): Promise<SavedFile | null> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isMayflyError(error, 'file_not_found')) return null;
-    throw error;
-  }
 }
 
 function kindOf(old: SavedFile | null, now: SavedFile | null): FileComparison['kind'] {

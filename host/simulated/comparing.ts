@@ -1,11 +1,12 @@
 import { constants } from 'node:fs';
-import { open, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FileChangeRecord, GuestName } from '../../model/files/file-change.ts';
 import { isOwnFile } from '../../model/files/own-files.ts';
 import { bytesOfGuestName, guestNameOf } from '../../model/files/guest-name.ts';
 import { asDiffFailure, type Sides } from '../diff/diff-failure.ts';
 import { FileSystemProblem } from '../diff/file-system-problem.ts';
+import { withFile } from '../os/atomic-file.ts';
 import type { Comparison, SavedFileRequest, SavedPlace } from '../snapshots.ts';
 import { archiveOf } from './saved/archive.ts';
 import { SavedTree } from './saved/saved-tree.ts';
@@ -124,14 +125,11 @@ async function firstBytes(tree: SavedTree, path: string, maxBytes: number): Prom
   const found = await tree.find(path);
   if (found === null) throw new FileSystemProblem('not-found', `there is no ${shown(path)}`, null);
   if (!found.isFile()) throw new FileSystemProblem('not-a-file', `${shown(path)} is no regular file`, null);
-  const file = await open(tree.at(path), constants.O_RDONLY | constants.O_NOFOLLOW);
-  try {
-    const content = Buffer.alloc(Math.min(maxBytes, found.size));
-    const { bytesRead } = await file.read(content, 0, content.length, 0);
-    return { content: content.subarray(0, bytesRead), size: found.size };
-  } finally {
-    await file.close();
-  }
+  const content = Buffer.alloc(Math.min(maxBytes, found.size));
+  const { bytesRead } = await withFile(tree.at(path), constants.O_RDONLY | constants.O_NOFOLLOW, (file) =>
+    file.read(content, 0, content.length, 0),
+  );
+  return { content: content.subarray(0, bytesRead), size: found.size };
 }
 
 function notArchived(path: string): string {

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import type { ConnectConfig, ParsedKey } from 'ssh2';
 import ssh2 from 'ssh2';
-import { sshString } from './key-pair.ts';
+import { sshString } from './wire.ts';
 
 /**
  * ssh2 1.17 cannot log in with an OpenSSH user certificate: it writes the certificate's algorithm name also into the

@@ -8,7 +8,7 @@ import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Mark } from '../hypervisor.ts';
 import { observed } from '../observation.ts';
 import { orAbsent } from '../os/absent.ts';
-import { syncDirectory, writeFileAtomic, writeFileSynced } from '../os/atomic-file.ts';
+import { flush, writeFileAtomic, writeFileSynced } from '../os/atomic-file.ts';
 import { entriesOf } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import { keyWithCertificate } from './cert-client.ts';
@@ -62,9 +62,9 @@ export class Credentials {
       writeFileSynced(join(staging, KEY_FILE), pair.privateKey, 0o600, 'wx'),
       writeFileSynced(join(staging, PUBLIC_KEY_FILE), `${pair.publicKey}\n`, 0o644, 'wx'),
     ]);
-    await syncDirectory(staging);
+    await flush(staging);
     await rename(staging, directory);
-    await syncDirectory(this.#state.credentials);
+    await flush(this.#state.credentials);
     return { publicKey: pair.publicKey };
   }
 
@@ -114,7 +114,7 @@ export class Credentials {
     const directory = this.directory(sandboxId);
     await rm(`${directory}.new`, { recursive: true, force: true });
     await rm(directory, { recursive: true, force: true });
-    await syncDirectory(this.#state.credentials);
+    await flush(this.#state.credentials);
   }
 
   /** Looks at the layer `credentials`. */

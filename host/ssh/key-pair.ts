@@ -1,4 +1,5 @@
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { sshString, uint32 } from './wire.ts';
 
 const TYPE = 'ssh-ed25519';
 /** The cipher `none` counts as having blocks of this size (PROTOCOL.key of OpenSSH). Bytes. */
@@ -42,18 +43,6 @@ export function keyPairFrom(privateKey: KeyObject, comment: string): KeyPair {
     sshString(Buffer.concat([secret, padding])),
   ]);
   return { publicKey: `${TYPE} ${publicBlob.toString('base64')} ${comment}`, privateKey: armoured(body) };
-}
-
-/** RFC 4251 §5: a string is its length in four bytes, then its bytes. */
-export function sshString(bytes: Buffer | string): Buffer {
-  const content = Buffer.from(bytes);
-  return Buffer.concat([uint32(content.length), content]);
-}
-
-function uint32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
 }
 
 function armoured(body: Buffer): string {

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { CipherAlgorithm, ParsedKey, PublicKeyAuthMethod } from 'ssh2';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import { stoppedBy } from '../os/abort.ts';
 import { CertClient } from './cert-client.ts';
 
 /** How far a login came, in the order of the protocol. */
@@ -75,18 +76,11 @@ export async function login(request: LoginRequest): Promise<CertClient> {
   const socket = connect({ host: endpoint.address, port: endpoint.port, noDelay: true });
   // A socket that fails after its promise is settled has nobody else to tell.
   socket.on('error', () => {});
-  const onAbort = () => socket.destroy(new Error('aborted'));
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
+  const stop = () => void socket.destroy(new Error('aborted'));
+  return stoppedBy(signal, stop, async () => {
     await connected(socket, request.connectTimeoutMs);
     return await authenticated(socket, request);
-  } catch (error) {
-    socket.destroy();
-    signal.throwIfAborted();
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+  });
 }
 
 /** Logs in as {@link login}; a failure is an answer. @throws the signal's reason */

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import { pause } from '../os/abort.ts';
 import { type CertClient, keyWithCertificate } from './cert-client.ts';
 import { CERTIFICATE_FILE, KEY_FILE } from './credentials.ts';
 import { LoginFailure, tryLogin } from './login.ts';
@@ -50,7 +50,7 @@ export async function verifySsh(request: VerifyRequest): Promise<CertClient> {
       if (Date.now() - firstRejection >= REJECTED_FOR_MS) throw rejected(endpoint, outcome.message);
     }
     seen = outcome.message;
-    await sleep(PAUSE_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+    await pause(PAUSE_MS, signal);
   }
 }
 

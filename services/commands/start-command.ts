@@ -18,6 +18,7 @@ import { isResumable, resumeSandbox, startResume, usable } from '../sandboxes/aw
 import type { Unset } from '../sandboxes/placement.ts';
 import { requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
+import { recordCommand } from './record-command.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'guests' | 'logger'>;
 
@@ -93,14 +94,7 @@ async function begin(
   if (present && present.state !== 'requested') return present;
   const host = present ?? (await awake());
   const record = requestedCommand(commandId, { ...host, id: sandboxId }, specOf(request), createdBy);
-  // What an earlier request has written of it stays; it may have died before it came to the rest.
-  await Promise.all([
-    store.commands.create(record),
-    store.commandInputs.keep(commandId, inputsOf(request)),
-    store.activity.openCommand(sandboxId, commandId),
-  ]);
-  const { hostId, installationId } = host;
-  const input = { commandId, sandboxId, hostId, installationId };
+  const input = await recordCommand(store, record, inputsOf(request)); // an earlier request may have died in its middle
   await Promise.all([sagas.commands.begin(input), resumeAgain(deps, sandboxId, createdBy)]);
   return host;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import { exec } from '../../host/os/exec.ts';
-import { sshString } from '../../host/ssh/key-pair.ts';
+import { sshString } from '../../host/ssh/wire.ts';
 import { useFolder } from '../support/use-folder.ts';
 
 const KINDS: [string, string[]][] = [

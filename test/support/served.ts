@@ -2,7 +2,7 @@ import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
-import { allEnded } from '../../host/all-ended.ts';
+import { allEnded } from '../../host/os/abort.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { orAbsent } from '../../host/os/absent.ts';
-import { syncDirectory, writeFileSynced } from '../../host/os/atomic-file.ts';
-import { entriesOf, isNotFound } from '../../host/os/directory.ts';
+import { isNotFound, orAbsent } from '../../host/os/absent.ts';
+import { flush, writeFileSynced } from '../../host/os/atomic-file.ts';
+import { entriesOf } from '../../host/os/directory.ts';
 import type { Anchor, AnchorTip } from '../../store/register/anchor.ts';
 import { numberText } from '../../store/register/facts.ts';
 
@@ -38,7 +38,7 @@ export class AnchorFiles implements Anchor {
       await rm(part, { force: true });
       throw error;
     }
-    await syncDirectory(this.folder);
+    await flush(this.folder);
     await this.#removeBelow(name);
   }
 
@@ -48,7 +48,7 @@ export class AnchorFiles implements Anchor {
     } catch (error) {
       if (!isNotFound(error)) throw error;
       await mkdir(this.folder, { recursive: true, mode: 0o700 });
-      await syncDirectory(dirname(this.folder));
+      await flush(dirname(this.folder));
       await writeFileSynced(path, text, 0o600, 'wx');
     }
   }

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readFile } from 'node:fs/promises';
 import { ensureKey } from '../../ca/key-file.ts';
 import { orAbsent } from '../../host/os/absent.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -18,10 +17,9 @@ export function auditKey(path: string): Promise<Uint8Array> {
  * @throws MayflyError internal when others may read it, or when it is not a key
  */
 export async function secretKey(path: string, what: string): Promise<Uint8Array> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const present = await readSecret(path, what);
   if (present) return present;
-  await ensureKey(dirname(path), path, () => `${randomBytes(BYTES).toString('hex')}\n`);
+  await ensureKey(path, () => `${randomBytes(BYTES).toString('hex')}\n`);
   const made = await readSecret(path, what);
   if (!made) throw new MayflyError('internal', `the ${what} ${path} vanished while it was made`);
   return made;

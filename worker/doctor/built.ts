@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BaseDigests, sha256Of } from '../../host/disk/base-digest.ts';
-import { isNotFound } from '../../host/os/directory.ts';
+import { isNotFound } from '../../host/os/absent.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { goldenImage, guestBinaries } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';

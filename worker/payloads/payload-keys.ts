@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open } from 'node:fs/promises';
 import { ensureKey } from '../../ca/key-file.ts';
-import { isNotFound } from '../../host/os/directory.ts';
+import { isNotFound } from '../../host/os/absent.ts';
 import { MayflyError } from '../../model/errors.ts';
 
 const BYTES = 32;
@@ -55,8 +54,7 @@ async function readPrivate(path: string): Promise<string | null> {
 }
 
 async function make(path: string): Promise<string | null> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await ensureKey(dirname(path), path, () => `${randomBytes(BYTES).toString('hex')}\n`);
+  await ensureKey(path, () => `${randomBytes(BYTES).toString('hex')}\n`);
   return readPrivate(path);
 }
 

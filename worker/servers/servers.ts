@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { allEnded } from '../../host/all-ended.ts';
+import { allEnded } from '../../host/os/abort.ts';
 import { ExecError } from '../../host/os/exec.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Closers } from '../config/closers.ts';

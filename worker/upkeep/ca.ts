@@ -10,7 +10,7 @@ import {
   readKeys,
   signingKeyPath,
 } from '../../ca/rotation.ts';
-import { isNotFound } from '../../host/os/directory.ts';
+import { isNotFound } from '../../host/os/absent.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import mongoose from 'mongoose';
-import { syncDirectory } from '../../host/os/atomic-file.ts';
+import { flush } from '../../host/os/atomic-file.ts';
 import type { Exported } from '../../store/retention/retained.ts';
 
 const { EJSON } = mongoose.mongo.BSON;
@@ -40,7 +40,7 @@ export async function exportTo(folder: string, documents: AsyncIterable<Exported
     await written.sync();
     await written.close();
     await rename(part, path);
-    await syncDirectory(folder);
+    await flush(folder);
     return path;
   } finally {
     await rm(part, { force: true });

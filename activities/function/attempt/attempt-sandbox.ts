@@ -1,16 +1,16 @@
 import { runsOf } from '../../../model/approvals/command-pattern.ts';
-import type { CountRule, PolicyFacts } from '../../../model/approvals/policy.ts';
+import type { PolicyFacts } from '../../../model/approvals/policy.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
 import { type Attempt, lastAttempt, type RunRecord } from '../../../model/functions/run.ts';
 import type { RunInput } from '../../../model/functions/run-saga.ts';
 import type { HostRef } from '../../../model/host.ts';
 import type { Size } from '../../../model/project-limits.ts';
-import type { SandboxRecord, SandboxSpec } from '../../../model/sandbox/sandbox.ts';
+import type { SandboxSpec } from '../../../model/sandbox/sandbox.ts';
 import { hostOf } from '../../../model/sandbox/sandbox-state.ts';
 import { sizeOfSource } from '../../../model/source-content.ts';
 import type { Store } from '../../../store/connect.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../../saga-deps.ts';
 import { acceptedSpec, goneVersion } from '../accepted-version.ts';
 import { requireRun } from '../known-attempt.ts';
 import { admitSandbox, type Place } from '../prepared/admitted-sandbox.ts';
@@ -18,11 +18,6 @@ import { type AttemptWish, claimMember } from '../prepared/claimed-member.ts';
 import { refuseByPolicy } from '../prepared/policy.ts';
 import { preparedSpec } from '../prepared/prepared-spec.ts';
 import { requireSecrets } from './given-secrets.ts';
-
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
-}
 
 /** What the sandbox of an attempt is begun with, or joined. */
 export interface AttemptSandbox {
@@ -39,19 +34,7 @@ export interface AttemptSandbox {
 const TTL_SECONDS = 2_592_000;
 
 /** Where an attempt runs. */
-export function createAttemptSandboxActivities({ store, reconciliation }: Deps) {
-  /** The size of its sandbox, which the quotas of its project let begin. */
-  async function admitted(
-    run: RunRecord,
-    spec: FunctionSpec,
-    sandboxId: string,
-    countRule: CountRule | undefined,
-  ): Promise<Place> {
-    const place = await placeOf(store, run.project, spec);
-    await admitSandbox({ store, reconciliation }, run.project, sandboxId, place, countRule);
-    return place;
-  }
-
+export function createAttemptSandboxActivities({ store, reconciliation }: SagaDeps) {
   return {
     /** What its sandbox is begun with, unless a pool has one. @throws MayflyError why there is to be none */
     async attemptSandbox({ runId }: Pick<RunInput, 'runId'>): Promise<AttemptSandbox> {
@@ -61,23 +44,22 @@ export function createAttemptSandboxActivities({ store, reconciliation }: Deps) 
       const { sandboxId } = attempt;
       const [present, accepted] = await Promise.all([store.sandboxes.get(sandboxId), acceptedSpec(store, run)]);
       const isMember = sandboxId === run.member;
-      if (present?.size) return { sandboxId, isMember, ...placed(present), spec: present.spec, size: present.size };
+      if (present?.size) {
+        const host = hostOf(present);
+        return { sandboxId, isMember, ...(host && { host }), spec: present.spec, size: present.size };
+      }
       if (!accepted) throw goneVersion(run);
       const spec = await preparedSpec(store, run.project, accepted);
       await requireSecrets(store, run, spec);
-      const countRule = await refuseByPolicy(store, run.project, await factsOf(store, run.project, spec));
+      const place = await placeOf(store, run.project, spec);
+      const countRule = await refuseByPolicy(store, run.project, factsOf(spec, place));
       const wish = memberWishOf(run, spec, attempt);
       const claimed = wish && (await claimMember({ store, reconciliation }, run, attempt, wish));
       if (claimed) return { ...claimed, isMember: true };
-      const { source, size } = await admitted(run, spec, sandboxId, countRule);
-      return { sandboxId, isMember: false, spec: sandboxSpecOf(run, spec, source), size };
+      await admitSandbox({ store, reconciliation }, run.project, sandboxId, place, countRule);
+      return { sandboxId, isMember: false, spec: sandboxSpecOf(run, spec, place.source), size: place.size };
     },
   };
-}
-
-function placed(sandbox: SandboxRecord): Pick<AttemptSandbox, 'host'> {
-  const host = hostOf(sandbox);
-  return host ? { host } : {};
 }
 
 /** @throws MayflyError snapshot_not_found */
@@ -98,10 +80,9 @@ async function placeOf(store: Store, project: string, spec: FunctionSpec): Promi
 }
 
 /** A run as a policy sees it. */
-async function factsOf(store: Store, project: string, spec: FunctionSpec): Promise<PolicyFacts> {
-  const { command, argv, env, user, network } = spec;
+function factsOf({ command, argv, env, user, network }: FunctionSpec, { size }: Place): PolicyFacts {
   const runs = runsOf({ ...(argv ? { argv } : { command: command ?? '' }), env, user: user ?? undefined });
-  return { egress: network.egress, memoryMib: (await placeOf(store, project, spec)).size.memoryMib, runs };
+  return { egress: network.egress, memoryMib: size.memoryMib, runs };
 }
 
 /** Null: of what it is made of there are no pools. */

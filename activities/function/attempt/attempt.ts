@@ -1,8 +1,7 @@
 import { RUN_STATES } from '../../../model/functions/run-state.ts';
 import type { Actor } from '../../../model/sandbox/sandbox.ts';
-import type { Store } from '../../../store/connect.ts';
 import { cancelRun } from '../../../store/functions/run-cancel.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../../saga-deps.ts';
 import type { Announcer } from '../../webhook/announcer.ts';
 import { createAttemptSandboxActivities } from './attempt-sandbox.ts';
 import { createBeginAttemptActivities } from './begin-attempt.ts';
@@ -10,9 +9,7 @@ import { createEndAttemptActivities } from './end-attempt.ts';
 import { createLeaveAttemptActivities } from './leave-attempt.ts';
 import { createRunCommandActivities } from './run-command.ts';
 
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
+interface Deps extends SagaDeps {
   announcer: Announcer;
 }
 

@@ -6,17 +6,14 @@ import { UNDER_WAY } from '../../../model/functions/run-state.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
-import type { Store } from '../../../store/connect.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../../saga-deps.ts';
 import type { Announcer } from '../../webhook/announcer.ts';
 import { acceptedSpec } from '../accepted-version.ts';
 import { knownAttempt, type SaidAttempt, withLast } from '../known-attempt.ts';
 import { releaseMember } from '../prepared/claimed-member.ts';
 import { asSeen, endRun, outcomeOf } from './end-attempt.ts';
 
-interface Deps {
-  store: Store;
-  reconciliation: Reconciliation;
+interface Deps extends SagaDeps {
   announcer: Announcer;
 }
 

@@ -9,6 +9,7 @@ import { requestedCommand } from '../../../model/sandbox/command.ts';
 import type { CommandInput } from '../../../model/sandbox/command-saga.ts';
 import { hostOf } from '../../../model/sandbox/sandbox-state.ts';
 import { guestTimeoutOf } from '../../../model/waitpoints/waiting.ts';
+import { recordCommand } from '../../../services/commands/record-command.ts';
 import type { Store } from '../../../store/connect.ts';
 import { requireSpec } from '../accepted-version.ts';
 import { knownAttempt, requireRun, type SaidAttempt, withLast } from '../known-attempt.ts';
@@ -55,9 +56,7 @@ export function createRunCommandActivities({ store }: { store: Store }) {
       const record = requestedCommand(commandId, { id: sandboxId, ...host }, command, run.createdBy);
       const at = new Date().toISOString();
       await Promise.all([
-        store.commands.create(record),
-        store.commandInputs.keep(commandId, inputs),
-        store.activity.openCommand(sandboxId, commandId),
+        recordCommand(store, record, inputs),
         store.runs.change(runId, UNDER_WAY, { state: 'running', startedAt: run.startedAt ?? at, updatedAt: at }),
       ]);
       return input;

@@ -3,17 +3,16 @@ import type { RunRecord } from '../../../model/functions/run.ts';
 import { type RunOutcome, WAITING, type Wait } from '../../../model/functions/run-state.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
-import type { Store } from '../../../store/connect.ts';
 import type { Held, Next, QueueRules } from '../../../store/functions/queue/run-queue.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
-import { acceptedSpec, type Binding, boundVersion, goneVersion } from '../accepted-version.ts';
+import type { SagaDeps } from '../../saga-deps.ts';
+import { acceptedSpec, boundVersion, goneVersion } from '../accepted-version.ts';
 import { beginRun } from '../begin-run.ts';
 import { lookAtSetup } from '../prepared/awaited-setup.ts';
 import { readmitted } from './readmission.ts';
 import { cancelSuperseded, supersedingOf } from './superseded.ts';
 
 /** What became of a run that was looked at. */
-export type Looked =
+type Looked =
   | { is: 'admitted' | 'ended' }
   /** Its key, or all of the function, has to wait. `notBefore`: until then. Milliseconds since 1970; null: until somebody tells. */
   | { is: 'key' | 'all'; notBefore: number | null };
@@ -26,7 +25,7 @@ const ENDED: Looked = { is: 'ended' };
 
 /** Admits runs, one at a time. Any number may do so at once: what decides is in the update that admits. */
 export class Admission {
-  constructor(private readonly deps: { store: Store; reconciliation: Reconciliation }) {}
+  constructor(private readonly deps: SagaDeps) {}
 
   /** The first of a key. @throws MayflyError store_unavailable; all else is counted, and a run of which too much is ends */
   async look({ run, isWhole }: Next, activeVersion: number | null, now: Date): Promise<Looked> {
@@ -64,7 +63,8 @@ export class Admission {
     const setup = await lookAtSetup(this.deps, run, binding.spec);
     if (setup.is === 'failed') return this.#end(run, 'not-started', { failure: setup.failure });
     if (setup.is === 'awaited') return this.#waits(run, 'setup');
-    const held = await store.runQueue.admit(run, rules, now.toISOString(), boundOf(binding));
+    const { version, versionDigest } = binding;
+    const held = await store.runQueue.admit(run, rules, now.toISOString(), { version, versionDigest });
     if (!held) return { is: 'admitted' };
     return this.#held(run, held);
   }
@@ -110,8 +110,4 @@ export class Admission {
     await this.deps.store.runs.end(run.id, WAITING, ended, run.retentionDays);
     return ENDED;
   }
-}
-
-function boundOf({ version, versionDigest }: Binding) {
-  return { version, versionDigest };
 }

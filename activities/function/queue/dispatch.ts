@@ -1,8 +1,7 @@
 import type { FunctionRecord } from '../../../model/functions/function.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
-import type { Store } from '../../../store/connect.ts';
 import type { FunctionRef } from '../../../store/functions/functions.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import type { SagaDeps } from '../../saga-deps.ts';
 import { Admission } from './admission.ts';
 
 /** What a look at a queue came to. */
@@ -24,7 +23,7 @@ const LOOKED_AT = 200;
 const LEAST_WAIT_MS = 50;
 
 /** What a dispatcher asks of the store. Any number of them may do so at once. */
-export function createDispatchActivities(deps: { store: Store; reconciliation: Reconciliation }) {
+export function createDispatchActivities(deps: SagaDeps) {
   const { store } = deps;
   const admission = new Admission(deps);
 

@@ -6,8 +6,8 @@ import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
 import type { BakedFolder } from '../../disk/baked-folder.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
-import { orAbsent } from '../../os/absent.ts';
-import { flushFile } from '../../os/atomic-file.ts';
+import { orAbsent, orNull } from '../../os/absent.ts';
+import { flush } from '../../os/atomic-file.ts';
 import { exec } from '../../os/exec.ts';
 import type { StepContext } from '../../step-context.ts';
 import type { Element } from '../client/xml.ts';
@@ -68,16 +68,11 @@ export async function forgetMachine(folder: string): Promise<void> {
 }
 
 /** What is found of a source; null where there is none. */
-export async function orNoSource<T>(found: Promise<T>): Promise<T | null> {
-  try {
-    return await found;
-  } catch (error) {
-    if (isMayflyError(error, 'source_not_found')) return null;
-    throw error;
-  }
+export function orNoSource<T>(found: Promise<T>): Promise<T | null> {
+  return orNull(found, (error) => isMayflyError(error, 'source_not_found'));
 }
 
 export async function copyWhole(from: string, to: string): Promise<void> {
   await copyFile(from, to, constants.COPYFILE_FICLONE);
-  await flushFile(to);
+  await flush(to);
 }

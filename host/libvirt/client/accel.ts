@@ -1,5 +1,6 @@
 import { access, constants, readFile } from 'node:fs/promises';
 import { getuid } from 'node:process';
+import { orNull, succeeds } from '../../os/absent.ts';
 import { ExecError, exec } from '../../os/exec.ts';
 
 /** QEMU's name of this machine's architecture. */
@@ -18,25 +19,17 @@ const QEMU_USERS = ['libvirt-qemu', 'qemu'];
  * alone may open is of no use to them.
  */
 export async function kvmUsable(): Promise<boolean> {
-  const readable = await access('/dev/kvm', constants.R_OK | constants.W_OK).then(
-    () => true,
-    () => false,
-  );
-  if (!readable) return false;
+  if (!(await succeeds(access('/dev/kvm', constants.R_OK | constants.W_OK)))) return false;
   const architecture = ARCHITECTURES[process.arch] ?? process.arch;
   const machine = architecture === 'aarch64' ? 'virt' : 'pc';
   const guest = ['-machine', `${machine},accel=kvm`, '-cpu', 'host', '-m', '16', '-nodefaults', '-no-user-config'];
   const argv = [`qemu-system-${architecture}`, ...guest, '-display', 'none', '-S', '-qmp', 'stdio'];
   const user = getuid?.() === 0 ? await qemuUser() : undefined;
   const [program = '', ...rest] = user === undefined ? argv : ['runuser', '-u', user, '--', ...argv];
-  try {
-    const input = PROBE.map((command) => JSON.stringify(command)).join('\n');
-    const { stdout } = await exec(program, rest, { input, timeoutMs: PROBE_MS });
-    return /"status": *"running"/.test(stdout);
-  } catch (error) {
-    if (error instanceof ExecError) return false;
-    throw error;
-  }
+  const input = PROBE.map((command) => JSON.stringify(command)).join('\n');
+  const ran = exec(program, rest, { input, timeoutMs: PROBE_MS });
+  const said = await orNull(ran, (error) => error instanceof ExecError);
+  return /"status": *"running"/.test(said?.stdout ?? '');
 }
 
 /** Undefined where there is none: then QEMU is not libvirt's to start. */

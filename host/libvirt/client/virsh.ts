@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent } from '../../os/absent.ts';
+import { orAbsent, orNull } from '../../os/absent.ts';
 import { ExecError, type ExecOptions, exec, ProgramError } from '../../os/exec.ts';
 import { type Failure, queryFailure } from '../output/failures.ts';
 
@@ -20,23 +20,13 @@ export class VirshError extends ProgramError {
 }
 
 /** What libvirt answers; null when it refuses. */
-export async function orRefused<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof VirshError) return null;
-    throw error;
-  }
+export function orRefused<T>(answer: Promise<T>): Promise<T | null> {
+  return orNull(answer, (error) => error instanceof VirshError);
 }
 
 /** What libvirt answers of a domain; null when there is none. */
-export async function orMissing<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof VirshError && error.failure.result === 'not_found') return null;
-    throw error;
-  }
+export function orMissing<T>(answer: Promise<T>): Promise<T | null> {
+  return orNull(answer, (error) => error instanceof VirshError && error.failure.result === 'not_found');
 }
 
 /** Milliseconds one virsh command may take; starting and stopping a QEMU on a loaded machine is the slowest. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { isCaptureId } from '../../../model/ids.ts';
 import { orAbsent } from '../../os/absent.ts';
-import { syncDirectory, writeFileAtomic } from '../../os/atomic-file.ts';
+import { flush, writeFileAtomic } from '../../os/atomic-file.ts';
 import { entriesOf, isThere } from '../../os/directory.ts';
 import { readJson, writeJson } from '../../os/json-file.ts';
 import type { StateDir } from '../../state-dir.ts';
@@ -86,7 +86,7 @@ export class CaptureFolder {
   async make(domainXml: string): Promise<void> {
     await mkdir(this.making, { recursive: true, mode: SEARCHABLE });
     await writeFileAtomic(this.inMaking('source.xml'), domainXml, 0o600);
-    await syncDirectory(this.state.captures);
+    await flush(this.state.captures);
   }
   sourceXml = () => readFile(this.inMaking('source.xml'), 'utf8');
   domainXml = () => readFile(join(this.path, 'domain.xml'), 'utf8');
@@ -116,9 +116,9 @@ export class CaptureFolder {
       await rename(this.targetOf(target), this.inMaking(`${sha256}.qcow2`));
     }
     await writeFileAtomic(this.inMaking('domain.xml'), domainXml, 0o600);
-    await syncDirectory(this.making);
+    await flush(this.making);
     await rename(this.making, this.path);
-    await syncDirectory(this.state.captures);
+    await flush(this.state.captures);
   }
 
   /** Removes what only its making needed. */

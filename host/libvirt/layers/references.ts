@@ -3,7 +3,7 @@ import { Mutex } from 'async-mutex';
 import { ZodError } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
-import { orAbsent } from '../../os/absent.ts';
+import { orAbsent, orNull } from '../../os/absent.ts';
 import { ReferenceCounts } from '../../os/reference-counts.ts';
 import type { StateDir } from '../../state-dir.ts';
 import { type Element, namesFileIn } from '../client/xml.ts';
@@ -166,10 +166,6 @@ function inWords(found: readonly string[]): string | null {
 
 /** @param otherwise what holds for a thing whose files are not what was written there */
 export async function unlessUnreadable<T>(read: () => Promise<T>, otherwise: T): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof ZodError || error instanceof MayflyError) return otherwise;
-    throw error;
-  }
+  const found = await orNull(read(), (error) => [SyntaxError, ZodError, MayflyError].some((is) => error instanceof is));
+  return found ?? otherwise;
 }

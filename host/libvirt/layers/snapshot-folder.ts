@@ -6,7 +6,7 @@ import { isSnapshotId } from '../../../model/ids.ts';
 import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { snapshotKind } from '../../../model/snapshots/snapshot.ts';
 import { orAbsent } from '../../os/absent.ts';
-import { syncDirectory, writeFileAtomic } from '../../os/atomic-file.ts';
+import { flush, writeFileAtomic } from '../../os/atomic-file.ts';
 import { entriesOf, isThere } from '../../os/directory.ts';
 import { readJson, writeJson } from '../../os/json-file.ts';
 import type { StateDir } from '../../state-dir.ts';
@@ -85,7 +85,7 @@ export class SnapshotFolder {
 
   async make(): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: SEARCHABLE });
-    await syncDirectory(this.state.snapshots);
+    await flush(this.state.snapshots);
   }
 
   /** Gives a layer of a workspace a second name here, unless it has it. */

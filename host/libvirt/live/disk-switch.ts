@@ -1,9 +1,9 @@
 import { rm, stat } from 'node:fs/promises';
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
-import { allEnded } from '../../all-ended.ts';
 import { isBeingWritten } from '../../disk/image.ts';
+import { allEnded } from '../../os/abort.ts';
 import { orAbsent } from '../../os/absent.ts';
-import { flushFile } from '../../os/atomic-file.ts';
+import { flush } from '../../os/atomic-file.ts';
 import { VirshError } from '../client/virsh.ts';
 import { Freezer } from '../guest/freezer.ts';
 import { isAgentSilent, isQuiesceRefused } from '../guest/guest-agent.ts';
@@ -89,7 +89,7 @@ export class DiskSwitch {
       throw error;
     }
     await this.#switchAtOnce(folder, attempt, switched);
-    await allEnded(this.#freezer.thaw(attempt), flushFile(folder.memory)); // which verify would wait for
+    await allEnded(this.#freezer.thaw(attempt), flush(folder.memory)); // which verify would wait for
   }
 
   /**

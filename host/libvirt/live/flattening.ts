@@ -2,7 +2,7 @@ import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
 import { nameBacking } from '../../disk/image.ts';
-import { flushFile } from '../../os/atomic-file.ts';
+import { flush } from '../../os/atomic-file.ts';
 import type { StepContext } from '../../step-context.ts';
 import { VirshError } from '../client/virsh.ts';
 import type { Element } from '../client/xml.ts';
@@ -125,7 +125,7 @@ export class Flattening {
     const shorter = disks.flatMap((disk) => shortened(disk, live));
     for (const { target, layers } of shorter) {
       await this.#blockPull.writeDown(workspace.sandboxId, layers);
-      await flushFile(layers[0].path); // a domain's cache mode may have QEMU leave that out
+      await flush(layers[0].path); // a domain's cache mode may have QEMU leave that out
       putLayers(domain, target, layers);
     }
     const files = layeredDisks(domain).flatMap(({ layers }) => layers.map(({ path }) => path));

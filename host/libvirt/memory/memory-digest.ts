@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { z } from 'zod';
 import { sha256Of, stampOf } from '../../disk/base-digest.ts';
+import { orNull } from '../../os/absent.ts';
 import { readJson, writeJson } from '../../os/json-file.ts';
 import { readSaveImage } from './save-image.ts';
 
@@ -18,10 +19,7 @@ export class MemoryDigest {
   async record(signal: AbortSignal): Promise<void> {
     if ((await this.#recorded()) !== null) return;
     const stamp = await stampOf(this.image);
-    const sha256 = await this.#hash(signal).catch((error: unknown) => {
-      if (error instanceof TypeError) return null;
-      throw error;
-    });
+    const sha256 = await orNull(this.#hash(signal), (error) => error instanceof TypeError);
     if (sha256 !== null) await writeJson(this.file, { stamp, sha256 });
   }
 
@@ -36,9 +34,7 @@ export class MemoryDigest {
     await rm(this.file, { force: true });
   }
 
-  async #recorded(): Promise<z.infer<typeof RECORD> | null> {
-    return await readJson(this.file, RECORD);
-  }
+  #recorded = () => readJson(this.file, RECORD);
 
   async #hash(signal: AbortSignal): Promise<string> {
     const { streamAt } = await readSaveImage(this.image);

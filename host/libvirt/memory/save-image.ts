@@ -1,4 +1,5 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { withFile } from '../../os/atomic-file.ts';
 
 /**
  * What libvirt saves a domain's memory in: a header, the domain's XML and a cookie, each ended by a zero byte, room to
@@ -94,13 +95,4 @@ async function readExactly(file: FileHandle, length: number, position: number): 
     at += bytesRead;
   }
   return buffer;
-}
-
-async function withFile<T>(path: string, flags: 'r' | 'r+', use: (file: FileHandle) => Promise<T>): Promise<T> {
-  const file = await open(path, flags);
-  try {
-    return await use(file);
-  } finally {
-    await file.close();
-  }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { machineId } from '../../installation.ts';
-import { orAbsent } from '../../os/absent.ts';
+import { orAbsent, succeeds } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
 import { isThere, makeClosed } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
@@ -116,12 +116,7 @@ function uriOf(folder: string): string {
 async function bringUp(folder: string, holder: number, virsh: Virsh): Promise<boolean> {
   await configure(folder);
   const deadline = Date.now() + TIMEOUT_MS;
-  const answers = () =>
-    virsh.run(['uri']).then(
-      () => true,
-      () => false,
-    );
-  while (!(await answers())) {
+  while (!(await succeeds(virsh.run(['uri'])))) {
     try {
       await runInside(holder, ['libvirtd', '--daemon', '--pid-file', '/run/libvirt/private.pid']);
     } catch (error) {

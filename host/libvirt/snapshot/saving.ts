@@ -1,6 +1,6 @@
 import { MayflyError } from '../../../model/errors.ts';
 import { CHAIN_LIMIT } from '../../../model/snapshots/snapshot-saga.ts';
-import { allEnded } from '../../all-ended.ts';
+import { allEnded } from '../../os/abort.ts';
 import type { SaveRequest } from '../../snapshots.ts';
 import type { StepContext } from '../../step-context.ts';
 import { child, type Element, textOf } from '../client/xml.ts';

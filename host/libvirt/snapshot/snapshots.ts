@@ -4,7 +4,7 @@ import type { SavedDisk, SavedSnapshot } from '../../../model/snapshots/snapshot
 import { freezeImage } from '../../disk/frozen-image.ts';
 import { ensureOverlay } from '../../disk/overlay.ts';
 import { orAbsent } from '../../os/absent.ts';
-import { flushFile } from '../../os/atomic-file.ts';
+import { flush } from '../../os/atomic-file.ts';
 import type { HostSnapshots, KeptSnapshot, RevertRequest, SavedResources, SaveRequest } from '../../snapshots.ts';
 import type { StepContext } from '../../step-context.ts';
 import { child } from '../client/xml.ts';
@@ -156,7 +156,7 @@ export class LibvirtSnapshots extends Comparing implements HostSnapshots {
     const [sha256, { blocks }] = await Promise.all([
       this.deps.digests.protect(memory, { mode: MEMORY_MODE }),
       stat(memory),
-      flushFile(memory),
+      flush(memory),
     ]);
     if (sha256 === null) throw new MayflyError('snapshot_failed', `${memory} is not a file.`);
     return { sha256, storedBytes: blocks * 512 };

@@ -1,8 +1,7 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { setImmediate as others, setTimeout as sleep } from 'node:timers/promises';
 import { isSandboxId } from '../../../model/sandbox-id.ts';
-import { isGone, processNames, readOrGone } from '../../os/proc.ts';
+import { orGone, processNames, readOrGone } from '../../os/proc.ts';
 
 /** Callers that come within this time share one look at /proc. Milliseconds. */
 const GATHER_MS = 5;
@@ -19,17 +18,15 @@ type ProcessesBySandbox = ReadonlyMap<string, readonly number[]>;
  * (/proc/PID/root); before it has changed root, to the one named in the boot script's arguments.
  */
 export class ProcessTable {
-  readonly #sandboxes: string;
-  readonly #bootScript: string;
   /** One process of each sandbox that was seen to run. */
   #seen = new Map<string, number>();
   #next: Promise<ProcessesBySandbox> | null = null;
 
   /** @param sandboxes the folder of all workspaces, without symbolic links */
-  constructor(sandboxes: string, bootScript: string) {
-    this.#sandboxes = sandboxes;
-    this.#bootScript = bootScript;
-  }
+  constructor(
+    private readonly sandboxes: string,
+    private readonly bootScript: string,
+  ) {}
 
   /** A look at /proc that begins after this call. Zombies do not count: they hold nothing. */
   look(): Promise<ProcessesBySandbox> {
@@ -47,14 +44,14 @@ export class ProcessTable {
   /** Whether a sandbox has any. Of one that was seen to run only that process is looked at. */
   async runs(sandboxId: string): Promise<boolean> {
     const pid = this.#seen.get(sandboxId);
-    if (pid !== undefined && this.#ownerOf(join('/proc', String(pid))) === sandboxId) return true;
+    if (pid !== undefined && this.#ownerOf(pid) === sandboxId) return true;
     this.#seen.delete(sandboxId);
     return (await this.of(sandboxId)).length > 0;
   }
 
   /** Whether of a sandbox that was seen to run that process has ended, since this was last asked. Looks at those alone. */
   someEnded(): boolean {
-    const ended = [...this.#seen].filter(([sandboxId, pid]) => this.#ownerOf(join('/proc', String(pid))) !== sandboxId);
+    const ended = [...this.#seen].filter(([sandboxId, pid]) => this.#ownerOf(pid) !== sandboxId);
     for (const [sandboxId] of ended) this.#seen.delete(sandboxId);
     return ended.length > 0;
   }
@@ -68,7 +65,7 @@ export class ProcessTable {
     const found = new Map<string, number[]>();
     for (const [n, name] of processNames().entries()) {
       if (n % AT_ONCE === AT_ONCE - 1) await others();
-      const sandboxId = this.#ownerOf(join('/proc', name));
+      const sandboxId = this.#ownerOf(name);
       if (!sandboxId) continue;
       const pids = found.get(sandboxId) ?? [];
       pids.push(Number(name));
@@ -78,23 +75,18 @@ export class ProcessTable {
     return found;
   }
 
-  #ownerOf(proc: string): string | null {
-    try {
-      const root = readlinkSync(join(proc, 'root'));
-      if (root !== '/') return this.#idIn(root);
-      const args = readFileSync(join(proc, 'cmdline'), 'utf8').split('\0');
-      if (!args.includes(this.#bootScript)) return null;
-      return args.map((arg) => this.#idIn(arg)).find((id) => id !== null) ?? null;
-    } catch (error) {
-      if (isGone(error)) return null;
-      throw error;
-    }
+  #ownerOf(pid: number | string): string | null {
+    const root = rootOf(pid);
+    if (root !== '/') return root === null ? null : this.#idIn(root);
+    const args = (readOrGone(`/proc/${pid}/cmdline`) ?? '').split('\0');
+    if (!args.includes(this.bootScript)) return null;
+    return args.map((arg) => this.#idIn(arg)).find((id) => id !== null) ?? null;
   }
 
   /** The id in `<sandboxes>/<id>/…`. */
   #idIn(path: string): string | null {
-    if (!path.startsWith(`${this.#sandboxes}/`)) return null;
-    const id = path.slice(this.#sandboxes.length + 1).split('/')[0] ?? '';
+    if (!path.startsWith(`${this.sandboxes}/`)) return null;
+    const id = path.slice(this.sandboxes.length + 1).split('/')[0] ?? '';
     return isSandboxId(id) ? id : null;
   }
 }
@@ -118,7 +110,7 @@ export function residentKib(pid: number): number {
 
 /** Whether no thread of a process runs: each is stopped (proc(5), `stat`), traced, or has ended. */
 export function isStopped(pid: number): boolean {
-  return tasksOf(pid).every((task) => {
+  return (orGone(() => readdirSync(`/proc/${pid}/task`)) ?? []).every((task) => {
     const stat = readOrGone(`/proc/${pid}/task/${task}/stat`) ?? '';
     // The name before the state is the process's own choice: it may hold a `)`.
     return 'TtZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
@@ -126,20 +118,6 @@ export function isStopped(pid: number): boolean {
 }
 
 /** The root directory of a process; null when it has ended. */
-export function rootOf(pid: number): string | null {
-  try {
-    return readlinkSync(`/proc/${pid}/root`);
-  } catch (error) {
-    if (isGone(error)) return null;
-    throw error;
-  }
-}
-
-function tasksOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
+export function rootOf(pid: number | string): string | null {
+  return orGone(() => readlinkSync(`/proc/${pid}/root`));
 }

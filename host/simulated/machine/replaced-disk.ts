@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import { orAbsent } from '../../os/absent.ts';
-import { syncDirectory } from '../../os/atomic-file.ts';
+import { flush } from '../../os/atomic-file.ts';
 import { readJson, writeJson } from '../../os/json-file.ts';
 import { removeTree } from '../disk/tree.ts';
 import { domainPaths, readClone } from './workspace.ts';
@@ -48,7 +48,7 @@ export async function replaceDisk(
   // A try before this one may have been cut off right after it.
   await orAbsent(rename(root, old));
   await rename(staging, root);
-  await syncDirectory(workspace);
+  await flush(workspace);
   await writeJson(marker, { restoreId });
   await removeTree(old);
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import { macAddress } from '../../../model/ids.ts';
 import type { Clone, CloneRequest } from '../../hypervisor.ts';
-import { syncDirectory } from '../../os/atomic-file.ts';
+import { flush } from '../../os/atomic-file.ts';
 import { orFail } from '../../os/exec.ts';
 import { readJson } from '../../os/json-file.ts';
 import { type KeyPair, makeKeyPair } from '../../ssh/key-pair.ts';
@@ -80,7 +80,7 @@ export async function makeWorkspace(
   const clone = { hostKey: pair.publicKey, macAddress: macAddress(request.sandboxId), user: GUEST_USER.name };
   await writeFile(join(staging, CLONE_FILE), `${JSON.stringify(clone)}\n`, { mode: 0o600 });
   await rename(staging, workspace);
-  await syncDirectory(join(workspace, '..'));
+  await flush(join(workspace, '..'));
   return clone;
 }
 

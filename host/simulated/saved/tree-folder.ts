@@ -2,7 +2,7 @@ import { rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { z } from 'zod';
 import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
-import { syncDirectory } from '../../os/atomic-file.ts';
+import { flush } from '../../os/atomic-file.ts';
 import { entriesOf } from '../../os/directory.ts';
 import { readJson, writeJson } from '../../os/json-file.ts';
 import { allocatedBytes, apparentBytes } from '../disk/disk-usage.ts';
@@ -29,7 +29,7 @@ export class TreeFolder<Spec> {
   /** Gives it its final name. */
   async keep(): Promise<void> {
     await rename(this.staging, this.path);
-    await syncDirectory(dirname(this.path));
+    await flush(dirname(this.path));
   }
 }
 

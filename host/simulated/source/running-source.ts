@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { RunningSource } from '../../console.ts';
-import { orAbsent } from '../../os/absent.ts';
+import { orAbsent, succeeds } from '../../os/absent.ts';
 import { exec } from '../../os/exec.ts';
 import { readJson } from '../../os/json-file.ts';
 import { poll } from '../../os/poll.ts';
@@ -189,10 +189,7 @@ async function firstProcess(
 async function answering(child: { exitCode: number | null }, address: string): Promise<void> {
   const look = async () => {
     const socket = connect({ host: address, port: GUEST_PORT });
-    const isOpen = await once(socket, 'connect').then(
-      () => true,
-      () => false,
-    );
+    const isOpen = await succeeds(once(socket, 'connect'));
     socket.destroy();
     return isOpen || (child.exitCode === null ? null : false);
   };

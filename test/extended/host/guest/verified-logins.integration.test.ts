@@ -1,7 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createCredentialActivities } from '../../../../activities/sandbox/credentials.ts';
 import { createSshActivities } from '../../../../activities/sandbox/ssh.ts';
 import { asStep } from '../../../../activities/step/step-context.ts';
 import { GuestConnections } from '../../../../host/guest/connections.ts';
@@ -195,7 +194,10 @@ test('a create that is cancelled after its login was verified, or during it, lea
   const certificate = await readFile(join(credentials.directory(id), CERTIFICATE_FILE), 'utf8');
   const activities = {
     ...createSshActivities({ hypervisor: machine.host.hypervisor, credentials, guests }),
-    ...createCredentialActivities({ credentials, guests }),
+    removeCredentials: async ({ sandboxId }: { sandboxId: string; generation: number }) => {
+      guests.close(sandboxId);
+      await credentials.removeCredentials(sandboxId);
+    },
   };
   const input = { sandboxId: id, generation: 1, endpoint, certificate: certificate.trim() };
   const stop = new AbortController();

@@ -1,0 +1,15 @@
+import { type ErrorCode, MayflyError } from '../../model/errors.ts';
+import type { RunFailure } from '../../model/functions/run-state.ts';
+import { rethrow } from '../../temporal/call/failure.ts';
+
+/** Returns the answer of a sandbox in a failure. @throws what is none, `noAnswer` among it */
+export function refusalIn(error: unknown, noAnswer: readonly ErrorCode[]): RunFailure {
+  let refused = error;
+  try {
+    if (!(error instanceof MayflyError)) rethrow(error);
+  } catch (cause) {
+    refused = cause;
+  }
+  if (!(refused instanceof MayflyError) || noAnswer.includes(refused.code)) throw error;
+  return { code: refused.code, message: refused.message };
+}
