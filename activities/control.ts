@@ -50,7 +50,6 @@ export interface ControlDeps {
   acceptAgain: AcceptAgain;
 }
 
-/** Every activity of the control queue: the store and the user CA. */
 export function createControlActivities(given: ControlDeps) {
   const announcer = new Announcer(given.store, given.reconciliation);
   const deps = { ...given, announcer, admission: new StorageAdmission(given.store), preemption: new Preemption(given) };

@@ -33,7 +33,6 @@ export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, MachineDeps {
   functions: (RunHostDeps & WaitpointHostDeps & SetupHostDeps)['functions'];
 }
 
-/** Every activity of one host's queue. */
 export function createHostActivities(deps: HostDeps) {
   const steps = {
     ...createReservationActivities(deps),

@@ -5,7 +5,6 @@ import { LIMITS } from '../model/limits.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
 import { isSandboxId } from '../model/sandbox-id.ts';
 
-/** What a certificate shall say. */
 export interface CertificateRequest {
   /** The one principal: the id of a sandbox, or of a source that is looked at. */
   sandboxId: string;

@@ -2,7 +2,6 @@ import { createHash, createPublicKey } from 'node:crypto';
 import { WireReader } from '../host/ssh/wire.ts';
 import { MayflyError } from '../model/errors.ts';
 
-/** One public key as OpenSSH writes it, checked. */
 export interface PublicKey {
   type: string;
   /** Type and base64 blob, without the comment. */

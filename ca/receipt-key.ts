@@ -25,7 +25,6 @@ export class ReceiptSigningKey {
     return ReceiptSigningKey.read(path);
   }
 
-  /** As {@link open}, of a key that is there. */
   static async read(path: string): Promise<ReceiptSigningKey> {
     return new ReceiptSigningKey(await readSigningKey(path, 'receipt key', 'Restore it from a backup, or rotate it.'));
   }
@@ -35,7 +34,6 @@ export class ReceiptSigningKey {
     return this.signPayload(PAYLOAD_TYPE, statement);
   }
 
-  /** Signs any JSON as DSSE. */
   signPayload(payloadType: string, content: unknown): Envelope {
     const payload = Buffer.from(canonicalJson(content));
     const sig = sign(null, preAuthEncoding(payloadType, payload), this.key).toString('base64');

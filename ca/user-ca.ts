@@ -8,7 +8,6 @@ import { readKeys, signingKeyPath } from './rotation.ts';
 import { signUserCertificate } from './user-certificate.ts';
 
 export interface Certificate {
-  /** One line in OpenSSH format. */
   certificate: string;
   keyId: string;
   serial: bigint;
@@ -18,7 +17,6 @@ export interface Certificate {
   validBefore: string;
   /** Of the certified public key, as `ssh-keygen -lf` prints it. */
   fingerprint: string;
-  /** Fingerprint of the CA key that signed it. */
   signedBy: string;
 }
 

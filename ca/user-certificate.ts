@@ -3,7 +3,6 @@ import ssh2 from 'ssh2';
 import { sshString, uint32, WireReader } from '../host/ssh/wire.ts';
 import { fingerprintOf, type PublicKey } from './public-key.ts';
 
-/** What a user certificate says of a key. */
 interface CertifiedUser {
   key: PublicKey;
   serial: bigint;

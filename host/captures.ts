@@ -7,7 +7,6 @@ export interface CaptureRequest {
   source: string;
 }
 
-/** A folder in the place of captures, as doctor sees it. */
 export interface PresentCapture {
   captureId: string;
   /** `half`: it has not got its final name, or is being removed. */
@@ -35,10 +34,8 @@ export interface HostCaptures {
   verify(captureId: string, context: StepContext): Promise<SavedCapture>;
   /** Gives a checked copy its final name. @throws MayflyError capture_failed */
   keep(captureId: string): Promise<void>;
-  /** Ends a copy that is being made; also when there is none. */
   abort(captureId: string): Promise<void>;
   /** Takes a capture away, also half of one, with what it added to its source. @throws MayflyError capture_in_use */
   remove(captureId: string): Promise<void>;
-  /** Everything in the folder of captures. */
   list(): Promise<PresentCapture[]>;
 }

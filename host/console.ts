@@ -32,7 +32,6 @@ export interface SourceConsole {
   writeFile(path: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>;
 }
 
-/** A source that runs, as its host sees it. */
 export interface RunningSource {
   console: SourceConsole;
   /** Where its sshd may answer, the likeliest first; whoever answers must prove to be it by its host key. */

@@ -11,7 +11,6 @@ import type { SourcePower } from './source-power.ts';
 import type { StepContext } from './step-context.ts';
 import type { HostTemplates } from './templates.ts';
 
-/** What a clone shall be; everything else follows from the id. */
 export interface CloneRequest {
   sandboxId: string;
   source: string;
@@ -32,12 +31,10 @@ export interface CloneRequest {
   isOffline?: boolean;
 }
 
-/** What the clone became. */
 export interface Clone {
   /** The guest's SSH host key, made by the host and seeded: one OpenSSH public key line. */
   hostKey: string;
   macAddress: string;
-  /** Login user inside the guest. */
   user: string;
   /** The template that it would have woken from, had there been one; null, or absent: none would do. */
   templateKey?: string | null;
@@ -78,15 +75,10 @@ export interface Hypervisor {
   readonly isolation: 'kvm' | 'tcg' | 'none';
   /** libvirt connection URI, for people and their tools; null where there is no libvirt. */
   readonly uri: string | null;
-  /** What it saved of its sandboxes. */
   readonly snapshots: HostSnapshots;
-  /** How it makes sources of snapshots. */
   readonly baking: HostBaking;
-  /** Its copies of running sources. */
   readonly captures: HostCaptures;
-  /** Memories that sandboxes of its sources wake from. */
   readonly templates: HostTemplates;
-  /** How its sources are started and stopped. */
   readonly power: SourcePower;
   /** The files in which leases stand, for people and their tools. */
   leaseFiles(): string[];
@@ -175,7 +167,6 @@ export interface Hypervisor {
   releaseLease(sandboxId: string): Promise<void>;
   removeWorkspace(sandboxId: string): Promise<void>;
 
-  /** Looks at the layers domain, lease and workspace for one sandbox. */
   look(sandboxId: string): Promise<Observation[]>;
   /** Everything on the machine that carries the name of any sandbox, in the layers domain, lease and workspace. */
   marks(): Promise<Mark[]>;

@@ -19,10 +19,8 @@ const Installation = z.strictObject({
   machineId: z.string().nullable(),
   madeAt: z.string(),
 });
-/** What ties a state folder to one machine. */
 export type Installation = Readonly<z.infer<typeof Installation>>;
 
-/** A machine as a host worker finds it. */
 export interface FoundMachine {
   kind: HostKind;
   libvirtd: Installation['libvirtd'];

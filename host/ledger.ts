@@ -25,7 +25,6 @@ const Reservation = z.strictObject({
   /** While it is hibernated: the memory that it has given back and is to have again, and takes on the disk meanwhile. */
   savedMib: z.int().nonnegative().optional(),
 });
-/** What one sandbox, or one capture, may grow to. */
 export type Reservation = z.infer<typeof Reservation>;
 
 /** What sandboxes have taken of their promises, by id: resident memory, allocated disk. One that is missing has taken nothing. */
@@ -52,7 +51,6 @@ export class CapacityExhausted extends MayflyError {
  * through one mutex: a promise is counted from the moment it is given, not from when memory is really used.
  */
 export class Ledger {
-  readonly #state: StateDir;
   readonly #promises = new Map<string, Reservation>();
   readonly #unreadable = new Set<string>();
   readonly #mutex = new Mutex();
@@ -60,18 +58,20 @@ export class Ledger {
   readonly #diskOvercommit: number;
 
   /** @param diskOvercommit a sandbox is taken to write 1/n of the disk that it sees, until it has written more. `@default` 1 */
-  constructor(state: StateDir, diskOvercommit = 1) {
-    this.#state = state;
+  constructor(
+    private readonly state: StateDir,
+    diskOvercommit = 1,
+  ) {
     this.#diskOvercommit = diskOvercommit;
   }
 
   /** Reads the promises given before this process began. Files that are half-written or damaged are {@link unreadable}. */
   async open(): Promise<void> {
-    await mkdir(this.#state.reservations, { recursive: true, mode: 0o700 });
-    for (const name of await readdir(this.#state.reservations)) {
+    await mkdir(this.state.reservations, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(this.state.reservations)) {
       const id = holderOf(name);
       if (!id) continue;
-      const promise = name.endsWith('.json') ? await readPromise(this.#state.reservationOf(id), id) : null;
+      const promise = name.endsWith('.json') ? await readPromise(this.state.reservationOf(id), id) : null;
       if (promise) this.#promises.set(id, promise);
       else this.#unreadable.add(id);
     }
@@ -129,17 +129,16 @@ export class Ledger {
   }
 
   async #write(promise: Reservation): Promise<void> {
-    await writeJson(this.#state.reservationOf(promise.sandboxId), promise);
+    await writeJson(this.state.reservationOf(promise.sandboxId), promise);
     this.#promises.set(promise.sandboxId, promise);
   }
 
-  /** Takes a promise back; succeeds when there is none. */
   release(sandboxId: string): Promise<void> {
     return this.#mutex.runExclusive(async () => {
-      const path = this.#state.reservationOf(sandboxId);
+      const path = this.state.reservationOf(sandboxId);
       await rm(`${path}.new`, { force: true });
       await rm(path, { force: true });
-      await flush(this.#state.reservations);
+      await flush(this.state.reservations);
       this.#promises.delete(sandboxId);
       this.#unreadable.delete(sandboxId);
     });
@@ -186,22 +185,21 @@ export class Ledger {
 
   /** Looks at the layer `record` on this machine: the reservation's file. */
   async look(sandboxId: string): Promise<Observation> {
-    const path = this.#state.reservationOf(sandboxId);
+    const path = this.state.reservationOf(sandboxId);
     const found: string[] = [];
     for (const one of [`${path}.new`, path]) if (await isThere(one)) found.push(one);
     return observed('record', path, found);
   }
 
-  /** Everything in the reservations folder that carries a sandbox's name. */
   async marks(): Promise<Mark[]> {
-    const names = await readdir(this.#state.reservations);
+    const names = await readdir(this.state.reservations);
     return [...new Set(names.map(idOf))]
       .filter((id) => id !== null)
       .map((id) => ({
         sandboxId: id,
         observation: observed(
           'record',
-          this.#state.reservationOf(id),
+          this.state.reservationOf(id),
           names.filter((name) => idOf(name) === id),
         ),
       }));

@@ -16,7 +16,6 @@ export interface RevertRequest {
   restoreId: string;
 }
 
-/** Which two states of a file system, and how much of it. */
 export interface Comparison {
   /** Ids of two snapshots of this host, of one sandbox or of two. */
   before: string;
@@ -25,26 +24,22 @@ export interface Comparison {
   within: readonly GuestName[];
 }
 
-/** One path of a snapshot. */
 export interface SavedPlace {
   snapshotId: string;
   /** Absolute. Taken as it is: symbolic links are not followed. */
   path: GuestName;
 }
 
-/** One file of a snapshot. */
 export interface SavedFileRequest extends SavedPlace {
   /** At most so many of its first bytes are given. */
   maxBytes: number;
 }
 
-/** How large the machine is that was saved. */
 export interface SavedResources {
   cpus: number;
   memoryMib: number;
 }
 
-/** A folder in the place of snapshots, as doctor sees it. */
 export interface KeptSnapshot {
   snapshotId: string;
   /** `half`: a save has not ended. `kept`: it is deleted, and something refers to it. */
@@ -123,6 +118,5 @@ export interface HostSnapshots {
    * @throws MayflyError snapshot_not_found
    */
   resources(snapshotId: string): Promise<SavedResources | null>;
-  /** Everything in the folder of snapshots. */
   list(): Promise<KeptSnapshot[]>;
 }

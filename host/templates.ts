@@ -1,6 +1,5 @@
 import type { StepContext } from './step-context.ts';
 
-/** Which machine a template is of. */
 export interface TemplateRequest {
   /** Only that project's sandboxes wake from it: pages that guests share can be timed. */
   project: string;
@@ -10,7 +9,6 @@ export interface TemplateRequest {
   memoryMib: number | null;
 }
 
-/** A template that may be woken from. */
 export interface HostTemplate {
   /** 64 hexadecimal digits, see {@link HostTemplates.keyOf}. */
   key: string;
@@ -59,7 +57,6 @@ export interface HostTemplates {
   uses(): Promise<TemplateUse[]>;
 }
 
-/** Of a host without saved memory. */
 export const NO_TEMPLATES: HostTemplates = {
   keyOf: () => Promise.resolve(null),
   settle: () => Promise.reject(new RangeError('this host makes no templates')),

@@ -15,7 +15,6 @@ interface RevokeInput {
   eventId: string;
 }
 
-/** What one guest is to be told. */
 export interface GuestTrust {
   hostId: string;
   installationId: string;
@@ -36,7 +35,6 @@ const GUEST_CLOCK_MS = 24 * 3_600_000;
 /** Serials that one request to the guest names. */
 const AT_ONCE = 5_000;
 
-/** What becomes of certificates after their issue. */
 export function createRevocationActivities({ ca, store }: { ca: UserCa; store: Store }) {
   return {
     /**
@@ -86,7 +84,6 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
       };
     },
 
-    /** Remembers that a guest refuses these certificates. */
     async rememberRefused({ serials, at }: { serials: string[]; at: string }): Promise<void> {
       await store.certificates.refused(serials, at);
     },

@@ -44,7 +44,6 @@ export function createTrustActivities({ guests, credentials, signer }: TrustDeps
       return { publicKey, ...(publicKey !== null && { signature: signOwnKey(signer, sandboxId, publicKey) }) };
     },
 
-    /** Puts a new certificate beside the host's own key. */
     async storeOwnCertificate({ sandboxId, certificate }: { sandboxId: string; certificate: string }): Promise<void> {
       await credentials.storeCertificate(sandboxId, certificate);
     },

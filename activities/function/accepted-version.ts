@@ -6,7 +6,6 @@ import type { Store } from '../../store/connect.ts';
 type Stores = Pick<Store, 'functionVersions'>;
 type Accepted = Pick<RunRecord, 'project' | 'function' | 'version' | 'versionDigest'>;
 
-/** The version that a run is of from its admission on. */
 interface Binding extends Pick<RunRecord, 'version' | 'versionDigest'> {
   spec: FunctionSpec;
 }

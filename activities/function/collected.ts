@@ -22,7 +22,6 @@ const NAME_BYTES = 1_024;
 
 type Contents = Pick<Store, 'runContents'>['runContents'];
 
-/** Where what is fetched goes. */
 export interface Place {
   runContents: Contents;
   runId: string;

@@ -48,7 +48,6 @@ export function createDiffActivities({ store, reconciliation }: SagaDeps) {
       return run !== null && run.state === 'ended' && run.startedAt !== null && !run.diff;
     },
 
-    /** Writes down what was found, once. */
     async settleDiff({ diff, ...said }: DiffSettled): Promise<void> {
       const run = await wanted(said);
       if (!run || run.diff) return;

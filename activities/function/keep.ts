@@ -21,7 +21,6 @@ const PAUSE_MS = 1_000;
 
 /** Of a run that failed, the disks of its sandbox, as a snapshot of its project's. */
 export function createKeepActivities({ store, reconciliation }: SagaDeps) {
-  /** The run with its attempt, where something is to be kept of it. */
   async function toBeKept({ runId, sandboxId }: SaidAttempt) {
     const run = await store.runs.get(runId);
     const attempt = run && lastAttempt(run);

@@ -4,7 +4,6 @@ import type { BegunAttempt } from '../../model/functions/run-saga.ts';
 import { RUN_STATES } from '../../model/functions/run-state.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** What its workflow says of an attempt. */
 export type SaidAttempt = Pick<BegunAttempt, 'runId' | 'n' | 'sandboxId' | 'commandId' | 'begunAt' | 'tries'>;
 
 export const PENDING = {
@@ -23,7 +22,6 @@ export async function requireRun({ runs }: Pick<Store, 'runs'>, runId: string): 
   throw new MayflyError('run_not_found', `There is no run ${runId}.`);
 }
 
-/** The attempts of a run, its last one changed. */
 export function withLast({ attempts }: Pick<RunRecord, 'attempts'>, changes: Partial<Attempt>): Attempt[] {
   return attempts.map((each, n) => (n === attempts.length - 1 ? { ...each, ...changes } : each));
 }

@@ -29,7 +29,6 @@ export interface RunHostDeps {
 /** `sandboxId` is the run's id: its steps take turns as a sandbox's do. */
 interface RunTarget extends StepTarget {
   runId: string;
-  /** The sandbox of its attempt. */
   attemptId: string;
 }
 
@@ -87,7 +86,6 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
       await guest.putTar(FILES_FOLDER, files, spec.user);
     },
 
-    /** Fetches what a process that has ended has left. */
     async collectRun(target: CollectInput): Promise<Collected> {
       const { run, spec } = await known(target);
       const context = stepContext();

@@ -8,7 +8,6 @@ import {
   scheduleSourceOf,
 } from '../../model/schedules/schedule.ts';
 
-/** Record of one time of a schedule, written now. */
 export function timeRecord(
   { project, name }: ScheduleRecord,
   { at, localTime, triggerId }: Omit<DueTime, 'overlap'>,

@@ -19,7 +19,6 @@ import { type ProjectStore, storeOf } from '../../store/project-store.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { eventOf, timeRecord } from './schedule-event.ts';
 
-/** Accepts an event as every door does. */
 export type AcceptEvent = (
   store: ProjectStore,
   target: { record: FunctionRecord; version: FunctionVersion },
@@ -43,14 +42,12 @@ interface Deps {
 type Changes = Partial<Omit<ScheduleRecord, 'project' | 'name' | 'version'>>;
 
 const DAY_MS = 86_400_000;
-/** Runs that are begun at once. */
 const AT_ONCE = 50;
 /** Poll intervals for the runs that others wait for: what ends without a workflow wakes no schedule. Milliseconds. */
 const POLL_MS = { cancelling: 1_000, running: 15_000 };
 /** Outcomes that do not pause a schedule that pauses on failure. */
 const NO_FAILURES: readonly string[] = ['succeeded', 'cancelled', 'skipped'];
 
-/** What the workflow of a schedule asks of the store. */
 export function createScheduleActivities({ store, reconciliation, acceptEvent, digestOf }: Deps) {
   /** @returns null: it was changed meanwhile */
   async function save(record: ScheduleRecord, changes: Changes): Promise<ScheduleRecord | null> {

@@ -22,14 +22,12 @@ export interface CarryDeps {
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
 }
 
-/** Of which step, and where it runs. */
 export interface Sending {
   imageId: string;
   index: number;
   to: string;
 }
 
-/** Two sandboxes of one host. */
 interface Carrying {
   from: string;
   to: string;

@@ -6,7 +6,6 @@ import { archiveOf, partOf } from '../../model/playbook/archive.ts';
 import { CHECK_FOLDER, checkFiles } from '../../model/playbook/check-program.ts';
 import type { WrittenSummary } from '../../model/playbook/playbook.ts';
 
-/** The folder of a fresh sandbox in which a playbook is tried. */
 export class CheckFolder {
   constructor(
     private readonly agent: Pick<AgentSession, 'request'>,

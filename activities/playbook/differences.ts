@@ -7,10 +7,8 @@ import { LIMITS } from '../../model/limits.ts';
 import { keyOf } from '../../model/playbook/change/change.ts';
 import { isNoise } from '../../model/playbook/change/noise.ts';
 
-/** What is asked of the snapshots of a host. */
 export type ComparedSnapshots = Pick<HostSnapshots, 'compare' | 'readFile' | 'namesIn' | 'changesAsTar'>;
 
-/** Two snapshots of one host. */
 export interface Sides {
   before: string;
   after: string;

@@ -107,7 +107,6 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
       return { ...check, left: first(left), beyond: beyond.slice(0, listed).map(brief) };
     },
 
-    /** Says in the report why it was not checked. */
     async explainPlaybook(input: PlaybookTarget & { why: string }): Promise<void> {
       const stored = storedOf(input);
       await stored.report(await stored.known(), { check: null, unchecked: input.why });

@@ -4,12 +4,10 @@ import type { WrittenSummary } from '../../model/playbook/playbook.ts';
 import { type ComparedSnapshots, differencesOf } from './differences.ts';
 import { systemTexts } from './system-texts.ts';
 
-/** Ids of three snapshots of one host. */
 export interface Tried {
   /** The fresh sandbox before it was tried, and behind it. */
   fresh: string;
   applied: string;
-  /** The sandbox. */
   now: string;
 }
 

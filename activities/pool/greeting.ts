@@ -28,7 +28,6 @@ export function createGreetingActivities({ hypervisor, guests }: GreetingDeps) {
       return { content };
     },
 
-    /** Those of them whose guests do not answer. */
     async silentAmong({ sandboxIds }: { sandboxIds: string[] }): Promise<{ sandboxIds: string[] }> {
       const cancelled = Context.current().cancellationSignal;
       const answers = async (sandboxId: string) => {

@@ -20,7 +20,6 @@ interface MemberDeps extends SagaDeps {
 /** Outcome of a member's create: why it failed, or that it is ready, or was retired before it was. */
 type MemberOutcome = Pick<SandboxFailure, 'code' | 'message'> | 'retired' | 'warm';
 
-/** How members of pools are made. */
 export function createMemberActivities({ store, reconciliation, admission }: MemberDeps) {
   return {
     /**

@@ -14,11 +14,9 @@ interface Wanted {
   source: string;
   /** MiB; null: as the source has. */
   memoryMib: number | null;
-  /** Members to evict at most. */
   count: number;
 }
 
-/** Evicts unclaimed members of pools for a request without room. */
 export class Preemption {
   constructor(private readonly deps: SagaDeps) {}
 
@@ -53,7 +51,6 @@ export class Preemption {
   }
 }
 
-/** Creates the activity by which members of pools make room on a host. */
 export function createPreemptionActivities({ store, preemption }: { store: Store; preemption: Preemption }) {
   return {
     /**

@@ -11,7 +11,6 @@ interface Deps extends SagaDeps {
 
 interface SharedMember {
   sandboxId: string;
-  /** Name of its pool. */
   pool: string;
   /** Of whoever claims it. */
   project: string;

@@ -4,7 +4,6 @@ import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** Why a task fails whose workflow is gone. */
 interface LostTask {
   failure: { code: ErrorCode; message: string };
   actor: Actor | null;
@@ -14,7 +13,6 @@ interface LostTask {
   at: string;
 }
 
-/** Records the failure of a playbook. */
 export async function failPlaybook(
   store: Pick<Store, 'audit' | 'playbooks'>,
   { id, sandboxId }: PlaybookRecord,

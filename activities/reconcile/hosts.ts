@@ -9,7 +9,6 @@ import type { SagaDeps } from '../saga-deps.ts';
 
 type HostOf = Pick<ForgetHostInput, 'hostId'>;
 
-/** Hosts, as a reconciliation sees them, and how one is given up. */
 export function createHostReconcileActivities({ store, reconciliation }: SagaDeps) {
   /** Its saga is told; where it has none, one takes it over. */
   async function leave(record: SandboxRecord, forgotten: HostForgotten): Promise<void> {

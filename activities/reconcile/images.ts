@@ -12,7 +12,6 @@ const LOST = {
   message: 'Its saga was lost with what Temporal knew. Asked for again, it begins at the last step that was done.',
 } as const;
 
-/** Builds whose workflows are gone, or were never begun. */
 export function createImageReconcileActivities({ store, reconciliation }: SagaDeps) {
   /** Those that no build has used for long, and none uses that is under way. */
   async function forgetContexts(underWay: readonly ImageRecord[]): Promise<void> {

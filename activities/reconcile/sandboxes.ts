@@ -16,7 +16,6 @@ interface Disagreement {
   outlived: string[];
 }
 
-/** Sandboxes, as the store and Temporal know them. */
 export function createSandboxReconcileActivities({ store, reconciliation }: SagaDeps) {
   async function isUnattended({ id }: SandboxRecord): Promise<boolean> {
     heartbeat();

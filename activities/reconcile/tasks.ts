@@ -92,7 +92,6 @@ export function createTaskReconcileActivities({ store, reconciliation }: SagaDep
       }
     },
 
-    /** Deletes half made bakes, and releases half prepared sources. */
     async resumeSources({ graceMs }: { graceMs: number }): Promise<void> {
       const waitUntil = Date.now() + ENDED_WITHIN_MS;
       const bakes = findLost(

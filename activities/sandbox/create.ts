@@ -8,7 +8,6 @@ import type { SshActivities } from './ssh.ts';
 
 /** See {@link RunnerStep}. Milliseconds. */
 interface Times<Step extends string> {
-  /** Of each step. */
   withinMs: Record<Step, number>;
   shownAfterMs: number;
 }
@@ -30,7 +29,6 @@ interface StartInput
 
 export interface Started {
   ssh: SshEndpoint;
-  /** How it came to its machine. */
   boot: Boot | null;
   steps: StepTiming[];
 }

@@ -3,7 +3,6 @@ import { RECORD_EVENTS_WORKFLOW, type RecordEventInput } from '../../model/sagas
 import type { Store } from '../../store/connect.ts';
 import { Askers } from '../access/askers.ts';
 
-/** What is remembered without a change of the record. */
 export function createEventActivities({ store }: { store: Store }) {
   const askers = new Askers(store);
   return {

@@ -61,7 +61,6 @@ export function createSetupEndActivities({ store, reconciliation }: SagaDeps) {
       return !found || (found.state === 'removing' && (await store.functionSetups.remove(found)));
     },
 
-    /** Says what it waits for. */
     async showSetup({ waitingFor, ...of }: TriedSetup & { waitingFor: string | null }): Promise<void> {
       await change(of, () => ({ waitingFor }));
     },

@@ -29,7 +29,6 @@ const FILES = {
   link: null,
 } as const;
 
-/** What is done for a setup where its sandbox is. */
 export function createSetupHostActivities({ guests, functions: { store } }: SetupHostDeps) {
   return {
     /** Puts the function's files where they are at each run. */

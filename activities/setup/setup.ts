@@ -17,7 +17,6 @@ import type { SagaDeps } from '../saga-deps.ts';
 import { requireHost } from '../sandbox/require-host.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 
-/** A try of a setup, as its workflow goes on with it. */
 export interface TriedSetup extends SetupRef {
   tried: SetupTry;
 }

@@ -13,7 +13,6 @@ interface SharedQuota {
   counts: (part: StoredPart) => boolean;
 }
 
-/** What limits the disks of one sandbox. */
 interface DiskQuotas {
   /** Of the sandbox with its own snapshots, bytes; null: no limit. */
   ofEach: number | null;
@@ -30,7 +29,6 @@ export async function diskQuotas(
   return { ofEach: key?.sandboxDiskBytes ?? null, shared: shared.filter((one) => one !== null) };
 }
 
-/** All that there are. */
 export async function everyQuota({
   apiKeys,
   projects,

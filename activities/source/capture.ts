@@ -16,7 +16,6 @@ interface CaptureDeps {
   ledger: Ledger;
 }
 
-/** The steps of a capture, and their undos. */
 export function createCaptureActivities({ hypervisor, ledger }: CaptureDeps) {
   const { captures } = hypervisor;
   return {

@@ -52,7 +52,6 @@ export function createSourceActivities(deps: SourceDeps) {
   const consoleOf = async (name: string) => (await hypervisor.runningSource(name)).console;
 
   return {
-    /** Changes nothing. */
     async inspectSource({ sandboxId, source }: SourceTarget): Promise<SourceInspection> {
       const { bytes } = await deps.gate();
       return inspectSource(await consoleOf(source), sandboxId, bytes.length, stepContext().signal);

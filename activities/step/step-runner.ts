@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { SandboxPhase, SshEndpoint, StepTiming } from '../../model/sandbox/sandbox.ts';
 
-/** One step of an activity that has several. */
 export interface RunnerStep {
   /** As failpoints, records and failures call it. */
   name: string;
@@ -16,7 +15,6 @@ export interface RunnerStep {
 
 /** What an activity of several steps needs of the worker it runs in. */
 export interface StepRunner {
-  /** Those that are over. */
   readonly steps: StepTiming[];
   /**
    * Runs a step, unless an earlier attempt of the activity is known to have ended it.

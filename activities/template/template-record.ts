@@ -39,12 +39,10 @@ export function createTemplateRecordActivities({ store, reconciliation }: SagaDe
       if (event) await store.audit.record(sourceIdOf(record.hostId, record.source), event);
     },
 
-    /** Those of that key that are not gone, the newest first. */
     async recallTemplates(of: OfKey): Promise<TemplateRecord[]> {
       return present(of);
     },
 
-    /** How many sandboxes are being made on a host. */
     async createsUnderWay({ hostId }: { hostId: string }): Promise<{ count: number }> {
       const creating = await store.sandboxes.all(['requested', 'creating']);
       return { count: creating.filter((record) => record.hostId === hostId).length };

@@ -21,7 +21,6 @@ export interface TemplateLook {
   use: TemplateUse | null;
 }
 
-/** The steps of a template that are not those of a snapshot. */
 export function createTemplateActivities({ hypervisor }: { hypervisor: Pick<Hypervisor, 'templates'> }) {
   const { templates } = hypervisor;
 

@@ -18,10 +18,8 @@ export interface WaitpointHostDeps {
   functions: { store: Pick<Store, 'waitpoints'> };
 }
 
-/** Of an attempt, what is known of its guest. */
 interface FollowedWaits {
   runId: string;
-  /** The sandbox of the attempt. */
   attemptId: string;
   /** Names of what its processes have asked for. */
   asked: string[];
@@ -82,7 +80,6 @@ async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, c
   }
 }
 
-/** Looks at one guest, and at what came for it. */
 class Look {
   /** A process waits for what is open. */
   isWaiting = true;

@@ -29,13 +29,11 @@ interface OfAttempt {
   attemptId: string;
 }
 
-/** Of an attempt whose machine is hibernated, or is to be. */
 interface Sleeper extends OfAttempt {
   /** Names of what its guest has got. */
   given: string[];
 }
 
-/** Whose machine is put to sleep, or woken. */
 interface SleepAct extends OfAttempt {
   /** Which try it is: each is an operation of its own. */
   nth: number;
@@ -88,7 +86,6 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
     }
   }
 
-  /** Has a run wait for its slots. */
   async function queue(run: RunRecord): Promise<void> {
     if (!(await store.waitingRuns.queue(run, new Date().toISOString()))) return;
     await reconciliation.functions.ensureDispatcher({ project: run.project, name: run.function });

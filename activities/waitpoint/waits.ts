@@ -11,10 +11,8 @@ interface Deps {
   store: Pick<Store, 'runs' | 'waitpoints' | 'waitingRuns' | 'functionVersions'>;
 }
 
-/** What a run is told of the guest of its attempt. */
 interface SeenWaits {
   runId: string;
-  /** The sandbox of the attempt. */
   attemptId: string;
   /** All that its processes have asked for. */
   asked: AskedWaitpoint[];
@@ -29,7 +27,6 @@ interface RecordedWaits {
   restMs: number | null;
 }
 
-/** Waitpoints of runs in the store. */
 export function createWaitpointActivities({ store }: Deps) {
   return {
     /** Writes down what the processes of a run ask for, which of it they get no more, and whether the run waits. */

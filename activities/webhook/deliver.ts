@@ -26,7 +26,6 @@ const MOST_ATTEMPTS = 100;
 const MOST_SPREAD_MS = 30_000;
 const UNKNOWN = 'whoever sent it died before it wrote down what came of it: it is sent again under the same id';
 
-/** Requests to endpoints. */
 export function createDeliveryActivities({ store, announcer, plan, send }: DeliveryDeps) {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = store;
   const inFlight = new InFlight();

@@ -52,7 +52,6 @@ export class BakedFolder {
     return readAbout(this.path);
   }
 
-  /** Whether that bake has come to its end. */
   async isOf(bakeId: string): Promise<boolean> {
     return (await this.about())?.bakeId === bakeId;
   }

@@ -101,7 +101,6 @@ export class BaseDigests {
     );
   }
 
-  /** Forgets the disks of a folder that is gone. */
   async forget(folder: string): Promise<void> {
     await this.#mutex.runExclusive(async () => {
       const known = await this.#load();

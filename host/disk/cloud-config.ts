@@ -4,7 +4,6 @@ import type { HostKey } from './host-key.ts';
 export interface SeedContent {
   sandboxId: string;
   hostKey: HostKey;
-  /** Login user inside the guest. */
   user: string;
   /** OpenSSH public key lines of the CAs that sign user certificates. */
   userCaKeys: readonly string[];

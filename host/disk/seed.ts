@@ -26,7 +26,6 @@ export async function ensureSeed(iso: string, content: SeedContent): Promise<voi
   await rename(fresh, iso);
 }
 
-/** The files of a seed by their path in it. */
 function seedFiles(content: SeedContent): Record<string, string> {
   const { sandboxId, hostKey, userCaKeys } = content;
   return {

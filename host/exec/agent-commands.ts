@@ -15,7 +15,6 @@ import { AGENT_REFUSALS, type AgentRequest, type AgentSession } from '../guest/a
 /** Connection to a guest's agent, with the skew of the guest's clock. */
 export type Agent = Pick<AgentSession, 'request' | 'clockSkewMs'>;
 
-/** What the guest knows of a command. */
 export interface CommandStatus {
   /** ISO 8601, guest clock. */
   startedAt: string | null;
@@ -55,13 +54,10 @@ const refusalShape = z.object({ code: z.string(), message: z.string().max(2_000)
 
 /** The part of a guest agent's API that is about commands. Its refusals are thrown as the errors they name. */
 export class AgentCommands {
-  readonly #agent: Agent;
-  readonly #signal: AbortSignal;
-
-  constructor(agent: Agent, signal: AbortSignal) {
-    this.#agent = agent;
-    this.#signal = signal;
-  }
+  constructor(
+    private readonly agent: Agent,
+    private readonly signal: AbortSignal,
+  ) {}
 
   /**
    * Starts a command, unless it was started before: however often this is repeated, it runs once.
@@ -74,12 +70,12 @@ export class AgentCommands {
     const files = Object.keys(secretFiles ?? {}).length > 0 ? secretFiles : undefined;
     const request = { command, argv, env, stdin: Buffer.from(stdin).toString('base64'), secretFiles: files };
     const body = JSON.stringify({ ...request, stdinOpen, cwd, user, timeoutSeconds, maxOutputBytes });
-    const answer = await this.#agent.request({
+    const answer = await this.agent.request({
       method: 'PUT',
       path: `/v1/commands/${id}?follow=true${grace}`,
       headers: { 'content-type': 'application/json' },
       body: Buffer.from(body),
-      signal: this.#signal,
+      signal: this.signal,
     });
     if (answer.status === 201) {
       const startedAt = instant.safeParse(answer.headers['x-mayfly-started-at']).data ?? null;
@@ -99,7 +95,7 @@ export class AgentCommands {
   /** Its frames from a place on, until its end. */
   async output(id: string, { stdout, stderr }: OutputPlace): Promise<Readable> {
     const path = `/v1/commands/${id}/output?stdout=${stdout}&stderr=${stderr}`;
-    const { status, body } = await this.#agent.request({ method: 'GET', path, signal: this.#signal });
+    const { status, body } = await this.agent.request({ method: 'GET', path, signal: this.signal });
     if (status !== 200) throw refusal(status, await textOf(body));
     return body;
   }
@@ -120,13 +116,12 @@ export class AgentCommands {
     await this.#ask({ method: 'POST', path: `/v1/commands/${id}/cancel?signal=${signal}` });
   }
 
-  /** Lets the guest forget the output of a command that has ended. */
   async forgetOutput(id: string): Promise<void> {
     await this.#ask({ method: 'DELETE', path: `/v1/commands/${id}/output` });
   }
 
   async #ask(request: AgentRequest): Promise<string> {
-    const { status, body } = await this.#agent.request({ ...request, signal: this.#signal });
+    const { status, body } = await this.agent.request({ ...request, signal: this.signal });
     const text = await textOf(body);
     if (status >= 300 || status < 200) throw refusal(status, text);
     return text;

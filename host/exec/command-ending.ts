@@ -1,5 +1,13 @@
 import type { ErrorCode } from '../../model/errors.ts';
-import type { CommandExit, CommandRecord } from '../../model/sandbox/command.ts';
+import type { CommandExit, CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
+import { isMachineEndCode } from '../../model/sandbox/machine-end.ts';
+import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
+import type { Mask } from '../../model/secrets/mask.ts';
+import type { OutputPlace } from '../../store/commands/output.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import type { GuestClock } from './guest-clock.ts';
+import { lostOf } from './masked-frames.ts';
 
 /** What the record of a command says of its end. What is in the store of its output is added when it is written. */
 export type Ending = Pick<CommandRecord, 'exitCode' | 'signal' | 'reason' | 'failure'> & {
@@ -8,6 +16,7 @@ export type Ending = Pick<CommandRecord, 'exitCode' | 'signal' | 'reason' | 'fai
   exit: CommandExit | null;
 };
 
+const ENDING: ReadonlySet<SandboxState> = new Set(['destroying', 'destroyed', 'failed']);
 const NOTHING = { exitCode: null, signal: null, reason: null, failure: null, exit: null };
 
 /** As the guest saw it. */
@@ -36,4 +45,46 @@ export function interrupted(what: 'ended' | 'was restored', { hasStarted }: { ha
 /** Nobody can find out any more how it ended. */
 export function unknown(reason: string): Ending {
   return { ...NOTHING, outcome: 'unknown', reason };
+}
+
+/** The end of a command whose sandbox or machine has ended; null when another attempt may know more. */
+export async function endBySandbox(
+  { sandboxId }: CommandRecord,
+  hasStarted: boolean,
+  { store, hypervisor }: { store: Store; hypervisor: Pick<Hypervisor, 'whereabouts'> },
+): Promise<Ending | null> {
+  const { domain } = await hypervisor.whereabouts(sandboxId);
+  // Read after the machine was looked at: whatever ends a sandbox writes that down before it touches the machine.
+  const sandbox = await store.sandboxes.get(sandboxId);
+  if (!sandbox || ENDING.has(sandbox.state)) {
+    const failure = sandbox?.failure;
+    if (failure && isMachineEndCode(failure.code) && hasStarted) return unknown(failure.message);
+    return interrupted('ended', { hasStarted });
+  }
+  if (sandbox.state === 'restoring') return null; // whether it is interrupted is for the restore to say
+  if (domain === 'off') return unknown('Its machine went off, so nobody can tell how it ended.');
+  return domain === 'absent' ? unknown('Its machine is gone, so nobody can tell how it ended.') : null;
+}
+
+/** What its record says from its end on. */
+export function changesAtEnd(
+  record: CommandRecord,
+  { exit, reason, failure, ...ending }: Ending,
+  { kept, startedAt, clock, mask }: { kept: OutputPlace; startedAt: string | null; clock: GuestClock; mask: Mask },
+) {
+  const written = (stream: OutputStream) =>
+    record.spec.isMasked ? kept[stream] + lostOf(exit, stream) : Math.max(exit?.[stream].bytes ?? 0, kept[stream]);
+  const start = startedAt ?? (exit && clock.toHost(exit.startedAt)) ?? record.startedAt;
+  const now = new Date().toISOString();
+  const guestEnd = exit?.endedAt ? clock.toHostEnd(exit.endedAt, start, now) : null;
+  return {
+    ...ending,
+    reason: reason === null ? null : mask.text(reason),
+    failure: failure && { ...failure, message: mask.text(failure.message) },
+    state: 'ended',
+    endedAt: guestEnd ?? (ending.outcome === 'not-started' ? null : now),
+    startedAt: start,
+    stdout: { bytes: written('stdout'), kept: kept.stdout },
+    stderr: { bytes: written('stderr'), kept: kept.stderr },
+  } as const;
 }

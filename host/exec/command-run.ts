@@ -2,26 +2,27 @@ import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
-import type {
-  CommandExit,
-  CommandInputs,
-  CommandRecord,
-  EndSignal,
-  OutputStream,
-} from '../../model/sandbox/command.ts';
-import { isMachineEndCode } from '../../model/sandbox/machine-end.ts';
+import type { CommandInputs, CommandRecord, EndSignal } from '../../model/sandbox/command.ts';
 import { FrameReader } from '../../model/sandbox/output-frame.ts';
-import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import { Mask } from '../../model/secrets/mask.ts';
 import type { OutputPlace } from '../../store/commands/output.ts';
 import { tailOf } from '../../store/commands/output-tail.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { StepContext } from '../step-context.ts';
-import { type Agent, AgentCommands, type CommandStatus, exitOf } from './agent-commands.ts';
-import { cancelledBeforeStart, type Ending, exited, interrupted, notStarted, unknown } from './command-ending.ts';
+import { type Agent, AgentCommands, exitOf } from './agent-commands.ts';
+import {
+  cancelledBeforeStart,
+  changesAtEnd,
+  type Ending,
+  endBySandbox,
+  exited,
+  interrupted,
+  unknown,
+} from './command-ending.ts';
+import { ensureStarted } from './ensure-started.ts';
 import { GuestClock } from './guest-clock.ts';
-import { MaskedFrames } from './masked-frames.ts';
+import { MaskedFrames, maskOf, withoutSecrets } from './masked-frames.ts';
 import { type Backlog, OutputWriter } from './output-writer.ts';
 import { Overdue } from './overdue.ts';
 
@@ -34,22 +35,12 @@ export interface CommandRunDeps {
   spareMs?: number;
 }
 
-/** Failures that say nothing of whether a command was started. Every other one of a start means that it was not. */
-const NO_ANSWER: ReadonlySet<ErrorCode> = new Set([
-  'guest_unreachable',
-  'guest_failed',
-  'host_key_mismatch',
-  'host_unavailable',
-]);
 /** Failures that stay, however often the guest is asked; `not_found` is output that somebody there has deleted. */
 const GUEST_AT_FAULT: ReadonlySet<ErrorCode> = new Set(['guest_failed', 'not_found']);
-const ENDING: ReadonlySet<SandboxState> = new Set(['destroying', 'destroyed', 'failed']);
 /** How often the record says how much is stored, while output comes. Milliseconds. */
 const PROGRESS_MS = 2_000;
 /** How soon one goes on whose sandbox was hibernated, and is not any more. Milliseconds. */
 const ASLEEP_MS = 1_000;
-const NOTHING_KEPT: OutputPlace = { stdout: 0, stderr: 0 };
-
 /**
  * Sees one command to its end: starts it unless it was started, brings its output into the store, writes its record.
  * Whoever stops this at any moment, also by SIGKILL, leaves the command as it is, and another goes on where it was.
@@ -73,7 +64,7 @@ export class CommandRun {
   #overdue: Overdue | null = null;
   #writer: OutputWriter | null = null;
   /** Of one that was given secrets: nothing that its guest says is kept as it is. */
-  #mask: Mask | null = null;
+  #mask = new Mask([]);
   #masked: MaskedFrames | null = null;
   #progressAt = Date.now();
   #tidied: Promise<void> = Promise.resolve();
@@ -98,13 +89,13 @@ export class CommandRun {
     if (!record) throw new MayflyError('command_not_found', `The store has no record of ${this.commandId}.`);
     if (record.state === 'ended') return record;
     try {
-      this.#mask = record.spec.isMasked ? await this.#maskOf(record) : null;
+      this.#mask = await maskOf(record, this.deps.store.attemptSecrets);
       if (record.state === 'running') await this.#whileAsleep(record);
       return await this.#end(record, await this.#runInGuest(record, inputs));
     } catch (error) {
       this.stop.throwIfAborted();
       const ending = await this.#endingBy(record, error);
-      if (!ending) throw this.#withoutSecrets(error);
+      if (!ending) throw withoutSecrets(error, this.#mask);
       return await this.#end(record, ending);
     } finally {
       this.#overdue?.end();
@@ -135,7 +126,6 @@ export class CommandRun {
     this.#interruption.abort(new MayflyError('sandbox_not_running', 'Its sandbox is being restored.'));
   }
 
-  /** Resolves when nothing is done any more; after {@link run}. */
   tidied(): Promise<void> {
     return this.#tidied;
   }
@@ -157,14 +147,15 @@ export class CommandRun {
     this.#overdue = overdue;
     void overdue.watch(this.deps.store.sandboxes, record.sandboxId);
     const commands = new AgentCommands(agent, AbortSignal.any([this.#signal, overdue.signal]));
-    const status = await this.#ensureStarted(record, commands, inputs);
+    const status = await ensureStarted(record, commands, inputs, () => this.#withheld);
     if ('outcome' in status) return status;
     if (record.state === 'running') {
       this.deps.logger.info({ commandId: this.commandId }, 'goes on with a command that runs');
     }
     this.detail = 'it runs';
-    this.#startedAt = this.#startedByHost(record, status, agent.clockSkewMs);
-    this.#recordedRunning = this.#recordRunning(record, this.#startedAt);
+    this.#startedAt = this.#guestClock.startOf(record, status.startedAt, agent.clockSkewMs);
+    const running = { state: 'running', startedAt: this.#startedAt } as const;
+    if (record.state === 'requested') this.#recordedRunning = this.deps.store.commands.update(this.commandId, running);
     // What it needed for its start is forgotten also by whoever goes on, should the one before not have come to it.
     this.#forgotten = this.#recordedRunning.then(() => this.deps.store.commandInputs.remove(this.commandId));
     this.#forgotten.catch(() => undefined); // told when the end is written, or made up for by a sweep
@@ -172,43 +163,13 @@ export class CommandRun {
     return this.#follow(record, commands, status.output);
   }
 
-  async #ensureStarted(
-    { state, spec }: CommandRecord,
-    commands: AgentCommands,
-    inputs: CommandInputs | null,
-  ): Promise<CommandStatus | Ending> {
-    try {
-      const mayStart = state === 'requested' && inputs !== null && !this.#withheld;
-      return await (mayStart ? commands.start(this.commandId, spec, inputs) : commands.status(this.commandId));
-    } catch (error) {
-      if (!(error instanceof MayflyError) || NO_ANSWER.has(error.code)) throw error;
-      if (state === 'running') return unknown('The guest knows nothing of it any more.');
-      if (error.code !== 'command_not_found') return notStarted(error.code, error.message);
-      return this.#withheld ?? notStarted('internal', 'What it needed for its start is not in the store any more.');
-    }
-  }
-
-  /** When it was started; of one that goes on as it is recorded, by which the clock of its guest is known again. */
-  #startedByHost(record: CommandRecord, { startedAt }: CommandStatus, skewMs: number): string | null {
-    const { requestedAt, startedAt: recorded } = record;
-    if (startedAt === null) return recorded;
-    const now = new Date().toISOString();
-    this.#guestClock.measure(startedAt, recorded === null ? [requestedAt, now] : [recorded, recorded], skewMs);
-    return this.#guestClock.toHost(startedAt);
-  }
-
-  async #recordRunning({ state }: CommandRecord, startedAt: string | null): Promise<void> {
-    if (state === 'requested') await this.deps.store.commands.update(this.commandId, { state: 'running', startedAt });
-  }
-
-  /** Brings the output into the store until it ends. */
   async #follow({ spec }: CommandRecord, commands: AgentCommands, fromStart: Readable | null): Promise<Ending> {
     const onStored = (kept: OutputPlace) => this.#recordProgress(kept);
     const options = { output: this.deps.store.output, commandId: this.commandId, backlog: this.backlog, onStored };
-    const isAgain = this.#mask !== null;
+    const isAgain = spec.isMasked;
     const writer = fromStart ? OutputWriter.begin(options) : await OutputWriter.resume(options, { isAgain });
     this.#writer = writer;
-    this.#masked = this.#mask && new MaskedFrames(this.#mask);
+    this.#masked = spec.isMasked ? new MaskedFrames(this.#mask) : null;
     const reader = new FrameReader();
     const body = fromStart ?? (await commands.output(this.commandId, writer.from));
     for await (const piece of body as AsyncIterable<Buffer>) {
@@ -241,69 +202,21 @@ export class CommandRun {
     const hasStarted = record.state === 'running' || this.#startedAt !== null;
     if (this.#interruption.signal.aborted) return interrupted('was restored', { hasStarted });
     if (error instanceof MayflyError && GUEST_AT_FAULT.has(error.code)) return unknown(error.message);
-    const { domain } = await this.deps.hypervisor.whereabouts(record.sandboxId);
-    // Read after the machine was looked at: whatever ends a sandbox writes that down before it touches the machine.
-    const sandbox = await this.deps.store.sandboxes.get(record.sandboxId);
-    if (!sandbox || ENDING.has(sandbox.state)) {
-      const failure = sandbox?.failure;
-      if (failure && isMachineEndCode(failure.code) && hasStarted) return unknown(failure.message);
-      return interrupted('ended', { hasStarted });
-    }
-    if (sandbox.state === 'restoring') return null; // whether it is interrupted is for the restore to say
-    if (domain === 'off') return unknown('Its machine went off, so nobody can tell how it ended.');
-    if (domain === 'absent') return unknown('Its machine is gone, so nobody can tell how it ended.');
-    return null;
+    return endBySandbox(record, hasStarted, this.deps);
   }
 
   /** Writes the end, with what came of the output; what is left to tidy up is not waited for. */
-  async #end(record: CommandRecord, { exit, ...ending }: Ending): Promise<CommandRecord> {
-    this.#addHeld(exit);
+  async #end(record: CommandRecord, ending: Ending): Promise<CommandRecord> {
+    const { exit } = ending;
+    for (const frame of this.#masked?.end(this.#writer?.kept ?? null, exit) ?? []) this.#writer?.add(frame);
+    this.#masked = null;
     await Promise.all([this.#writer?.finish(), this.#recordedRunning]);
     const kept = this.#writer?.kept ?? (await this.#stored());
-    const written = (stream: OutputStream) => {
-      if (record.spec.isMasked) return kept[stream] + lostOf(exit, stream);
-      return Math.max(exit?.[stream].bytes ?? 0, kept[stream]);
-    };
-    const { reason, failure } = ending;
-    const startedAt = this.#startedAt ?? (exit && this.#guestClock.toHost(exit.startedAt)) ?? record.startedAt;
-    const now = new Date().toISOString();
-    const guestEnd = exit?.endedAt ? this.#guestClock.toHostEnd(exit.endedAt, startedAt, now) : null;
-    const changes = {
-      ...ending,
-      reason: reason === null ? null : this.#shown(reason),
-      failure: failure && { ...failure, message: this.#shown(failure.message) },
-      state: 'ended',
-      endedAt: guestEnd ?? (ending.outcome === 'not-started' ? null : now),
-      startedAt,
-      stdout: { bytes: written('stdout'), kept: kept.stdout },
-      stderr: { bytes: written('stderr'), kept: kept.stderr },
-    } as const;
+    const known = { kept, startedAt: this.#startedAt, clock: this.#guestClock, mask: this.#mask };
+    const changes = changesAtEnd(record, ending, known);
     await this.deps.store.commands.update(this.commandId, changes);
     this.#tidied = this.#tidy(record.sandboxId, exit !== null);
     return { ...record, ...changes };
-  }
-
-  /** What was held back of its output, since it might have become a secret. */
-  #addHeld(exit: CommandExit | null): void {
-    const isCut = (stream: OutputStream) => exit === null || lostOf(exit, stream) > 0;
-    for (const frame of this.#masked?.end(this.#writer?.kept ?? NOTHING_KEPT, isCut) ?? []) this.#writer?.add(frame);
-    this.#masked = null;
-  }
-
-  /** @throws MayflyError internal: what it prints is not to be kept without */
-  async #maskOf({ id }: CommandRecord): Promise<Mask> {
-    const given = await this.deps.store.attemptSecrets.get(id);
-    if (given) return new Mask(given.map(({ value }) => value));
-    throw new MayflyError('internal', `The secrets of ${id} are not in the store any more, so its output is not kept.`);
-  }
-
-  #shown(text: string): string {
-    return this.#mask?.text(text) ?? text;
-  }
-
-  #withoutSecrets(error: unknown): unknown {
-    if (!this.#mask || !(error instanceof MayflyError)) return error;
-    return new MayflyError(error.code, this.#shown(error.message), error.options);
   }
 
   /**
@@ -325,9 +238,4 @@ export class CommandRun {
     const { stdout, stderr } = await tailOf(this.deps.store.output, this.commandId);
     return { stdout: stdout.end, stderr: stderr.end };
   }
-}
-
-/** What its guest did not keep. Bytes. */
-function lostOf(exit: CommandExit | null, stream: OutputStream): number {
-  return exit ? Math.max(0, exit[stream].bytes - exit[stream].kept) : 0;
 }

@@ -15,7 +15,6 @@ interface UnderWay {
  * worker's own start).
  */
 export class CommandRuns {
-  readonly #deps: CommandRunDeps;
   readonly #underWay = new Map<string, UnderWay>();
   /** Events are named by command. */
   readonly #begun = new EventEmitter().setMaxListeners(0);
@@ -23,8 +22,7 @@ export class CommandRuns {
   readonly #backlog: Backlog = { bytes: 0 };
   readonly #stop = new AbortController();
 
-  constructor(deps: CommandRunDeps) {
-    this.#deps = deps;
+  constructor(private readonly deps: CommandRunDeps) {
     setMaxListeners(0, this.#stop.signal); // some for each command
   }
 
@@ -55,10 +53,10 @@ export class CommandRuns {
 
   /** Ends all commands of a sandbox that is being put back, and resolves when their records say so. */
   async interruptAll(sandboxId: string): Promise<void> {
-    const { openCommands } = await this.#deps.store.activity.get(sandboxId);
+    const { openCommands } = await this.deps.store.activity.get(sandboxId);
     await Promise.all(
       openCommands.map(async (commandId) => {
-        if (!(await this.#deps.store.commands.get(commandId))) return; // its request died before it was recorded
+        if (!(await this.deps.store.commands.get(commandId))) return; // its request died before it was recorded
         const { commandRun, ended } = this.#of(commandId);
         commandRun.interrupt();
         await ended;
@@ -79,7 +77,7 @@ export class CommandRuns {
 
   /** Whether the store has a record of it: one that was set back may not. */
   async isKnown(commandId: string): Promise<boolean> {
-    return (await this.#deps.store.commands.get(commandId)) !== null;
+    return (await this.deps.store.commands.get(commandId)) !== null;
   }
 
   isUnderWay(commandId: string): boolean {
@@ -101,7 +99,7 @@ export class CommandRuns {
   #of(commandId: string): UnderWay {
     const present = this.#underWay.get(commandId);
     if (present) return present;
-    const commandRun = new CommandRun(this.#deps, commandId, this.#backlog, this.#stop.signal);
+    const commandRun = new CommandRun(this.deps, commandId, this.#backlog, this.#stop.signal);
     const underWay = { commandRun, ended: this.#run(commandId, commandRun) };
     this.#underWay.set(commandId, underWay);
     this.#begun.emit(commandId);

@@ -1,3 +1,5 @@
+import type { CommandRecord } from '../../model/sandbox/command.ts';
+
 /**
  * Difference of a guest's clock to the host's: so all times of a command are of one clock. It is the skew that was measured
  * at the login, unless the guest's clock was set since then.
@@ -13,6 +15,14 @@ export class GuestClock {
     const at = Date.parse(said);
     const known = Math.min(Date.parse(until), Math.max(Date.parse(from), at - skewMs));
     this.#aheadMs = at - known;
+  }
+
+  /** When a command was started; of one that goes on as it is recorded, by which the clock of its guest is known again. */
+  startOf({ requestedAt, startedAt: recorded }: CommandRecord, said: string | null, skewMs: number): string | null {
+    if (said === null) return recorded;
+    const now = new Date().toISOString();
+    this.measure(said, recorded === null ? [requestedAt, now] : [recorded, recorded], skewMs);
+    return this.toHost(said);
   }
 
   /** The same time by the host's clock. @param said ISO 8601; null stays null */

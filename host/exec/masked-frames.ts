@@ -1,8 +1,9 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { OutputStream } from '../../model/sandbox/command.ts';
+import type { CommandExit, CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
 import type { OutputFrame } from '../../model/sandbox/output-frame.ts';
-import type { Mask, MaskStream } from '../../model/secrets/mask.ts';
+import { Mask, type MaskStream } from '../../model/secrets/mask.ts';
 import type { OutputPlace } from '../../store/commands/output.ts';
+import type { Store } from '../../store/connect.ts';
 
 /** One stream: where the guest is in it, where what comes out is, and when the last of it came. */
 interface Masked {
@@ -41,16 +42,13 @@ export class MaskedFrames {
     return this.#shown(frame.stream, masked.mask.push(frame.bytes));
   }
 
-  /**
-   * What was held back.
-   * @param kept how much of what comes out is written: of a stream that is not there again nothing is added
-   * @param isCut there was more, or may have been
-   */
-  end(kept: OutputPlace, isCut: (stream: OutputStream) => boolean): OutputFrame[] {
+  /** What was held back, since it might have become a secret. Of a stream that is `kept` and not there again, nothing. */
+  end(kept: OutputPlace | null, exit: CommandExit | null): OutputFrame[] {
     return (['stdout', 'stderr'] as const).flatMap((stream) => {
       const { mask, offset } = this.#streams[stream];
-      if (isCut(stream) && offset < kept[stream]) return [];
-      return this.#shown(stream, mask.end({ isCut: isCut(stream) })) ?? [];
+      const isCut = exit === null || lostOf(exit, stream) > 0;
+      if (isCut && offset < (kept?.[stream] ?? 0)) return [];
+      return this.#shown(stream, mask.end({ isCut })) ?? [];
     });
   }
 
@@ -61,4 +59,21 @@ export class MaskedFrames {
     masked.offset += bytes.length;
     return { stream, atMs, offset, bytes };
   }
+}
+
+/** What its guest did not keep. Bytes. */
+export function lostOf(exit: CommandExit | null, stream: OutputStream): number {
+  return exit ? Math.max(0, exit[stream].bytes - exit[stream].kept) : 0;
+}
+
+/** @throws MayflyError internal: what it prints is not to be kept without */
+export async function maskOf({ id, spec }: CommandRecord, secrets: Store['attemptSecrets']): Promise<Mask> {
+  const given = spec.isMasked ? await secrets.get(id) : [];
+  if (given) return new Mask(given.map(({ value }) => value));
+  throw new MayflyError('internal', `The secrets of ${id} are not in the store any more, so its output is not kept.`);
+}
+
+export function withoutSecrets(error: unknown, mask: Mask): unknown {
+  if (!(error instanceof MayflyError)) return error;
+  return new MayflyError(error.code, mask.text(error.message), error.options);
 }

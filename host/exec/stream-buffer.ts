@@ -41,11 +41,7 @@ class GrowingChunk {
   }
 }
 
-/** One stream of one command on its way into the store. */
 export class StreamBuffer {
-  readonly #output: Output;
-  readonly #commandId: string;
-  readonly #stream: OutputStream;
   #full: GrowingChunk[] = [];
   #last: GrowingChunk;
   /** Bytes in the store, bytes that were taken, and the next byte to come: behind `taken` where some is stored already. */
@@ -54,10 +50,13 @@ export class StreamBuffer {
   #next: number;
 
   /** @param next from where the guest was asked; what comes before the tail's end is in the store already */
-  constructor(output: Output, commandId: string, stream: OutputStream, tail: StreamTail, next: number) {
-    this.#output = output;
-    this.#commandId = commandId;
-    this.#stream = stream;
+  constructor(
+    private readonly output: Output,
+    private readonly commandId: string,
+    private readonly stream: OutputStream,
+    tail: StreamTail,
+    next: number,
+  ) {
     const n = Math.floor(tail.end / OUTPUT_CHUNK_BYTES);
     const isFull = tail.bytes.length === OUTPUT_CHUNK_BYTES;
     this.#last = new GrowingChunk(n, isFull ? { bytes: new Uint8Array(), marks: [] } : tail);
@@ -108,7 +107,6 @@ export class StreamBuffer {
     return bytes.length - known;
   }
 
-  /** Writes all that was taken before this call. */
   async store(): Promise<void> {
     if (this.unstored === 0) return;
     const end = this.#taken;
@@ -116,12 +114,12 @@ export class StreamBuffer {
     const last = this.#last;
     const grown = last.copy();
     for (const chunk of full) {
-      await this.#output.put(this.#commandId, this.#stream, chunk.n, chunk.copy());
+      await this.output.put(this.commandId, this.stream, chunk.n, chunk.copy());
       this.#full = this.#full.filter((other) => other !== chunk);
       this.#stored = Math.max(this.#stored, (chunk.n + 1) * OUTPUT_CHUNK_BYTES);
     }
     if (end > this.#stored) {
-      await this.#output.put(this.#commandId, this.#stream, last.n, grown);
+      await this.output.put(this.commandId, this.stream, last.n, grown);
       this.#stored = end;
     }
   }

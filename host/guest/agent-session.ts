@@ -123,7 +123,6 @@ export class AgentSession {
     return this.http2.closed || this.http2.destroyed;
   }
 
-  /** Requests that have not come to their end. */
   get openRequests(): number {
     return this.#open;
   }

@@ -92,7 +92,6 @@ export class GuestConnections {
     this.#open.get(sandboxId)?.close();
   }
 
-  /** Ends all connections. */
   closeAll(): void {
     clearInterval(this.#sweeper);
     this.#isClosed = true;

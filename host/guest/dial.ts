@@ -13,7 +13,6 @@ import { type Known, mayRetry, pauseAfter, verdictOf } from './retry.ts';
 
 /** Who a sandbox is, whatever address it has: as it was when its create was verified. */
 export interface Identity {
-  /** Login user. */
   user: string;
   /** The pinned host key: one OpenSSH public key line. */
   hostKey: string;

@@ -5,11 +5,9 @@ import { MayflyError } from '../../model/errors.ts';
 import { oneLine } from '../os/one-line.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 
-/** The agent as this host would put it into a guest. */
 export interface AgentProgram {
   /** Digest of its sources: hexadecimal, linked into the binary. */
   version: string;
-  /** The binary on this machine. */
   path: string;
 }
 

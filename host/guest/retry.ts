@@ -9,7 +9,6 @@ import type { LoginFailure } from '../ssh/login.ts';
  */
 export type Verdict = 'transient' | 'first-boot' | 'reissue' | 'never';
 
-/** What is known of a guest when an attempt has failed. */
 export interface Known {
   /** A login has succeeded since it was made. */
   verified: boolean;

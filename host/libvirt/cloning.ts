@@ -21,7 +21,6 @@ import type { LibvirtTools } from './tools/tools.ts';
 /** Login user of the guest; images and cloud-config make it. */
 const GUEST_USER = 'sandbox';
 
-/** What clones are made with on this machine. */
 export type CloningTools = LibvirtTools & MachineKind & { captures: LibvirtCaptures; templates: LibvirtTemplates };
 
 /** What a clone is made of: a source, or the machine that a snapshot or a capture describes. */

@@ -41,7 +41,6 @@ import { Machines } from './watch/machines.ts';
 
 const SSH_PORT = 22;
 
-/** A machine whose sandboxes are libvirt domains. */
 export class LibvirtHypervisor implements Hypervisor {
   readonly kind = 'libvirt';
   readonly uri: string;

@@ -39,7 +39,6 @@ export async function registerGolden(virsh: Virsh, state: StateDir, image: strin
   return description.name;
 }
 
-/** Whether the files of a built image were put into the state folder. */
 export async function isPlaced(state: StateDir, image: string): Promise<boolean> {
   return (await orAbsent(stat(folderOf(state, await describe(image))))) !== null;
 }

@@ -37,7 +37,6 @@ export async function flush(path: string): Promise<void> {
   await withFile(path, 'r', (file) => file.sync());
 }
 
-/** Opens a file as long as it is used. */
 export async function withFile<T>(
   path: string | Buffer,
   flags: string | number,

@@ -9,7 +9,6 @@ export interface ExecResult {
 
 export interface ExecOptions {
   signal?: AbortSignal;
-  /** Written to the program's standard input. */
   input?: string;
   /** Milliseconds. `@default` 60_000 */
   timeoutMs?: number;

@@ -18,9 +18,7 @@ interface Line {
   attempt: Attempt | null;
   /** Ends when the last step in line has ended. */
   tail: Promise<void>;
-  /** Stops the step that asked last. */
   last: AbortController | null;
-  /** Steps that run or wait. */
   users: number;
 }
 

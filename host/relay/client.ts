@@ -22,7 +22,6 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'tr
 /** The relay was not there: nothing of the request has reached it. */
 class NotReached extends Error {}
 
-/** Requests to the relays of all hosts, by connections that are kept. */
 export class RelayClient implements Guests {
   /** By host; an entry is replaced when its relay is not there any more: a worker that started again has another. */
   readonly #known = new Map<string, RelayAddress>();

@@ -6,7 +6,6 @@ export const CODE_HEADER = 'x-mayfly-code';
 /** An error's answer is a sentence or two, also when a guest makes it. Bytes. */
 export const REFUSAL_BYTES = 65_536;
 
-/** One request to the relay. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

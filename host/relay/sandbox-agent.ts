@@ -41,7 +41,6 @@ const MESSAGE_CHARACTERS = 1_000;
 
 const Refusal = z.object({ code: z.string(), message: z.string() });
 
-/** Who knows the way to an agent. */
 export interface Agents {
   agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>>;
 }

@@ -17,7 +17,6 @@ export const TLS: Pick<TlsOptions, 'minVersion' | 'maxVersion' | 'ciphers'> = {
 
 const KEY_BYTES = 32;
 
-/** A key for one life of a relay. */
 export function makeRelayKey(): Buffer {
   return randomBytes(KEY_BYTES);
 }

@@ -50,7 +50,6 @@ export class SimulatedMachine {
     return join(await realpath(this.state.sandboxes), basename(this.state.workspace(sandboxId)));
   }
 
-  /** The sandboxes that have a workspace, whole or half made. */
   async stored(): Promise<string[]> {
     return (await readdir(this.state.sandboxes)).map((name) => name.replace(/\.new$/, '')).filter(isSandboxId);
   }

@@ -10,7 +10,6 @@ import type { SimulatedCaptures } from './source/captures.ts';
 import type { SimulatedSources } from './source/running-source.ts';
 
 interface OriginsDeps {
-  /** The folder of all images. */
   images: string;
   running: SimulatedSources;
   snapshots: SimulatedSnapshots;

@@ -9,7 +9,6 @@ import type { Credentials } from '../ssh/credentials.ts';
 import { LoginFailure, tryLogin } from '../ssh/login.ts';
 import { askGate, type GateAnswer, type GateRequest } from './gate-client.ts';
 
-/** A source as its host's worker can look at it. */
 interface ReadTarget {
   id: string;
   name: string;
@@ -60,7 +59,6 @@ export class SourceReads {
     }
   }
 
-  /** Ends the connection to a source; its looks fail. */
   close(id: string): void {
     const kept = this.#kept.get(id);
     if (kept) this.#letGo(id, kept);
@@ -119,7 +117,6 @@ export class SourceReads {
     throw unreachable(target.name, failure);
   }
 
-  /** Makes this host's key to the source when it is missing. */
   async #currentKey({ id, certify }: ReadTarget): Promise<ParsedKey> {
     const { credentials } = this.deps;
     const { publicKey } = await credentials.makeCredentials(id);

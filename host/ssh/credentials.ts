@@ -30,21 +30,16 @@ const CERTIFICATE_LINE = /^ssh-ed25519-cert-v01@openssh\.com [A-Za-z0-9+/]+={0,2
  * here and never leaves; only its public key travels to be signed.
  */
 export class Credentials {
-  readonly #state: StateDir;
+  constructor(private readonly state: StateDir) {}
 
-  constructor(state: StateDir) {
-    this.#state = state;
-  }
-
-  /** Makes the folder of all credentials. */
   async open(): Promise<void> {
-    await mkdir(this.#state.credentials, { recursive: true, mode: 0o700 });
-    await chmod(this.#state.credentials, 0o700);
+    await mkdir(this.state.credentials, { recursive: true, mode: 0o700 });
+    await chmod(this.state.credentials, 0o700);
   }
 
   /** The folder of one sandbox's credentials. @throws RangeError when not given a sandbox id */
   directory(sandboxId: string): string {
-    return this.#state.credentialsOf(sandboxId);
+    return this.state.credentialsOf(sandboxId);
   }
 
   /** Makes the key pair when it is missing. It appears as a whole or not at all. */
@@ -64,7 +59,7 @@ export class Credentials {
     ]);
     await flush(staging);
     await rename(staging, directory);
-    await flush(this.#state.credentials);
+    await flush(this.state.credentials);
     return { publicKey: pair.publicKey };
   }
 
@@ -109,15 +104,13 @@ export class Credentials {
     await writeFileAtomic(join(this.directory(sandboxId), KNOWN_HOSTS_FILE), line, 0o644);
   }
 
-  /** Removes key, certificate and folder; succeeds when there is nothing. */
   async removeCredentials(sandboxId: string): Promise<void> {
     const directory = this.directory(sandboxId);
     await rm(`${directory}.new`, { recursive: true, force: true });
     await rm(directory, { recursive: true, force: true });
-    await flush(this.#state.credentials);
+    await flush(this.state.credentials);
   }
 
-  /** Looks at the layer `credentials`. */
   async look(sandboxId: string): Promise<Observation> {
     const directory = this.directory(sandboxId);
     const found: string[] = [];
@@ -128,13 +121,12 @@ export class Credentials {
     return observed('credentials', directory, found);
   }
 
-  /** Everything in the credentials folder that carries a sandbox's name. */
   async marks(): Promise<Mark[]> {
     const marks: Mark[] = [];
-    for (const name of await readdir(this.#state.credentials)) {
+    for (const name of await readdir(this.state.credentials)) {
       const sandboxId = name.replace(/\.new$/, '');
       if (!isSandboxId(sandboxId)) continue;
-      const path = join(this.#state.credentials, name);
+      const path = join(this.state.credentials, name);
       marks.push({ sandboxId, observation: observed('credentials', path, [path]) });
     }
     return marks;

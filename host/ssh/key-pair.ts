@@ -9,7 +9,6 @@ const LINE_CHARACTERS = 70;
 export interface KeyPair {
   /** One OpenSSH public key line, without a newline. */
   publicKey: string;
-  /** An unencrypted private key in OpenSSH's own format. */
   privateKey: string;
 }
 

@@ -19,7 +19,6 @@ import { refuseByPolicy } from '../prepared/policy.ts';
 import { preparedSpec } from '../prepared/prepared-spec.ts';
 import { requireSecrets } from './given-secrets.ts';
 
-/** What the sandbox of an attempt is begun with, or joined. */
 export interface AttemptSandbox {
   sandboxId: string;
   /** It was a pool's, and runs. */
@@ -33,7 +32,6 @@ export interface AttemptSandbox {
 /** Its own TTL ends the sandbox of an attempt when nobody else does any more: as late as there is. Seconds. */
 const TTL_SECONDS = 2_592_000;
 
-/** Where an attempt runs. */
 export function createAttemptSandboxActivities({ store, reconciliation }: SagaDeps) {
   return {
     /** What its sandbox is begun with, unless a pool has one. @throws MayflyError why there is to be none */
@@ -79,7 +77,6 @@ async function placeOf(store: Store, project: string, spec: FunctionSpec): Promi
   return { source: snapshot.source, size: sizeOfSource(snapshot.source, hosts, wished) };
 }
 
-/** A run as a policy sees it. */
 function factsOf({ command, argv, env, user, network }: FunctionSpec, { size }: Place): PolicyFacts {
   const runs = runsOf({ ...(argv ? { argv } : { command: command ?? '' }), env, user: user ?? undefined });
   return { egress: network.egress, memoryMib: size.memoryMib, runs };

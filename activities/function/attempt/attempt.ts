@@ -29,7 +29,6 @@ export function createAttemptActivities(deps: Deps) {
       if (run && run.state !== 'ended') await cancelRun(deps.store.runs, run, actor, tell);
     },
 
-    /** Says whether a run waits for its host. */
     async showRun({ runId, isWaiting }: { runId: string; isWaiting: boolean }): Promise<void> {
       await deps.store.runs.change(runId, RUN_STATES, { waitingFor: isWaiting ? 'host' : null });
     },

@@ -8,7 +8,6 @@ import type { Announcer } from '../../webhook/announcer.ts';
 import { acceptedSpec } from '../accepted-version.ts';
 import { PENDING, requireRun } from '../known-attempt.ts';
 
-/** The begin of an attempt, and of a run with its first. */
 export function createBeginAttemptActivities({ store, announcer }: { store: Store; announcer: Announcer }) {
   /** It was cancelled while it waited for another attempt. */
   async function endBetween(run: RunRecord): Promise<void> {

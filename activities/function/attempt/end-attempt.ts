@@ -16,7 +16,6 @@ interface AttemptEnded extends SaidAttempt {
   event: AuditEvent;
 }
 
-/** The end of an attempt, and of a run with its last. */
 export function createEndAttemptActivities({ store, announcer }: { store: Store; announcer: Announcer }) {
   async function artifactsOf(runId: string): Promise<RunArtifact[]> {
     const list = await store.runContents.get(runId, 'artifacts');

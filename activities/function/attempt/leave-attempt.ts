@@ -28,9 +28,7 @@ interface Left {
   event: AuditEvent;
 }
 
-/** What becomes of a run when nothing is left of an attempt. */
 export function createLeaveAttemptActivities({ store, reconciliation, announcer }: Deps) {
-  /** Frees its slots, and tells of it. */
   async function free({ run: { id, cleanup, attempts, updatedAt }, event }: Left): Promise<void> {
     await store.audit.record(id, { ...event, detail: { ...event.detail, cleanup } });
     await store.runs.free(id, { attempts, cleanup, updatedAt });

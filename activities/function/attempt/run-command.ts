@@ -19,7 +19,6 @@ import { giveSecrets, placesOf, versionsOf } from './given-secrets.ts';
 /** Of what a command is given on its standard input with its request. Bytes. */
 const LARGEST_STDIN = 1_048_576;
 
-/** The process of an attempt, in the store. */
 export function createRunCommandActivities({ store }: { store: Store }) {
   /** What its process is begun with. @throws MayflyError function_gone, secret_not_found, secrets_too_large */
   async function launchOf(run: RunRecord, attempt: Attempt) {
@@ -62,7 +61,6 @@ export function createRunCommandActivities({ store }: { store: Store }) {
       return input;
     },
 
-    /** How its process ended. */
     async commandEnd(said: SaidAttempt): Promise<AttemptEnd> {
       const { runId } = said;
       const [known, command] = await Promise.all([knownAttempt(store, said), store.commands.get(said.commandId)]);

@@ -7,7 +7,6 @@ import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
 const COUNTED_AGAIN_SECONDS = 60;
 
-/** What a sandbox of a function is made of, and how large. */
 export interface Place {
   source: string;
   size: Size;

@@ -21,7 +21,6 @@ interface Deps {
 /** What a member is asked for with, but for what is the attempt's. */
 export type AttemptWish = Omit<MemberWish, 'requestId' | 'actor' | 'builds'>;
 
-/** A member that is the attempt's. */
 interface Claimed {
   sandboxId: string;
   host?: HostRef;
@@ -112,7 +111,6 @@ async function isGranted(
   }
 }
 
-/** It is the attempt's sandbox from here on. */
 async function settled({ store }: Deps, run: RunRecord, attempt: Attempt, memberId: string): Promise<Claimed> {
   const attempts = [...run.attempts.slice(0, -1), { ...attempt, sandboxId: memberId }];
   const isOurs = await store.runMembers.settle({ runId: run.id, tries: run.tries }, memberId, attempts);

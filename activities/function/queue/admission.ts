@@ -11,7 +11,6 @@ import { lookAtSetup } from '../prepared/awaited-setup.ts';
 import { readmitted } from './readmission.ts';
 import { cancelSuperseded, supersedingOf } from './superseded.ts';
 
-/** What became of a run that was looked at. */
 type Looked =
   | { is: 'admitted' | 'ended' }
   /** Its key, or all of the function, has to wait. `notBefore`: until then. Milliseconds since 1970; null: until somebody tells. */
@@ -103,7 +102,6 @@ export class Admission {
     return this.#end(run, 'not-started', { failure: { code, message } });
   }
 
-  /** It ends before it has begun. */
   async #end(run: RunRecord, outcome: RunOutcome, why: Ending): Promise<Looked> {
     const at = steadyClock.iso();
     const ended = { outcome, ...why, endedAt: at, updatedAt: at };

@@ -4,11 +4,9 @@ import type { FunctionRef } from '../../../store/functions/functions.ts';
 import type { SagaDeps } from '../../saga-deps.ts';
 import { Admission } from './admission.ts';
 
-/** What a look at a queue came to. */
 interface Dispatched {
   /** The key that was looked at last: the one after it is next. */
   after: string;
-  /** Whether nothing is queued. */
   isEmpty: boolean;
   /** Whether there may be more that can be admitted now. */
   isMore: boolean;

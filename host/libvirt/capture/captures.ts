@@ -157,7 +157,6 @@ export class LibvirtCaptures implements HostCaptures {
   }
 }
 
-/** The source's machine with the capture's images as its disks. */
 function machineOf(folder: CaptureFolder, { saved }: CaptureSpec, sourceXml: string): string {
   const domain = parseDomain(sourceXml);
   const devices = child(domain, 'devices');

@@ -38,7 +38,6 @@ export class Domains {
     });
   }
 
-  /** The domain with this sandbox's name or UUID. */
   async find(sandboxId: string): Promise<ListedDomain | null> {
     const uuid = domainUuid(sandboxId);
     return (await this.list()).find((domain) => domain.name === sandboxId || domain.uuid === uuid) ?? null;
@@ -128,7 +127,6 @@ export class Domains {
     return found;
   }
 
-  /** Whether QEMU has stopped it since its disk failed to write. */
   async isStoppedByError(sandboxId: string): Promise<boolean> {
     return isStoppedByError((await orMissing(this.virsh.run(['domstate', sandboxId, '--reason']))) ?? '');
   }

@@ -22,7 +22,6 @@ export class Jobs {
     return jobOf((await orRefused(this.virsh.run(['domjobinfo', sandboxId]))) ?? '');
   }
 
-  /** Waits until there is none. */
   async ended(sandboxId: string, context: StepContext): Promise<void> {
     const look = async () => {
       const job = await this.of(sandboxId);

@@ -22,7 +22,6 @@ const Options = z.object({ file: z.object({ filename: z.string() }) });
 
 const Refusal = z.object({ error: z.object({ desc: z.string() }) });
 
-/** A node of QEMU's block layer. */
 interface BlockNode {
   name: string;
   /** `file`, `qcow2` … */
@@ -54,7 +53,6 @@ export class QemuMonitor {
     return drives.find(({ inserted }) => inserted && pathOf(inserted.file) === file)?.inserted?.['node-name'] ?? null;
   }
 
-  /** All nodes, users before what they use. */
   async nodes(sandboxId: string): Promise<BlockNode[]> {
     const { return: nodes } = Nodes.parse(await this.execute(sandboxId, 'query-named-block-nodes', { flat: true }));
     const read = nodes.map(({ 'node-name': name, drv: driver, file }) => ({ name, driver, file: pathOf(file) }));

@@ -47,7 +47,6 @@ export async function clearScratch(scratch: string): Promise<void> {
   }
 }
 
-/** The one place that runs virsh. */
 export class Virsh {
   /**
    * @param uri libvirt connection URI, e.g. `qemu:///system`

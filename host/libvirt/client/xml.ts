@@ -43,7 +43,6 @@ export function element(
   return { name, attributes, children };
 }
 
-/** The child elements, all or those of one name. */
 export function childElements(parent: Element, name?: string): Element[] {
   return parent.children.filter((c) => typeof c !== 'string').filter((c) => name === undefined || c.name === name);
 }

@@ -5,7 +5,6 @@ import { child, childElements, type Element, element, removeChildren } from '../
 /** Where a disk of the source lies: a path (file or block device), or a volume that libvirt can name the path of. */
 export type DiskBase = { path: string } | { pool: string; volume: string };
 
-/** One file of a disk's backing chain, as a domain names it. */
 export type Layer = Pick<ImageLayer, 'path' | 'format'>;
 
 export interface DiskPlan {
@@ -16,7 +15,6 @@ export interface DiskPlan {
   format: string;
   /** The qcow2 overlay that takes its place in the clone. */
   overlay: string;
-  /** The guest boots from it. */
   root: boolean;
 }
 

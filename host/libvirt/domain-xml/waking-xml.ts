@@ -32,7 +32,6 @@ export function wakingXml(saved: string, own: Element): string {
   return buildXml(domain);
 }
 
-/** The MAC addresses of its interfaces, in their order. */
 export function macAddresses(domain: Element): string[] {
   const devices = child(domain, 'devices');
   if (!devices) return [];

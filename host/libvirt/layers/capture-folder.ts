@@ -65,7 +65,6 @@ const NEEDED_TO_MAKE = ['source.xml', 'plan.json', 'attempt.json', 'backup.xml',
  */
 export class CaptureFolder {
   readonly path: string;
-  /** Where it is made. */
   readonly making: string;
 
   constructor(
@@ -76,9 +75,7 @@ export class CaptureFolder {
     this.making = `${this.path}${MAKING}`;
   }
 
-  /** Where libvirt writes the copy of a disk. */
   targetOf = (target: string) => join(this.making, `${target}.qcow2`);
-  /** The checked copy of a disk. */
   imageOf = ({ sha256 }: { sha256: string }) => join(this.path, `${sha256}.qcow2`);
   inMaking = (name: string) => join(this.making, name);
   isWhole = () => isThere(this.path);
@@ -109,7 +106,6 @@ export class CaptureFolder {
     return xml === null ? null : parseXml(xml);
   }
 
-  /** Gives it its final name. */
   async keep({ saved }: CaptureSpec, domainXml: string): Promise<void> {
     for (const { target, sha256 } of saved.disks) {
       if (!(await isThere(this.targetOf(target)))) continue; // has been renamed
@@ -134,7 +130,6 @@ export class CaptureFolder {
   }
 }
 
-/** All captures on this host that have their final name. */
 export async function wholeCaptures(state: StateDir): Promise<CaptureFolder[]> {
   const names = (await entriesOf(state.captures)) ?? [];
   return names.filter(isCaptureId).map((id) => new CaptureFolder(state, id));

@@ -2,7 +2,6 @@ import { MayflyError } from '../../../model/errors.ts';
 import { child, childElements, type Element, element, ensureChild, removeChildren } from '../client/xml.ts';
 import { backingStore, type Layer } from '../domain-xml/clone-disks.ts';
 
-/** A disk of a sandbox's domain, with all the files that it is made of. */
 export interface LayeredDisk {
   target: string;
   /** A disk that its source declares read-only is never written, so it has nothing to save. */
@@ -37,7 +36,6 @@ export function sourceIndex(domain: Element, target: string): string | null {
   return (disk && child(disk, 'source')?.attributes['index']) ?? null;
 }
 
-/** Makes a disk of the domain consist of other files. */
 export function putLayers(domain: Element, target: string, [active, ...below]: LayeredDisk['layers']): void {
   const disk = disksOf(domain).find((d) => targetOf(d) === target);
   if (!disk) throw unreadable(target);

@@ -129,7 +129,6 @@ export class SnapshotFolder {
 
 const DROPPED = '.gone';
 
-/** The folders of all snapshots on this host. */
 export async function snapshotFolders(state: StateDir): Promise<SnapshotFolder[]> {
   const names = (await entriesOf(state.snapshots)) ?? [];
   return names.filter(isSnapshotId).map((id) => new SnapshotFolder(state, id));

@@ -14,7 +14,6 @@ import { cpuCount, memoryKib } from '../domain-xml/clone-resources.ts';
 import { parseDomain } from '../domain-xml/clone-xml.ts';
 import { names } from '../output/tables.ts';
 
-/** A source's XML, and whether its disks are at rest. */
 export interface Source {
   name: string;
   xml: string;
@@ -32,7 +31,6 @@ interface Remembered {
 interface SourceDisks {
   /** Virtual size of all of them. */
   diskBytes: number;
-  /** The disks and what they are backed by. */
   files: string[];
 }
 

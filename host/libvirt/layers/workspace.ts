@@ -114,7 +114,6 @@ export class Workspace {
   allocatedBytes = () => allocatedIn(this.folder);
 }
 
-/** The ids of all sandboxes that have a workspace. */
 export async function workspaceIds(state: StateDir): Promise<string[]> {
   const found = await orAbsent(readdir(state.sandboxes));
   return (found ?? []).filter(isSandboxId);

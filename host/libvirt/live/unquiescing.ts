@@ -47,7 +47,6 @@ export class Unquiescing {
   }
 }
 
-/** Makes one for the sandboxes of a host. */
 export function unquiescingOf({ state, virsh, ...tools }: LibvirtTools): Unquiescing {
   return new Unquiescing({ ...tools, freezer: new Freezer(virsh, tools.domains), disk: () => diskOf(state.root) });
 }

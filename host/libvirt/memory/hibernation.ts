@@ -22,7 +22,6 @@ const MEMORY_TIMEOUT_MS = 600_000;
 export class Hibernation {
   constructor(private readonly deps: LibvirtTools) {}
 
-  /** Whether it is off and can be woken. */
   async holds(sandboxId: string): Promise<boolean> {
     return (await this.#flawOf(sandboxId)) === null;
   }

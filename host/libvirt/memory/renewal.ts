@@ -7,7 +7,6 @@ import { AgentConsole } from '../guest/agent-console.ts';
 import type { GuestAgent } from '../guest/guest-agent.ts';
 import { ENTROPY_BYTES, RENEW } from './renew-guest.ts';
 
-/** What makes a fork another machine than its parent. */
 interface Identity {
   sandboxId: string;
   hostKey: HostKey;

@@ -16,7 +16,6 @@ const COOKIE_AT = 32;
 const LONGEST_TEXT = 4 * 1024 * 1024;
 
 interface SaveImage {
-  /** The machine whose memory it is, as libvirt describes it. */
   xml: string;
   /** First byte of QEMU's stream, which is the rest of the file. */
   streamAt: number;

@@ -1,8 +1,6 @@
 import { isIPv4 } from 'node:net';
 
-/** One of our two libvirt networks. */
 export interface NetworkPlan {
-  /** libvirt's name of it. */
   name: string;
   /** Bridge interface; at most 15 characters (IFNAMSIZ). */
   bridge: string;

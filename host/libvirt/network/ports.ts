@@ -21,7 +21,6 @@ export const PORT_PREFIX = 'mayfly-';
 /** Interfaces of a sandbox that are looked after: more than any source has that was seen. One more passes nothing. */
 const MAX_NICS = 8;
 
-/** The MAC addresses that interfaces of this sandbox may have. */
 export function macsOf(sandboxId: string): Set<string> {
   return new Set(Array.from({ length: MAX_NICS }, (_, nic) => macAddress(sandboxId, nic)));
 }
@@ -31,7 +30,6 @@ export function portName(mac: string): string {
   return `${PORT_PREFIX}${mac.split(':').slice(3).join('')}`;
 }
 
-/** Every port that interfaces of this sandbox may have. */
 export function portsOf(sandboxId: string): Port[] {
   return [...macsOf(sandboxId)].map((mac) => ({ name: portName(mac), macAddress: mac }));
 }

@@ -15,12 +15,10 @@ import { names } from '../output/tables.ts';
 import { openUp } from './firewall.ts';
 import { endNamespaces, namespacesOf, runInside, startNamespaces } from './libvirtd-namespaces.ts';
 
-/** A libvirtd of our own, beside the host's or where there is none. */
 export interface PrivateLibvirtd {
   uri: string;
   /** Where its dnsmasq keeps leases, as seen from outside. */
   leaseFolder: string;
-  /** Whether nothing of it ran before it was asked for. */
   isNew: boolean;
   /**
    * Ends the daemon. With `machines`, everything it ran ends too: domains, networks, their dnsmasq, the firewall's

@@ -1,14 +1,9 @@
-/** What a failed virsh command means for whoever called it. */
 export type Failure =
   /** The wished state holds already: a repeated start, a repeated removal. */
   | { result: 'ok' }
-  /** There is no such domain, network or lease. */
   | { result: 'not_found'; retry: false }
-  /** The service does not answer; nothing is known of the object. */
   | { result: 'unavailable'; retry: true }
-  /** Another job holds the object; it will let go. */
   | { result: 'busy'; retry: true }
-  /** The same command works with one more option. */
   | { result: 'retry_with'; flag: string }
   | { result: 'failed'; retry: false };
 

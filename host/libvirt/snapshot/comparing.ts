@@ -90,7 +90,6 @@ export class Comparing {
   }
 }
 
-/** The disk that the guest boots from. */
 function rootDisk({ snapshotId, domain }: Foundation): DiskImage {
   const target = rootTarget(domain);
   const disk = layeredDisks(domain).find((one) => one.target === target);

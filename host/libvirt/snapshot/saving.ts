@@ -118,7 +118,6 @@ export class Saving {
     return answers;
   }
 
-  /** Writes down what has happened, from any point after it. */
   async #settle(folder: SnapshotFolder, sandboxId: string, frozen: Element): Promise<void> {
     const workspace = new Workspace(this.deps.state, sandboxId);
     const [attempt, spec] = await Promise.all([folder.attempt(), workspace.spec()]);

@@ -33,7 +33,6 @@ export class TemplateIndex {
   /** @param file absolute */
   constructor(private readonly file: string) {}
 
-  /** The template of a key that may be woken from. */
   async ready(key: string): Promise<HostTemplate | null> {
     return (await this.#read()).find((entry) => entry.key === key && entry.isReady) ?? null;
   }

@@ -6,7 +6,6 @@ import { cloneXml } from '../domain-xml/clone-xml.ts';
 import { FREEZE } from '../guest/freezer.ts';
 import { SETTLE_GUEST } from './settle-guest.ts';
 
-/** Which machine is woken. */
 interface TemplateMachine {
   sourceXml: string;
   cpus: number | null;

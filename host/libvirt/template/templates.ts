@@ -21,7 +21,6 @@ export interface MachineKind {
   limitsCpus: boolean;
 }
 
-/** What a clone wakes from, or why from nothing. */
 export type Choice = { template: HostTemplate; key: string } | { template: null; key: string | null; why: BootReason };
 
 /** A guest that boots without a network is there within a minute, or hangs on something. Milliseconds. */

@@ -14,7 +14,6 @@ import { DEFAULT_NETWORKS, type NetworkPlans } from '../network/network-plan.ts'
 import { QemuProcesses } from '../watch/qemu-processes.ts';
 
 export interface LibvirtOptions {
-  /** libvirt connection URI, e.g. `qemu:///system`. */
   uri: string;
   state: StateDir;
   /** `@default` {@link DEFAULT_NETWORKS} */

@@ -5,7 +5,6 @@ import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { poll } from '../../os/poll.ts';
 import { processNames, readOrGone, sendSignal, startOf } from '../../os/proc.ts';
 
-/** A QEMU whose own arguments say which sandbox it runs. */
 export interface QemuProcess {
   pid: number;
   /** Ticks since boot: its id can be another's later. */

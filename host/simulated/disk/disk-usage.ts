@@ -43,7 +43,6 @@ export class DiskUsage {
   }
 }
 
-/** What all in a folder takes of the disk. */
 export function allocatedBytes(folder: string): Promise<number> {
   return measure(folder, []);
 }

@@ -7,7 +7,6 @@ import { orAbsent } from '../../os/absent.ts';
 import { makeClosed } from '../../os/directory.ts';
 import { digestOfTree } from '../disk/tree.ts';
 
-/** The source that every simulated host has. */
 export const DEFAULT_IMAGE = 'golden-debian12';
 /** Login user of the guests; exists only in their own /etc/passwd. */
 export const GUEST_USER = { name: 'sandbox', uid: 1000, gid: 1000 };
@@ -54,7 +53,6 @@ ${GUEST_USER.name}:x:${GUEST_USER.gid}:
 nogroup:x:65534:
 `;
 
-/** The disk of an image: the directory tree that its clones begin with. */
 export function imageRoot(images: string, name: string): string {
   return join(images, name, 'root');
 }

@@ -49,7 +49,6 @@ export class SimulatedLeases {
     });
   }
 
-  /** Gives back whatever is leased to a sandbox. */
   release(sandboxId: string): Promise<void> {
     return this.#mutex.runExclusive(async () => {
       const leases = await this.list();

@@ -9,7 +9,6 @@ const GATHER_MS = 5;
 const AT_ONCE = 50;
 const PAGE_KIB = 4;
 
-/** The process ids of each sandbox that has any. */
 type ProcessesBySandbox = ReadonlyMap<string, readonly number[]>;
 
 /**
@@ -91,7 +90,6 @@ export class ProcessTable {
   }
 }
 
-/** Of all processes that run now. */
 export function processIds(): number[] {
   return processNames().map(Number);
 }

@@ -33,7 +33,6 @@ export class TreeFolder<Spec> {
   }
 }
 
-/** The tree in a folder of either name. */
 export function treeOf(folder: string): string {
   return join(folder, 'root');
 }

@@ -15,7 +15,6 @@ import { orStepFailure } from '../machine/step-failure.ts';
 import { diskOfTree, treeOf } from '../saved/tree-folder.ts';
 import type { SimulatedSources } from './running-source.ts';
 
-/** What is asked of the sandbox that is baked. */
 interface Builder {
   isOn(sandboxId: string): Promise<boolean>;
   stop(sandboxId: string): Promise<void>;

@@ -147,7 +147,6 @@ export class SimulatedSources {
     };
   }
 
-  /** The processes that have the source's tree as their root. */
   async processesOf(name: string): Promise<readonly number[]> {
     const root = await realpath(imageRoot(this.images, name));
     return processIds().filter((pid) => rootOf(pid) === root);

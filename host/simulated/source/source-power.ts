@@ -7,7 +7,6 @@ import { DEFAULT_IMAGE, readImage } from '../machine/image.ts';
 import type { SimulatedSources } from './running-source.ts';
 
 interface PowerDeps {
-  /** The folder of all images. */
   images: string;
   sources: SimulatedSources;
   failpoints: Failpoints;

@@ -1,0 +1,30 @@
+import { type ErrorCode, MayflyError } from '../../model/errors.ts';
+import type { CommandInputs, CommandRecord } from '../../model/sandbox/command.ts';
+import type { AgentCommands, CommandStatus } from './agent-commands.ts';
+import { type Ending, notStarted, unknown } from './command-ending.ts';
+
+/** Failures that say nothing of whether a command was started. Every other one of a start means that it was not. */
+const NO_ANSWER: ReadonlySet<ErrorCode> = new Set([
+  'guest_unreachable',
+  'guest_failed',
+  'host_key_mismatch',
+  'host_unavailable',
+]);
+
+/** @param withheld the end of it, should it not have been started yet; null while it may be */
+export async function ensureStarted(
+  { id, state, spec }: CommandRecord,
+  commands: AgentCommands,
+  inputs: CommandInputs | null,
+  withheld: () => Ending | null,
+): Promise<CommandStatus | Ending> {
+  try {
+    const mayStart = state === 'requested' && inputs !== null && !withheld();
+    return await (mayStart ? commands.start(id, spec, inputs) : commands.status(id));
+  } catch (error) {
+    if (!(error instanceof MayflyError) || NO_ANSWER.has(error.code)) throw error;
+    if (state === 'running') return unknown('The guest knows nothing of it any more.');
+    if (error.code !== 'command_not_found') return notStarted(error.code, error.message);
+    return withheld() ?? notStarted('internal', 'What it needed for its start is not in the store any more.');
+  }
+}
