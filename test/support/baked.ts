@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { ID_BYTES, operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
-import { type BakeSourceInput, bakeWorkflowIdOf } from '../../model/snapshots/bake-saga.ts';
+import type { BakeSourceInput } from '../../model/snapshots/bake-saga.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { listAuditKinds } from './audit-kinds.ts';
@@ -79,9 +79,5 @@ export class Bakery {
       expect(await this.recordOf(name)).toMatchObject({ state: 'ready' });
       expect(await this.remove(name)).toMatchObject({ state: 'deleted', image: null, failure: null });
     }
-  }
-
-  keepHistory(history: string, name: string): Promise<void> {
-    return this.mayfly.keepHistory(history, '', bakeWorkflowIdOf('test', name));
   }
 }

@@ -114,10 +114,6 @@ export class MayflyCase {
     return this.all.until(id, wish);
   }
 
-  keepHistory(name: string, id: string, workflowId?: string): Promise<void> {
-    return this.all.keepHistory(name, id, workflowId);
-  }
-
   startHost(bootIdFile?: string): Promise<unknown> {
     return this.all.startHost(bootIdFile);
   }

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { DefaultLogger, type NativeConnection, Runtime } from '@temporalio/worker';
 import { inject } from 'vitest';
 import { RequestKey } from '../../ca/signed-request.ts';
@@ -14,7 +12,6 @@ import { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor, Mark } from '../../host/hypervisor.ts';
 import type { KeptSnapshot } from '../../host/snapshots.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import { workflowIdOf } from '../../model/sagas/queues.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
@@ -26,12 +23,7 @@ import { Closers } from '../../worker/config/closers.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
 import { createControlWorker, createDeliveryWorker, type DeliveryWorkerOptions } from '../../worker/control.ts';
 import type { HostMachine } from '../../worker/machine/host-machine.ts';
-import {
-  dataConverterOf,
-  FAILURE_CONVERTER,
-  installationKeys,
-  temporalClient,
-} from '../../worker/payloads/data-converter.ts';
+import { dataConverterOf, installationKeys, temporalClient } from '../../worker/payloads/data-converter.ts';
 import { type RunningWorker, runWorkers } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { requestIdOfClient } from '../../worker/tracing/request-id.ts';
@@ -92,9 +84,7 @@ export class TestMayfly {
     closers.add('store', () => store.close());
     const requestKey = await RequestKey.open(join(root, 'api'));
     await store.signers.addApi(requestKey.publicKey);
-    // a history that is kept is read by whoever has no key
-    const isKept = process.env['MAYFLY_RECORD_HISTORIES'] !== undefined;
-    const dataConverter = isKept ? { failureConverterPath: FAILURE_CONVERTER } : dataConverterOf(keys);
+    const dataConverter = dataConverterOf(keys);
     const memory = kind === 'in-memory' ? new InMemoryMachine() : null;
     const interceptors = { workflow: [requestIdOfClient()] };
     const client = temporalClient({ connection, dataConverter, interceptors });
@@ -205,16 +195,6 @@ export class TestMayfly {
     return eventually(
       () => this.store.sandboxes.get(id),
       (record): record is SandboxRecord => record !== null && wish(record),
-    );
-  }
-
-  /** Keeps a life for the replay tests, when MAYFLY_RECORD_HISTORIES is set. */
-  async keepHistory(name: string, id: string, workflowId = workflowIdOf(id)): Promise<void> {
-    if (!process.env['MAYFLY_RECORD_HISTORIES']) return;
-    const history = await this.client.workflow.getHandle(workflowId).fetchHistory();
-    await writeFile(
-      fileURLToPath(new URL(`../histories/${name}.json`, import.meta.url)),
-      historyToJSON(history).replace(/"stackTrace": "(?:[^"\\]|\\.)*"/g, '"stackTrace": ""'),
     );
   }
 

@@ -36,7 +36,6 @@ describe.concurrent('a pool', () => {
     await pool.end();
     expect((await mayfly.record(member.id)).state).toBe('running');
     const ended = await mayfly.destroy(member.id);
-    await mayfly.keepHistory('claimed', member.id);
     expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
   });
 

@@ -36,7 +36,6 @@ describe.concurrent('a create', () => {
     expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', waitingFor: null });
     expectProof(destroyed);
     expect(await mayfly.store.audit.verify(input.id)).toMatchObject({ ok: true });
-    await mayfly.keepHistory('multi-step-deleted', input.id);
   });
 
   test('whose undo fails repeats that too, and the first failure is the one that is told', async ({ mayfly }) => {
@@ -48,7 +47,6 @@ describe.concurrent('a create', () => {
     expectProof(failed);
     const workflow = await mayfly.client.workflow.getHandle(workflowIdOf(failed.id)).describe();
     expect(workflow).toMatchObject({ status: { name: 'FAILED' } });
-    await mayfly.keepHistory('multi-step-create-failed', failed.id);
   });
 
   test('is refused by a host without room, and the answer says so', async ({ mayfly }) => {
@@ -62,7 +60,6 @@ describe.concurrent('a create', () => {
     const workflow = mayfly.client.workflow.getHandle(workflowIdOf(failed.id));
     expect(await workflow.describe()).toMatchObject({ status: { name: 'COMPLETED' } });
     expect(await workflow.result()).toMatchObject({ sandboxId: failed.id, refused: failed.failure });
-    await mayfly.keepHistory('refused', failed.id);
   });
 
   test('of a source that no host has is told as such', async ({ mayfly }) => {

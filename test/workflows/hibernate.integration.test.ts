@@ -26,7 +26,6 @@ test('its memory is given back, and taken again when it is resumed', async ({ ma
     'sandbox.hibernated',
     'sandbox.resumed',
   ]);
-  await mayfly.keepHistory('hibernated', id);
 });
 
 test('one that wants it is hibernated when it is idle, and tried again where that fails', async ({
@@ -58,7 +57,6 @@ describe.concurrent('a failure', () => {
       await operations.pause(id);
       expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate' });
       expect([(await mayfly.record(id)).state, await readMachine(id)]).toEqual(['paused', 'paused']);
-      if (where === 'after') await mayfly.keepHistory('hibernate-failed', id);
     },
   );
 
@@ -81,7 +79,6 @@ describe.concurrent('a failure', () => {
       expect(await operations.resume(id)).toMatchObject({ step, code: 'fault_injected' });
       expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
       expect([await readMachine(id), await readReserved(id)]).toEqual(['hibernated', 0]);
-      if (step === 'wake' && where === 'after') await mayfly.keepHistory('wake-failed', id);
     },
   );
 });

@@ -19,7 +19,6 @@ describe.concurrent('a machine that dies', () => {
       const { id } = await mayfly.create();
       getMemory(mayfly).die(id, end);
       await expectMachineEnded(mayfly, id, code);
-      if (end === 'crashed') await mayfly.keepHistory('machine-crashed', id);
       const told = await operations.told(id);
       expect(told.map(({ detail }) => detail)).toContainEqual(
         expect.objectContaining({

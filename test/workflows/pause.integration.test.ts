@@ -13,7 +13,6 @@ test('a sandbox is paused, saved meanwhile, and resumed', async ({ mayfly, opera
   expect([(await mayfly.record(id)).state, await readMachine(id)]).toEqual(['paused', 'paused']);
   for (let twice = 0; twice < 2; twice++) expect(await operations.resume(id)).toBeNull();
   expect([(await mayfly.record(id)).state, await readMachine(id)]).toEqual(['running', 'running']);
-  await mayfly.keepHistory('paused', id);
 });
 
 const FAULTS = ['before', 'during', 'after'] as const;

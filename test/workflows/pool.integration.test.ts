@@ -1,5 +1,4 @@
 import { describe, expect } from 'vitest';
-import { poolWorkflowIdOf } from '../../model/pools/pool-saga.ts';
 import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import { useTestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
@@ -20,12 +19,10 @@ describe.concurrent('a pool', () => {
     const gone = await call('DELETE', `/v1/pools/${pool.name}`);
     expect([gone.status, await gone.json()]).toMatchObject([200, { state: 'deleted', members: [] }]);
     expect((await call('GET', `/v1/pools/${pool.name}`)).status).toBe(404);
-    await mayfly.keepHistory('pool-deleted', pool.name, poolWorkflowIdOf(pool));
     expect(await mayfly.record(told.id)).toMatchObject({ state: 'running' });
     for (const { id } of members.filter((member) => member.id !== told.id)) {
       const record = await mayfly.record(id);
       expect(record).toMatchObject({ state: 'destroyed', stopReason: 'retired' });
-      await mayfly.keepHistory('member-retired', id);
       expect(unprovenLayers(record.proof?.observations ?? [])).toEqual([]);
     }
   });

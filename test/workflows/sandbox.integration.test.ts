@@ -35,7 +35,6 @@ test('the TTL ends a sandbox', async ({ mayfly }) => {
   const ended = await mayfly.end(input.id);
   expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   expect(Date.parse(ended.updatedAt)).toBeGreaterThanOrEqual(Date.parse(ended.expiresAt));
-  await mayfly.keepHistory('ttl', input.id);
 });
 
 test('what has ended cannot be patched', async ({ mayfly }) => {

@@ -1,6 +1,5 @@
 import { describe, expect } from 'vitest';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
-import { snapshotWorkflowIdOf } from '../../model/snapshots/snapshot-saga.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SAGA_POINTS } from '../support/saga-points.ts';
 import { pairsOf } from '../support/sweep.ts';
@@ -19,7 +18,6 @@ describe.concurrent('a step', () => {
       expect(await operations.onHost()).toEqual([]);
       await operations.write(id, 'it goes on');
       expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null, parentSnapshotId: null });
-      if (step === 'saveSnapshot' && where === 'after') await mayfly.keepHistory('snapshot-failed', id);
       mayfly.arm(undefined, id);
       expect(await operations.snapshot(id, 'again')).toMatchObject({ state: 'ready', name: 'again' });
     },
@@ -46,7 +44,6 @@ test('the first that an operation writes is an activity of the queue', async ({ 
   const { events } = await mayfly.client.workflow.getHandle(workflowIdOf(id)).fetchHistory();
   const queued = events?.map((event) => event.activityTaskScheduledEventAttributes?.activityType?.name);
   expect(queued).toEqual(expect.arrayContaining(['recordSnapshot', 'restorable']));
-  await mayfly.keepHistory('operations-by-queue', id);
 });
 
 describe.concurrent('one operation at a time', () => {
@@ -82,7 +79,6 @@ describe.concurrent('deleting', () => {
       expect(await mayfly.store.audit.verify(input.id)).toMatchObject({ ok: true });
       const fork = await mayfly.create(mayfly.input({ snapshotId: snapshot.id }));
       expect(await mayfly.end(fork.id)).toMatchObject({ state: 'failed', failure: { code: 'snapshot_not_ready' } });
-      if (where === 'before') await mayfly.keepHistory('snapshot-deleted', '', snapshotWorkflowIdOf(snapshot.id));
     },
   );
 });

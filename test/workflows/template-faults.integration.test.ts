@@ -1,5 +1,4 @@
 import { describe, expect } from 'vitest';
-import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
 import { pairsOf } from '../support/sweep.ts';
 import { useTemplateCases } from '../support/template-cases.ts';
 
@@ -30,6 +29,5 @@ describe.concurrent('a template', () => {
     expect(failed).toMatchObject({ state: 'failed', reason: expect.stringContaining(`${step}: `) });
     expect(failed.retryAt).not.toBeNull();
     expect(await templates.left(ids)).toEqual([]);
-    if (point === 'publishTemplate.after') await mayfly.keepHistory('template-failed', '', templateWorkflowIdOf(input));
   });
 });

@@ -1,5 +1,4 @@
 import { describe, expect } from 'vitest';
-import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
 import { pairsOf } from '../support/sweep.ts';
 import { useTemplateCases } from '../support/template-cases.ts';
 
@@ -28,7 +27,6 @@ describe.concurrent('a template', () => {
     expect(await templates.left(ids)).toEqual([]);
     expect(await mayfly.record(woken.id)).toMatchObject({ state: 'running' });
     expect(await templates.told()).toEqual(['template.building', 'template.ready', 'template.gone']);
-    await mayfly.keepHistory('template', '', templateWorkflowIdOf(input));
   });
 
   test('undos that fail are repeated until they hold', async ({ mayfly, templates }) => {

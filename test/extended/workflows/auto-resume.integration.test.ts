@@ -74,7 +74,6 @@ describe.concurrent('used while it sleeps', () => {
     expect(await operations.ended(id, operationId)).toBeNull();
     expect(await operations.door.ended(command)).toMatchObject({ outcome: 'exited' });
     expect((await kindsOf(operations, id)).filter((kind) => /hibernated|resumed/.test(kind))).toHaveLength(2);
-    await mayfly.keepHistory('used-while-hibernating', id);
   });
 
   test('autoResume can be changed while it sleeps', async ({ mayfly, operations }) => {

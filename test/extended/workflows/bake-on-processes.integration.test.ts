@@ -55,7 +55,6 @@ describe.concurrent('a source of trees', () => {
       failure: null,
       waitingFor: null,
     });
-    await bakery.keepHistory('baked', name);
     expect(await bakery.listed()).toContain(name);
     expect(await mayfly.record(asked.builderId)).toMatchObject({ state: 'destroyed', failure: null });
     for (const gone of [
@@ -80,7 +79,6 @@ describe.concurrent('a source of trees', () => {
     expect(identity).not.toContain(bakery.snapshot.sandboxId);
     await mayfly.destroy(clone.id);
     expect(await bakery.remove(name)).toMatchObject({ state: 'deleted' });
-    await bakery.keepHistory('source-deleted', name);
     expect(await bakery.listed()).not.toContain(name);
     expect(await bakery.audit(name)).toEqual(['source.baking', 'source.baked', 'source.deleting', 'source.deleted']);
     expect(await mayfly.store.audit.verify(sourceIdOf('test', name))).toMatchObject({ ok: true });

@@ -51,7 +51,6 @@ test.concurrent('a running source is captured, cloned from its newest capture, a
   expect(await source.onHost()).toEqual([{ captureId: before.id, state: 'whole' }]);
   expect(await source.reserved()).toEqual([]);
   expect(await moves(mayfly, source, image)).toBe(true);
-  await mayfly.keepHistory('capture', before.id, source.workflowId);
 
   const sandbox = await mayfly.create(mayfly.input({ source: name, captureId: before.id }));
   expect(sandbox).toMatchObject({ state: 'running', spec: { source: name, captureId: before.id } });
@@ -60,7 +59,6 @@ test.concurrent('a running source is captured, cloned from its newest capture, a
 
   expect(await source.ended(await source.begin('delete', before.id))).toMatchObject({ state: 'deleted' });
   expect(await source.onHost()).toEqual([]);
-  await mayfly.keepHistory('capture-deleted', before.id, source.workflowId);
   expect(await source.audit()).toEqual(['capture.requested', 'capture.ready', 'capture.deleting', 'capture.deleted']);
   const next = await mayfly.create(mayfly.input({ source: name, captureId: before.id }));
   expect(next).toMatchObject({ state: 'failed', failure: { code: 'capture_not_ready' } });

@@ -35,7 +35,6 @@ describe.concurrent('a command', () => {
     const command = await door.run(id, { command: 'echo begun; sleep 1000', timeoutSeconds: 1 });
     expect(command).toMatchObject({ outcome: 'timed-out', output: { stdout: { text: 'begun\n' } } });
     await mayfly.client.workflow.getHandle(`command/${command.id}`).result();
-    await mayfly.keepHistory('command', command.id, `command/${command.id}`);
   });
 });
 
@@ -100,7 +99,6 @@ describe.concurrent('a sandbox', () => {
     const command = await door.run(input.id, { command: 'sleep 5' });
     expect(command).toMatchObject({ outcome: 'exited', exitCode: 0 });
     expect(await mayfly.end(input.id)).toMatchObject({ stopReason: 'idle' });
-    await mayfly.keepHistory('idle-after-use', input.id);
   });
 });
 

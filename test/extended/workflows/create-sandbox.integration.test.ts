@@ -50,7 +50,6 @@ describe.concurrent('a step', () => {
     const destroyed = await mayfly.destroy(input);
     expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
     expectProof(destroyed);
-    if (step === 'awaitIp') await mayfly.keepHistory('multi-step-deleted-while-creating', input.id);
   });
 
   sweep(STEPS)('%s that fails once in a way that a retry cures is repeated', async (step, { mayfly }) => {
@@ -73,7 +72,6 @@ describe.concurrent('a step of the cleanup', () => {
       expect(waiting.waitingFor).toContain(step);
       mayfly.arm(undefined, input.id);
       expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', waitingFor: null });
-      if (step === 'removeDomain') await mayfly.keepHistory('cleanup-that-waits', input.id);
     },
   );
 });
@@ -94,7 +92,6 @@ describe.concurrent('a host that was proposed with the request', () => {
     const [requested] = await mayfly.store.audit.entries(input.id, { limit: 1 });
     expect(JSON.parse(requested?.body ?? '')).toMatchObject({ kind: 'sandbox.requested', hostId: 'test' });
     expectProof(await mayfly.destroy(input));
-    await mayfly.keepHistory('multi-step-proposed', input.id);
   });
 
   test('and has no room is asked once, and nothing of it is left', async ({ mayfly }) => {

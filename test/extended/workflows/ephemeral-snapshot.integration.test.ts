@@ -44,7 +44,6 @@ test('it goes away when it is told to, and no list has it', async ({ mayfly, ope
   await over(snapshotId);
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'deleted' });
   expect(await operations.onHost()).toEqual([]);
-  await mayfly.keepHistory('snapshot-passed', '', ephemeralSnapshotWorkflowIdOf(snapshotId));
 });
 
 test('it goes away by itself when nobody is left who could tell it', async ({ mayfly, operations }) => {
@@ -54,7 +53,6 @@ test('it goes away by itself when nobody is left who could tell it', async ({ ma
   await over(snapshotId);
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'deleted' });
   expect(await operations.onHost()).toEqual([]);
-  await mayfly.keepHistory('snapshot-passed-by-time', '', ephemeralSnapshotWorkflowIdOf(snapshotId));
 });
 
 test('it is over with a snapshot that failed, that was never begun, or that somebody else deletes', async ({

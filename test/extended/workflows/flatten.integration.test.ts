@@ -60,7 +60,6 @@ test('a chain that is too long is shortened after the snapshot, once, and that i
   ]);
   await operations.snapshot(id);
   expect(flatten).toHaveBeenCalledOnce();
-  await mayfly.keepHistory('flattened', id);
   mayfly.arm('flatten.before=hang', id);
   chains.delete(id);
   await operations.snapshot(id);
@@ -140,7 +139,6 @@ test('the end of the sandbox does not wait for it', async ({ mayfly, operations 
   await operations.snapshot(input.id);
   await operations.beganStep(input.id, 'flatten');
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
-  await mayfly.keepHistory('deleted-while-flattening', input.id);
 });
 
 test('when there is no room it is said, the sandbox goes on, and it is tried again after the next operation', async ({
@@ -181,5 +179,4 @@ test('the layer of a snapshot that was needed for a moment is freed when that is
   expect(await told(operations, id, 'sandbox.flattened')).toEqual([]);
   await mayfly.sagas.snapshots.releaseEphemeral(snapshotId);
   expect(await toldTimes(operations, id, 'sandbox.flattened', 1)).toMatchObject([{ detail: { snapshots: 1 } }]);
-  await mayfly.keepHistory('layer-deleted', id);
 });

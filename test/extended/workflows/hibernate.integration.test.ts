@@ -51,7 +51,6 @@ test('it ends by its TTL, not by being idle; and by a delete, also in the middle
     await operations.beganStep(other.id, step);
     expect(await mayfly.destroy(other)).toMatchObject({ state: 'destroyed' });
     expect(await ended).toMatchObject({ code: 'sandbox_ended' });
-    await mayfly.keepHistory(`deleted-while-${step === 'wake' ? 'waking' : 'hibernating'}`, other.id);
     mayfly.arm(undefined, other.id);
   }
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });

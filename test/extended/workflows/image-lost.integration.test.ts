@@ -86,7 +86,6 @@ test('a step that the reconciler begins before its build does is run once, and t
   );
   failpoints.arm(undefined);
   expect(await images.over(begun)).toMatchObject({ state: 'ready', failure: null });
-  await all().keepHistory('image-joined-step', begun.name, `image/${begun.name}`);
 });
 
 test('its host is forgotten: it has failed at once, not when its time is over', async ({ mayfly, images }) => {

@@ -1,7 +1,6 @@
 import { expect, vi } from 'vitest';
 import { NO_TEMPLATES } from '../../../host/templates.ts';
 import { MayflyError } from '../../../model/errors.ts';
-import { imageWorkflowIdOf } from '../../../model/image/image-saga.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 
@@ -24,7 +23,6 @@ test('is asked in a fresh machine, again until it holds, before its source is ma
   // what was done to the machine that was asked is in no other; the question is in all of them
   expect(await operations.sh(clone.id, 'ls /srv; grep -c "has it" /etc/mayfly-image/ready')).toBe('1\n');
   await mayfly.destroy(clone.id);
-  await mayfly.keepHistory('image-ready', image.id, imageWorkflowIdOf(image));
 
   const other = await images.build('ENV WHO=me\nRUN touch /made');
   expect(other).toMatchObject({ state: 'ready', ready: null, cached: 1, done: 2 });

@@ -1,5 +1,4 @@
 import { describe, expect } from 'vitest';
-import { imageWorkflowIdOf } from '../../../model/image/image-saga.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 
 /** Stages of a Dockerfile on process trees: each is built in a sandbox of its own, and gives its files to another. */
@@ -50,7 +49,6 @@ describe.concurrent('stages of an image', () => {
       '.h',
       '',
     ]);
-    await mayfly.keepHistory('image-stages', first.id, imageWorkflowIdOf(first));
     await mayfly.destroy(clone.id);
     const again = await images.whole(dockerfile);
     expect(again).toMatchObject({ state: 'ready', cached: 10, done: 10 });

@@ -1,7 +1,5 @@
 import { describe, expect } from 'vitest';
-import { imageWorkflowIdOf } from '../../../model/image/image-saga.ts';
 import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
-import { bakeWorkflowIdOf } from '../../../model/snapshots/bake-saga.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 
@@ -19,8 +17,6 @@ describe.concurrent('an image', () => {
     expect(first).toMatchObject({ state: 'ready', cached: 0, done: 4 });
     const again = await images.build(of('echo two'));
     expect(again).toMatchObject({ state: 'ready', cached: 4, done: 4, snapshotId: first.snapshotId });
-    await mayfly.keepHistory('image-cached', again.id, imageWorkflowIdOf(again));
-    await mayfly.keepHistory('baked-by-copy', again.id, bakeWorkflowIdOf('test', again.name));
     expect(await images.build(of('echo two'), { name: first.name })).toMatchObject({ id: first.id, state: 'ready' });
     const changed = await images.build(of('echo other'));
     expect(changed).toMatchObject({ state: 'ready', cached: 1, done: 4 });

@@ -92,7 +92,6 @@ describe.concurrent('a sandbox that lives longer than a run', () => {
     expect(await operations.ended(id, operationId)).toBeNull();
     expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
     expect(await eventsOf(mayfly, id, 'sandbox.paused')).toHaveLength(paused);
-    await mayfly.keepHistory('continued', id);
   });
 
   test('the TTL and the idle timer hold in a later run', async ({ mayfly }) => {

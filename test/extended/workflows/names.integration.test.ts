@@ -38,7 +38,6 @@ test('of many sagas that begin with one name at once one goes on, and the others
     await expect(mayfly.sagas.sandboxes.recorded(input.id)).rejects.toMatchObject(taken);
     expect(await mayfly.store.sandboxes.get(input.id)).toBeNull();
     expect(await mayfly.store.audit.head(input.id)).toBeNull();
-    await mayfly.keepHistory('name-refused', input.id);
   }
 });
 
@@ -66,7 +65,6 @@ test('a name is told by the record and the audit, and is free when its sandbox i
   expect(await mayfly.create(third)).toMatchObject({ name: 'web', state: 'running' });
   expect((await mayfly.store.sandboxes.named('web', 'default'))?.id).toBe(third.id);
   await mayfly.destroy(third);
-  await mayfly.keepHistory('named', third.id);
 });
 
 test('a name is free when its create has failed, and its cleanup was proved', async ({ mayfly }) => {

@@ -93,7 +93,6 @@ test('lists what it has not brought about, and says that a task failed', async (
       left: [{ path: '/home/sandbox/one', why: 'it is not there' }],
     },
   });
-  await mayfly.keepHistory('playbook', id, playbookWorkflowIdOf(checked.id));
   await ansibleThat(`echo '{"changed": 0, "failed": 1, "message": "Install: no network"}'; exit 2`);
   expect(await playbooks.write(id)).toMatchObject({
     state: 'unchecked',
@@ -113,7 +112,6 @@ test('is cancelled while it is tried; callers change nothing there, and nothing 
   expect(answer.headers.get('X-Mayfly-Code')).toBe('sandbox_not_running');
   expect((await door.call('POST', `/v1/playbooks/${begun.id}/cancel`)).status).toBe(202);
   expect(await playbooks.over(begun)).toMatchObject({ state: 'cancelled', failure: null });
-  await mayfly.keepHistory('playbook-cancelled', id, playbookWorkflowIdOf(begun.id));
   expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
 });
 

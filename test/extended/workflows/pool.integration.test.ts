@@ -44,7 +44,6 @@ describe.concurrent('a pool', () => {
     for (const { id } of before) expect(await mayfly.end(id)).toMatchObject({ stopReason: 'retired' });
     const after = await pool.warm(2);
     expect(after.map(({ size }) => size?.memoryMib)).toEqual([128, 128]);
-    await mayfly.keepHistory('pool-changed', pool.name, poolWorkflowIdOf(pool));
     await pool.end();
   });
 
@@ -55,7 +54,6 @@ describe.concurrent('a pool', () => {
     const degraded = await pool.until(({ state }) => state === 'degraded');
     expect(degraded.reason).toContain('quota_exceeded');
     expect(degraded.retryAt).not.toBeNull();
-    await mayfly.keepHistory('pool-degraded', pool.name, poolWorkflowIdOf(pool));
     expect(await mayfly.store.poolMembers.of(pool)).toEqual([]);
     await mayfly.store.projects.change(pool.project, { limits: { memoryMib: null } });
     expect(await pool.until(({ state }) => state === 'ready')).toMatchObject({ reason: null, retryAt: null });

@@ -54,8 +54,6 @@ describe('what a project may have', () => {
         expect(Date.parse(degraded.retryAt ?? '')).toBeGreaterThan(Date.now());
         expect(await pool.members()).toHaveLength(2);
         expect(await create()).toMatchObject({ status: 201, told: { boot: { way: 'warm' } } });
-        if (what === 'sandboxes')
-          await mayfly.keepHistory('pool-gave-way', pool.name, `pool/${pool.project}/${pool.name}`);
         await pool.end();
       },
     );
@@ -166,7 +164,6 @@ alone(
     const { status, told } = await create({ memoryMib: OTHER_MIB });
     expect([status, told.state]).toEqual([201, 'running']);
     expect(told.steps.map(({ step }) => step)).toContain('evictMembers');
-    await mayfly.keepHistory('members-gave-way', told.id);
     expect(await statesOf(mayfly, members)).toEqual(['retired', 'warm']);
     expect((await pool.until(({ state }) => state === 'degraded')).reason).toContain('capacity_exhausted');
     await mayfly.destroy(told.id);

@@ -34,7 +34,6 @@ describe.concurrent('a step of a restore', () => {
       expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
       expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
       expect(await ended).toMatchObject({ code: 'sandbox_ended' });
-      if (step === 'revertDisk') await mayfly.keepHistory('deleted-while-restoring', id);
     },
   );
 });

@@ -29,7 +29,6 @@ test('an idle sandbox ends, and one in use does not', async ({ mayfly }) => {
   expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
-  await mayfly.keepHistory('idle', input.id);
 });
 
 test('a patch extends the TTL and replaces the metadata', async ({ mayfly }) => {
@@ -43,7 +42,6 @@ test('a patch extends the TTL and replaces the metadata', async ({ mayfly }) => 
   expect(await mayfly.end(other.id)).toMatchObject({ stopReason: 'ttl' });
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
   await mayfly.destroy(input);
-  await mayfly.keepHistory('patched', input.id);
 });
 
 test('a record whose workflow is gone can still be destroyed', async ({ mayfly }) => {
@@ -51,7 +49,6 @@ test('a record whose workflow is gone can still be destroyed', async ({ mayfly }
   await mayfly.create(input);
   await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).terminate('as a lost dev-server file would');
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
-  await mayfly.keepHistory('taken-over', input.id);
 });
 
 alone(

@@ -65,7 +65,6 @@ describe.concurrent('a pool that projects share', () => {
     expect([status, told.boot?.way]).toEqual([201, 'warm']);
     expect(members.map(({ id }) => id)).toContain(told.id);
     expect(await mayfly.record(told.id)).toMatchObject({ project: a.id, name: 'one', createdBy: { project: a.id } });
-    await mayfly.keepHistory('claimed-of-shared', told.id);
     expect((await b.call('GET', `/v1/sandboxes/${told.id}`)).status).toBe(404);
     const theirs = await b.create({ name: 'one' });
     expect([theirs.status, theirs.told.boot?.way]).toEqual([201, 'warm']);

@@ -63,7 +63,6 @@ describe.concurrent('on processes', () => {
     expect(await mayfly.record(input.id)).toMatchObject({ state: 'running', parentSnapshotId: snapshot.id });
     const second = await operations.snapshot(input.id);
     expect(second).toMatchObject({ name: second.id, parentId: snapshot.id });
-    await mayfly.keepHistory('snapshot', input.id);
     const kinds = (await operations.told(input.id)).map(({ kind }) => kind);
     expect(kinds).toEqual(expect.arrayContaining(['snapshot.requested', 'snapshot.ready']));
     expect(await mayfly.store.audit.verify(input.id)).toMatchObject({ ok: true });
@@ -78,7 +77,6 @@ describe.concurrent('on processes', () => {
       expect(await operations.sh(fork.id, 'hostname')).toBe(`${fork.id}\n`);
     }
     expect(new Set(forks.map(({ ssh }) => ssh?.hostKey)).size).toBe(2);
-    await mayfly.keepHistory('fork', forks[0]?.id ?? '');
   });
 
   sweep(['saveSnapshot', 'verifySnapshot'])(
@@ -109,7 +107,6 @@ describe.concurrent('on processes', () => {
 
     expect(await operations.restore(id, kept?.id ?? '', { keep: false })).toEqual({ failure: null, kept: null });
     expect(await operations.read(id)).toBe('new');
-    await mayfly.keepHistory('restored', id);
     const told = await operations.told(id);
     expect(told.filter(({ kind }) => kind === 'sandbox.restored').map(({ detail }) => detail)).toMatchObject([
       { snapshotId: snapshot.id, keptAs: kept?.id },

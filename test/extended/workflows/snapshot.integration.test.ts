@@ -40,7 +40,6 @@ describe.concurrent('a step', () => {
         failure: { code: 'sandbox_ended' },
       });
       expect(await operations.onHost()).toEqual([]);
-      if (step === 'saveSnapshot') await mayfly.keepHistory('deleted-while-saving', input.id);
     },
   );
 
@@ -67,7 +66,6 @@ test.for(['deleted', 'ttl'])(
     expect(await failure).toMatchObject({ step: 'saveSnapshot', code: 'fault_injected' });
     expect(await operations.record(snapshotId)).toMatchObject({ state: 'failed', failure: { step: 'saveSnapshot' } });
     expect(await operations.onHost()).toEqual([]);
-    if (stopReason === 'deleted') await mayfly.keepHistory('deleted-while-frozen', input.id);
   },
 );
 
@@ -117,5 +115,4 @@ test('a snapshot that a lost workflow left half made is taken back with its sand
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'failed' });
   expect(await operations.onHost()).toEqual([]);
-  await mayfly.keepHistory('taken-over-while-saving', input.id);
 });

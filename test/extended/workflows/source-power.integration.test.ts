@@ -62,10 +62,6 @@ class StoppedSource extends SimulatedSource {
   async said(): Promise<string[]> {
     return (await this.audit()).map((kind) => kind.replace('source.', ''));
   }
-
-  keepHistory(name: string): Promise<void> {
-    return this.mayfly.keepHistory(name, this.id, sourcePowerWorkflowIdOf({ hostId: 'test', name: this.name }));
-  }
 }
 
 const test = useSagaCases().alone.extend<{ source: StoppedSource }>({
@@ -87,7 +83,6 @@ describe.concurrent('a source that is shut off', () => {
   test('is started, which is no second start, cannot be cloned then, and is shut down', async ({ mayfly, source }) => {
     const running = { failure: null, guestAnswers: true };
     expect(await source.done('start')).toEqual(running);
-    await source.keepHistory('source-started');
     const processes = await source.processes();
     expect(await source.done('start')).toEqual(running);
     expect(await source.processes()).toEqual(processes);
@@ -174,7 +169,6 @@ describe.concurrent('a source that is shut off', () => {
     const [init = 0] = await source.processes();
     process.kill(init, 'SIGSTOP');
     const deaf = await source.done('stop', { sourceStopMs: 300 });
-    await source.keepHistory('source-stop-failed');
     expect(deaf).toMatchObject({ failure: { code: 'source_stop_failed', message: expect.stringContaining('0.3 s') } });
     await source.begin('stop', { sourceStopMs: 600_000 });
     await eventually(
@@ -183,7 +177,6 @@ describe.concurrent('a source that is shut off', () => {
     );
     await expect(source.begin('start')).rejects.toMatchObject({ code: 'too_many_requests' });
     expect(await source.done('stop', { force: true })).toEqual({ failure: null, guestAnswers: null });
-    await source.keepHistory('source-stop-forced');
     expect((await source.said()).slice(-3)).toEqual(['stopping', 'stopping', 'stopped']);
   });
 

@@ -98,7 +98,6 @@ filling(
       .map(({ kind }) => kind)
       .filter((kind) => kind.startsWith('sandbox.'));
     expect(told.slice(-2)).toEqual(['sandbox.stalled', 'sandbox.unstalled']);
-    await mayfly.keepHistory('stalled', growing.id);
   },
 );
 

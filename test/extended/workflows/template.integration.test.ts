@@ -53,7 +53,6 @@ describe.concurrent('a template', () => {
       });
       expect(await templates.left(ids)).toEqual([]);
       await templates.over(input);
-      if (step === 'settleTemplate') await mayfly.keepHistory('template-deleted', '', templateWorkflowIdOf(input));
     },
   );
 
@@ -144,7 +143,6 @@ describe.concurrent('a template', () => {
     await templates.until(ids.templateId, 'ready');
     const builder = await mayfly.record(ids.builderId);
     expect(builder).toMatchObject({ state: 'destroyed', proof: expect.anything() });
-    await mayfly.keepHistory('template-builder', ids.builderId);
   });
 
   test('whose builder is deleted by somebody fails, and leaves nothing', async ({ mayfly, templates }) => {
@@ -188,7 +186,6 @@ describe('a template, nothing else happening,', () => {
     expect(await templates.all(input)).toHaveLength(1);
     const next = await mayfly.create(mayfly.input({ ...templates.size }));
     expect(next.boot).toMatchObject({ way: 'template', templateId: id });
-    await mayfly.keepHistory('asked-for-template', made[0]?.id ?? '');
   });
 
   test('waits with its build for the creates that are under way', async ({ mayfly, templates }) => {
