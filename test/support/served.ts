@@ -120,19 +120,6 @@ export class ServedMayfly {
     return this.host;
   }
 
-  /** Acts while one host worker after another kills itself at its point, as `saveSnapshot.after`. @throws Error when one does not */
-  async whileHostDiesAt<T>(points: readonly string[], act: () => Promise<T>): Promise<T> {
-    await this.host?.end('SIGKILL');
-    const acting = act();
-    for (const point of points) {
-      const dying = this.startHost({ MAYFLY_FAILPOINTS: `${point}=kill` });
-      const first = await Promise.race([dying.end(), acting]);
-      if (first !== 'SIGKILL') throw new Error(`nobody died at ${point}: ${JSON.stringify(first)}\n${dying.output}`);
-    }
-    this.startHost();
-    return acting;
-  }
-
   async stop(): Promise<void> {
     await this.#closers.close();
   }

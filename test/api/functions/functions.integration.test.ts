@@ -102,17 +102,6 @@ describe('a deployment', () => {
       expect((await problemOf(deploy(name))).code).toBe('invalid_id');
   });
 
-  it('is of its project, and of nobody else', async () => {
-    await door.call('POST', '/v1/projects', { id: 'theirs' });
-    const theirs = await door.key.in('theirs', 'sandboxes:read', 'sandboxes:write');
-    await deploy('mine');
-    expect((await door.call('GET', '/v1/functions/mine', undefined, {}, theirs)).status).toBe(404);
-    expect((await door.call('POST', '/v1/functions/mine/runs', {}, {}, theirs)).status).toBe(404);
-    expect((await door.call('DELETE', '/v1/functions/mine', undefined, {}, theirs)).status).toBe(404);
-    const reader = await door.key('sandboxes:read');
-    expect((await door.call('PUT', '/v1/functions/mine', ONE, {}, reader)).status).toBe(403);
-  });
-
   it('goes by a policy, as a command does', async () => {
     await door.call('POST', '/v1/projects', { id: 'careful', sources: null });
     const [admin, own] = [await door.key.in('careful', 'admin'), await door.key.in('careful', 'sandboxes:write')];

@@ -77,30 +77,6 @@ test('of a function that is not there, or that has 100, none is made', async () 
   expect((await door().store.hooks.list({ project: 'default', name: hook.function })).length).toBe(100);
 });
 
-test('another project sees none of it, and who may only read changes nothing', async () => {
-  const { id } = await make();
-  await door().store.projects.create('second');
-  const stranger = await door().key.in('second', 'admin');
-  const calls = [
-    ['GET', ''],
-    ['DELETE', ''],
-    ['PUT', '/secrets'],
-    ['POST', '/disable'],
-    ['POST', '/enable'],
-  ] as const;
-  const bodyOf = (method: string) => (method === 'PUT' ? { secrets: ['other'] } : undefined);
-  for (const [method, path] of calls) {
-    const response = await door().call(method, `/v1/hooks/${id}${path}`, bodyOf(method), {}, stranger);
-    expect([path, response.status, (await problemOf(response)).code]).toEqual([path, 404, 'hook_not_found']);
-  }
-  const reader = await door().key('sandboxes:read');
-  for (const [method, path] of calls) {
-    const response = await door().call(method, `/v1/hooks/${id}${path}`, bodyOf(method), {}, reader);
-    expect([path, response.status]).toEqual([path, method === 'GET' ? 200 : 403]);
-  }
-  expect(await door().store.hooks.get(id)).toMatchObject({ secrets: [SECRET], disabledAt: null });
-});
-
 test('it is disabled, enabled, and deleted; it goes with its function', async () => {
   const hook = await make();
   const { disabledAt } = await jsonOf<HookView>(door().call('POST', `/v1/hooks/${hook.id}/disable`));

@@ -8,7 +8,6 @@ import type { ApprovalRecord } from '../../../model/approvals/approval.ts';
 import type { PolicyRule } from '../../../model/approvals/policy-rules.ts';
 import { approvalIdOf, sourceIdOf } from '../../../model/ids.ts';
 import { LIMITS } from '../../../model/limits.ts';
-import type { PlaybookRecord } from '../../../model/playbook/playbook.ts';
 import type { Problem } from '../../../services/problems/problem.ts';
 import { host, jsonOf, noGuests, problemOf, useDoor } from '../../api/support.ts';
 import { snapshot } from '../../store/support.ts';
@@ -174,27 +173,6 @@ describe('a request that waits', () => {
     expect(used).toMatchObject({ state: 'used', usedFor: ids[0]?.id });
     expect(await listAuditKinds(door, first.id)).toEqual(['approval.requested', 'approval.approved', 'approval.used']);
     expect(await codeOf(create({ ...wish, cpus: 2 }, headers))).toBe('idempotency_key_reused');
-  });
-
-  it('begins a playbook once it is approved, by the same request, once (cases 3 and 8)', async () => {
-    const headers = named();
-    const write = () => ask(`/v1/sandboxes/${sandboxId}/playbook`, {}, headers);
-    // Starting a workflow again under its id starts none.
-    const begun = () => new Set(door.sagas.started.filter((one) => one.startsWith('playbook ')));
-    const before = begun();
-    const first = await waiting(write());
-    expect((await waiting(write())).id).toBe(first.id);
-    expect(begun()).toEqual(before);
-    expect(await codeOf(decide('approve', first))).toBe(200);
-    const answers = await Promise.all([1, 2, 3].map(write));
-    const written = await Promise.all(answers.map((answer) => jsonOf<PlaybookRecord>(answer)));
-    const ids = new Set(written.map(({ id }) => id));
-    expect([ids.size, begun().size]).toEqual([1, before.size + 1]);
-    expect(written[0]?.createdBy).toMatchObject({ approvalId: first.id });
-    expect(answers[0]?.headers.get('Location')).toBe(`/v1/playbooks/${written[0]?.id}`);
-    expect(await door.store.approvals.get(first.id)).toMatchObject({ state: 'used', usedFor: written[0]?.id });
-    const body = { network: { egress: 'none' } };
-    expect(await codeOf(ask(`/v1/sandboxes/${sandboxId}/playbook`, body, headers))).toBe('idempotency_key_reused');
   });
 
   it('is the same for every process, also for one that has just been started (case 1)', async () => {

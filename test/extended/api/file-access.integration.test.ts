@@ -65,10 +65,4 @@ describe('an access', () => {
       code: 'sandbox_not_found',
     });
   });
-
-  it('is described', async () => {
-    const document = await jsonOf<{ paths: Record<string, object> }>(files().door.app.request('/openapi.json'));
-    const path = document.paths['/v1/sandboxes/{id}/files/{path}'];
-    expect(Object.keys(path ?? {}).sort()).toEqual(['delete', 'get', 'put']);
-  });
 });

@@ -7,7 +7,6 @@ import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
 import { isFinal, isSettled } from '../../../model/sandbox/sandbox-state.ts';
 import { Agreement } from '../../crash/agreement.ts';
 import { CrashInstallation } from '../../crash/installation.ts';
-import { silenceForAnHour } from '../../crash/losses.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
@@ -158,29 +157,4 @@ test('a host that is drained gets nothing new, and what lives there is used and 
   await client.drainHost(drained, false);
   expect(await create(1)).toMatchObject([{ hostId: drained }]);
   for (const hostId of others) await client.drainHost(hostId, false);
-});
-
-test('a host that is forgotten: its sandboxes end unproved; when it is back nothing of them is left before it takes work', async () => {
-  const { client } = mayfly;
-  const created = await create(9);
-  const nth = mayfly.hosts.findIndex((_, each) => mayfly.hostId(each) === created[0]?.hostId);
-  const forgotten = mayfly.hostId(nth);
-  const theirs = created.filter(({ hostId }) => hostId === forgotten);
-  await mayfly.hosts[nth]?.down();
-  await expect(client.forgetHost(forgotten, WAIT)).rejects.toMatchObject({ code: 'host_alive' });
-  await silenceForAnHour(mayfly, nth);
-  await client.forgetHost(forgotten, WAIT);
-  for (const { id } of theirs) {
-    const ended = await eventually(
-      () => client.getSandbox(id),
-      ({ state }) => isFinal(state),
-    );
-    expect(ended).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
-    expect(ended.proof?.observations.every(({ absent }) => !absent)).toBe(true);
-  }
-  expect(await reservedOn(nth)).toBe(theirs.length); // they are still there, as their ends say
-  mayfly.hosts[nth]?.up();
-  await eventually(liveHosts, (live) => live === ROOMS.length);
-  await eventually(() => reservedOn(nth), 0);
-  await agreement.holds('what is alive', 60_000);
 });

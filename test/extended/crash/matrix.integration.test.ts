@@ -17,6 +17,12 @@ const CELLS = [
   'claim a shared one/admitClaim.after/control',
   'approved create/rememberEvent.after/api',
   'open a port/rememberEvent.after/api',
+  'snapshot/saveSnapshot.during/host',
+  'restore/revertDisk.during/host',
+  'delete snapshot/removeSnapshot.during/host',
+  'bake/flattenDisks.during/host',
+  'delete source/removeSource.during/host',
+  'command/runCommand.after/host',
 ];
 
 const root = useFolder();

@@ -103,16 +103,3 @@ test('an installation that is killed with an open port serves it again', async (
   );
   await destroyed(id);
 });
-
-test('many that are deleted while they begin leave nothing', async () => {
-  const { client } = mayfly();
-  const began = await Promise.all(
-    Array.from({ length: 12 }, () => client.createSandbox({ snapshotId }, { waitSeconds: 0 })),
-  );
-  const ends = began.map(async ({ id }, n) => {
-    const seen = n % 4;
-    for await (const { state } of client.watchSandbox(id)) if (seen === 0 || state !== 'requested') break;
-    return client.destroySandbox(id, WAIT);
-  });
-  for (const ended of await Promise.all(ends)) expectProof(ended);
-});

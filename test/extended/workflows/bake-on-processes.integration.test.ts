@@ -134,19 +134,6 @@ describe.concurrent('a source of trees', () => {
     expect(await bakery.remove('golden-debian12')).toMatchObject({ failure: { code: 'source_not_baked' } });
     expect(await readdir(tree(mayfly, 'golden-debian12'))).toContain('etc');
   });
-
-  test.for([
-    ['claimSourceName', 'after'],
-    ['cleanGuest', 'after'],
-    ['shutDownGuest', 'after'],
-    ['flattenDisks', 'during'],
-    ['publishSource', 'during'],
-  ] as const)('%s fails %s its effect: nothing of it is left', async ([step, where], { mayfly, bakery }) => {
-    const asked = bakery.input();
-    mayfly.arm(`${step}.${where}=error`, asked.sourceId);
-    expect(await bakery.bake(asked)).toMatchObject({ state: 'failed', image: null, failure: { step } });
-    expect(await bakery.images()).toEqual([]);
-  });
 });
 
 test('what has no room is not copied, and is counted once', async ({ mayfly, bakery }) => {

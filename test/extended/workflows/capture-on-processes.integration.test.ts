@@ -64,24 +64,6 @@ test.concurrent('a running source is captured, cloned from its newest capture, a
   expect(next).toMatchObject({ state: 'failed', failure: { code: 'capture_not_ready' } });
 });
 
-test.concurrent.for([
-  ['reserveCapture', 'after'],
-  ['beginCapture', 'during'],
-  ['awaitCapture', 'after'],
-  ['verifyCapture', 'during'],
-  ['keepCapture', 'after'],
-] as const)(
-  '%s fails %s its effect: nothing is left, and the source goes on',
-  async ([step, where], { mayfly, source, image }) => {
-    const id = source.newId();
-    mayfly.arm(`${step}.${where}=error`, id);
-    expectFailed(await source.taken(id), step);
-    expect(await source.onHost()).toEqual([]);
-    expect(await source.reserved()).toEqual([]);
-    expect(await moves(mayfly, source, image)).toBe(true);
-  },
-);
-
 test('one at a time: another is refused while one is made, the same one joins; a stopped source is not captured', async ({
   mayfly,
   source,

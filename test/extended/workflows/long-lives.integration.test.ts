@@ -133,10 +133,10 @@ alone('a host that refused a create and was away is compensated by a later run',
 });
 
 describe.concurrent('a cleanup that fails for long', () => {
-  const failing = async (mayfly: MayflyCase, rounds: number) => {
+  test('of a create: who waits hears of the end, which tells why it failed', async ({ mayfly }) => {
     const input = { ...mayfly.input({}, { cleanupPauseMs: 1 }), ...mayfly.proposals() }; // `other` is gone
     mayfly.arm('verifySsh.before=error(ssh_timeout)', input.id);
-    lookedAt.set(input.id, rounds);
+    lookedAt.set(input.id, 20);
     await mayfly.sagas.sandboxes.create(input);
     const settled = mayfly.sagas.sandboxes.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
     const waiting = await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);
@@ -145,17 +145,9 @@ describe.concurrent('a cleanup that fails for long', () => {
     const failure = { code: 'ssh_timeout', step: 'verifySsh' };
     expect(await mayfly.record(input.id)).toMatchObject({ state: 'failed', failure, waitingFor: null });
     const runs = (await runsOf(mayfly, input.id)).length;
-    expect(runs).toBeGreaterThan(rounds / 15);
+    expect(runs).toBeGreaterThan(1);
     expect((await eventsOf(mayfly, input.id, 'sandbox.cleanup')).length).toBeLessThanOrEqual(runs + 1);
     expect(await eventsOf(mayfly, input.id, 'sandbox.proof')).toHaveLength(1);
-  };
-
-  test('of a create: who waits hears of the end, which tells why it failed', async ({ mayfly }) => {
-    await failing(mayfly, 20);
-  });
-
-  test('for 60 rounds', async ({ mayfly }) => {
-    await failing(mayfly, 60);
   });
 
   test('a step that is refused again and again costs no events, and deletes besides are taken', async ({ mayfly }) => {

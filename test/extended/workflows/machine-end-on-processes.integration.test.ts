@@ -25,12 +25,3 @@ test('a process tree that dies ends its sandbox, and its open commands as unknow
   expect(unprovenLayers(failed.proof?.observations ?? [])).toEqual([]);
   expect(await operations.door.ended(command)).toMatchObject({ outcome: 'unknown' });
 });
-
-test('one that is restored meanwhile lives on', async ({ mayfly, operations }) => {
-  const { id } = await mayfly.create();
-  await operations.write(id, 'kept');
-  const snapshot = await operations.snapshot(id);
-  expect(await operations.restore(id, snapshot.id, { keep: false })).toMatchObject({ failure: null });
-  expect(await operations.read(id)).toBe('kept');
-  expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
-});

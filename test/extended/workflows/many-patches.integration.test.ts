@@ -36,17 +36,6 @@ async function livesOn(mayfly: MayflyCase, operations: TestOperations, id: strin
   );
 }
 
-test('5,000 PATCHes, then a pause, a resume and a delete', { timeout: 30 * MINUTES }, async ({
-  mayfly,
-  operations,
-}) => {
-  const { id } = await mayfly.create();
-  await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 80_000, actor });
-  const { expiresAt } = await mayfly.record(id);
-  await patched(mayfly, id, 5_000, (n) => ({ n: String(n) }));
-  await livesOn(mayfly, operations, id, expiresAt);
-});
-
 test('500 PATCHes of 32 KiB', { timeout: 30 * MINUTES }, async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 80_000, actor });

@@ -13,11 +13,10 @@ import { apiServer } from '../../../../api/server/api-server.ts';
 import { HookDoor } from '../../../../services/hooks/hook-door.ts';
 import { Acceptance } from '../../../../services/intake/acceptance.ts';
 import { InputSchemas } from '../../../../services/schema/input-schemas.ts';
-import { signDelivery } from '../../../../services/webhooks/signing/sign.ts';
 import type { Header } from '../../../../services/webhooks/signing/verdict.ts';
 import type { Hooks } from '../../../../store/functions/hooks.ts';
 import type { Runs } from '../../../../store/functions/runs.ts';
-import { githubHeaders, JSON_TYPE, said, useHooks } from '../../../api/hooks/use-hooks.ts';
+import { githubHeaders, said, useHooks } from '../../../api/hooks/use-hooks.ts';
 import { immediateSagas } from '../../../api/immediate-sagas.ts';
 import { noGuests } from '../../../api/support.ts';
 import { listen } from '../../../support/listen.ts';
@@ -101,18 +100,6 @@ test('35: of two headers of one name the signature that is right is taken', asyn
     const { status } = await send(whole, hook.path, { headers: [[id[0], `two-${n}`], ...signatures, ...more] });
     expect([n, status]).toEqual([n, n === 3 ? 401 : 202]);
   }
-});
-
-test('35: of Standard Webhooks, in two headers of many signatures', async () => {
-  const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
-  const hook = await make({ scheme: 'standard-webhooks', secrets: [secret] });
-  const signed = signDelivery({ scheme: 'standard-webhooks' }, [secret], {
-    id: 'm',
-    body: Buffer.from(BODY),
-    now: Date.now(),
-  });
-  const noise: Header = ['webhook-signature', ['v1,', 'v9,abc', `v1,${Buffer.alloc(32).toString('base64')}`].join(' ')];
-  expect(await send(whole, hook.path, { headers: [noise, ...signed, JSON_TYPE] })).toMatchObject({ status: 202 });
 });
 
 describe('38: a body', () => {
