@@ -135,22 +135,20 @@ describe('the version of a run (case 27)', () => {
   });
 });
 
-describe('one that cannot be admitted', () => {
-  it('is given up when it has failed five times, and those behind it and beside it go on', async () => {
-    const name = await deploy({});
-    const [bad, behind] = [await queue(name), await queue(name)];
-    const runs = mongo().db().collection<{ _id: string }>('runs');
-    const good = await runs.findOne({ _id: behind.id });
-    await runs.updateOne({ _id: bad.id }, { $set: { keys: (good as unknown as RunRecord).keys } }); // sealed for another
-    const beside = await queue(name, { lane: '"other"' });
-    const { waitMs } = await admit(name);
-    expect(waitMs).toBeLessThan(1_000);
-    expect(await getState(beside)).toBe('preparing');
-    for (let times = 2; times <= 4; times++) await admit(name);
-    expect((await runs.findOne({ _id: bad.id })) as unknown).toMatchObject({ state: 'queued', failedAdmissions: 4 });
-    expect(await getState(behind)).toBe('queued');
-    await admit(name);
-    expect((await runs.findOne({ _id: bad.id })) as unknown).toMatchObject({ state: 'ended', outcome: 'not-started' });
-    expect(await getState(behind)).toBe('preparing');
-  });
+it('one that cannot be admitted is given up when it has failed five times, and those behind it and beside it go on', async () => {
+  const name = await deploy({});
+  const [bad, behind] = [await queue(name), await queue(name)];
+  const runs = mongo().db().collection<{ _id: string }>('runs');
+  const good = await runs.findOne({ _id: behind.id });
+  await runs.updateOne({ _id: bad.id }, { $set: { keys: (good as unknown as RunRecord).keys } }); // sealed for another
+  const beside = await queue(name, { lane: '"other"' });
+  const { waitMs } = await admit(name);
+  expect(waitMs).toBeLessThan(1_000);
+  expect(await getState(beside)).toBe('preparing');
+  for (let times = 2; times <= 4; times++) await admit(name);
+  expect((await runs.findOne({ _id: bad.id })) as unknown).toMatchObject({ state: 'queued', failedAdmissions: 4 });
+  expect(await getState(behind)).toBe('queued');
+  await admit(name);
+  expect((await runs.findOne({ _id: bad.id })) as unknown).toMatchObject({ state: 'ended', outcome: 'not-started' });
+  expect(await getState(behind)).toBe('preparing');
 });

@@ -15,12 +15,10 @@ describe('spreadOf', () => {
   });
 });
 
-describe('Samples', () => {
-  it('keeps no time of what failed', async () => {
-    const samples = new Samples();
-    await expect(samples.time('x', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-    expect(samples.spreads()).toEqual({});
-  });
+it('Samples keeps no time of what failed', async () => {
+  const samples = new Samples();
+  await expect(samples.time('x', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(samples.spreads()).toEqual({});
 });
 
 describe('a report', () => {

@@ -23,12 +23,10 @@ function answers(...states: Image[]): void {
   });
 }
 
-describe('mayfly image builds', () => {
-  it('lists the latest', async () => {
-    const { code, out, asked } = await askedBy(server, ['image', 'builds'], { items: [failed], nextCursor: null });
-    expect([code, asked]).toEqual([0, 'GET /v1/images?limit=200 ']);
-    expect(out).toMatch(/img-0123456789abcdef +web +failed +1\/2 +1 /);
-  });
+it('mayfly image builds lists the latest', async () => {
+  const { code, out, asked } = await askedBy(server, ['image', 'builds'], { items: [failed], nextCursor: null });
+  expect([code, asked]).toEqual([0, 'GET /v1/images?limit=200 ']);
+  expect(out).toMatch(/img-0123456789abcdef +web +failed +1\/2 +1 /);
 });
 
 describe('mayfly image show', () => {

@@ -177,27 +177,23 @@ describe('mayfly fork', () => {
   });
 });
 
-describe('mayfly pause', () => {
-  it('ends when the sandbox is paused, or with 124 when it is not yet', async () => {
-    const path = `POST /v1/sandboxes/${ID}/pause`;
-    expect((await cli(['pause', ID], { [path]: [200, sandboxRecord({ state: 'paused' })] })).code).toBe(0);
-    expect((await cli(['pause', ID], { [path]: [202, sandboxRecord()] })).code).toBe(124);
-    const asleep = {
-      [`POST /v1/sandboxes/${ID}/hibernate`]: [200, sandboxRecord({ state: 'hibernated' })] as [number, unknown],
-    };
-    expect((await cli(['hibernate', ID], asleep)).code).toBe(0);
-    expect((await cli(['resume', ID], { [`POST /v1/sandboxes/${ID}/resume`]: [200, sandboxRecord()] })).code).toBe(0);
-  });
+it('mayfly pause ends when the sandbox is paused, or with 124 when it is not yet', async () => {
+  const path = `POST /v1/sandboxes/${ID}/pause`;
+  expect((await cli(['pause', ID], { [path]: [200, sandboxRecord({ state: 'paused' })] })).code).toBe(0);
+  expect((await cli(['pause', ID], { [path]: [202, sandboxRecord()] })).code).toBe(124);
+  const asleep = {
+    [`POST /v1/sandboxes/${ID}/hibernate`]: [200, sandboxRecord({ state: 'hibernated' })] as [number, unknown],
+  };
+  expect((await cli(['hibernate', ID], asleep)).code).toBe(0);
+  expect((await cli(['resume', ID], { [`POST /v1/sandboxes/${ID}/resume`]: [200, sandboxRecord()] })).code).toBe(0);
 });
 
-describe('size', () => {
-  it.each([
-    [0, '0 B'],
-    [1_023, '1023 B'],
-    [1_024, '1.0 KiB'],
-    [1_610_612_736, '1.5 GiB'],
-    [2 ** 60, '1048576.0 TiB'],
-  ])('%d is %s', (bytes, text) => {
-    expect(size(bytes)).toBe(text);
-  });
+it.each([
+  [0, '0 B'],
+  [1_023, '1023 B'],
+  [1_024, '1.0 KiB'],
+  [1_610_612_736, '1.5 GiB'],
+  [2 ** 60, '1048576.0 TiB'],
+])('a size of %d is %s', (bytes, text) => {
+  expect(size(bytes)).toBe(text);
 });

@@ -109,23 +109,21 @@ describe('mayfly source start and stop', () => {
   });
 });
 
-describe('mayfly source cat', () => {
-  it('refuses a relative path, and lists a directory', async () => {
-    expect((await run(['cat', 'web-1', 'etc'], {})).code).toBe(2);
-    const entry = {
-      name: 'hosts',
-      path: 'etc/hosts',
-      type: 'file',
-      size: 7,
-      mode: '0644',
-      user: 'root',
-      group: 'root',
-    };
-    const items = [{ ...entry, uid: 0, gid: 0, mtime: '2026-11-21T10:00:00.000Z' }];
-    const { code, out, asked } = await run(['cat', 'web-1', '/etc'], { items, nextCursor: null });
-    expect([code, asked?.path]).toEqual([0, '/v1/sources/web-1/files/etc']);
-    expect(out).toMatch(/0644 +root +7 .*hosts/);
-  });
+it('mayfly source cat refuses a relative path, and lists a directory', async () => {
+  expect((await run(['cat', 'web-1', 'etc'], {})).code).toBe(2);
+  const entry = {
+    name: 'hosts',
+    path: 'etc/hosts',
+    type: 'file',
+    size: 7,
+    mode: '0644',
+    user: 'root',
+    group: 'root',
+  };
+  const items = [{ ...entry, uid: 0, gid: 0, mtime: '2026-11-21T10:00:00.000Z' }];
+  const { code, out, asked } = await run(['cat', 'web-1', '/etc'], { items, nextCursor: null });
+  expect([code, asked?.path]).toEqual([0, '/v1/sources/web-1/files/etc']);
+  expect(out).toMatch(/0644 +root +7 .*hosts/);
 });
 
 describe('mayfly source bake and delete', () => {

@@ -47,15 +47,13 @@ describe('records of commands', () => {
   });
 });
 
-describe('what a command needs for its start', () => {
-  it('is kept as it is, once, until it is removed', async () => {
-    const inputs = { env: { A: '1', B: '$(x)\n"\u0001' }, stdin: Buffer.from([0, 255, 128]) };
-    await store.commandInputs.keep(commandId(1), inputs);
-    await store.commandInputs.keep(commandId(1), { env: {}, stdin: new Uint8Array() });
-    const kept = await store.commandInputs.get(commandId(1));
-    expect(kept?.env).toEqual(inputs.env);
-    expect(Buffer.from(kept?.stdin ?? [])).toEqual(inputs.stdin);
-    await store.commandInputs.remove(commandId(1));
-    expect(await store.commandInputs.get(commandId(1))).toBeNull();
-  });
+it('what a command needs for its start is kept as it is, once, until it is removed', async () => {
+  const inputs = { env: { A: '1', B: '$(x)\n"\u0001' }, stdin: Buffer.from([0, 255, 128]) };
+  await store.commandInputs.keep(commandId(1), inputs);
+  await store.commandInputs.keep(commandId(1), { env: {}, stdin: new Uint8Array() });
+  const kept = await store.commandInputs.get(commandId(1));
+  expect(kept?.env).toEqual(inputs.env);
+  expect(Buffer.from(kept?.stdin ?? [])).toEqual(inputs.stdin);
+  await store.commandInputs.remove(commandId(1));
+  expect(await store.commandInputs.get(commandId(1))).toBeNull();
 });

@@ -46,19 +46,20 @@ test('the first that an operation writes is an activity of the queue', async ({ 
   expect(queued).toEqual(expect.arrayContaining(['recordSnapshot', 'restorable']));
 });
 
-describe.concurrent('one operation at a time', () => {
-  test('another is refused while one is under way, and the same joins it', async ({ mayfly, operations }) => {
-    const { id } = await mayfly.create();
-    mayfly.arm('saveSnapshot.before=1*delay(1000)', id);
-    const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
-    const operationId = await operations.beginSnapshot(id, 'one');
-    await expect(operations.beginSnapshot(id, 'two')).rejects.toMatchObject({ code: 'sandbox_busy' });
-    await expect(operations.beginPause(id, 'pause')).rejects.toMatchObject({ code: 'sandbox_busy' });
-    await operations.begin(id, { kind: 'snapshot', operationId, name: 'one', snapshotKind: 'disk', actor });
-    expect(await operations.ended(id, operationId)).toBeNull();
-    await operations.begin(id, { kind: 'snapshot', operationId, name: 'one', snapshotKind: 'disk', actor });
-    expect(await operations.onHost()).toHaveLength(1);
-  });
+test.concurrent('one operation at a time: another is refused while one is under way, and the same joins it', async ({
+  mayfly,
+  operations,
+}) => {
+  const { id } = await mayfly.create();
+  mayfly.arm('saveSnapshot.before=1*delay(1000)', id);
+  const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
+  const operationId = await operations.beginSnapshot(id, 'one');
+  await expect(operations.beginSnapshot(id, 'two')).rejects.toMatchObject({ code: 'sandbox_busy' });
+  await expect(operations.beginPause(id, 'pause')).rejects.toMatchObject({ code: 'sandbox_busy' });
+  await operations.begin(id, { kind: 'snapshot', operationId, name: 'one', snapshotKind: 'disk', actor });
+  expect(await operations.ended(id, operationId)).toBeNull();
+  await operations.begin(id, { kind: 'snapshot', operationId, name: 'one', snapshotKind: 'disk', actor });
+  expect(await operations.onHost()).toHaveLength(1);
 });
 
 describe.concurrent('deleting', () => {

@@ -71,12 +71,10 @@ describe('when Temporal is late', () => {
   });
 });
 
-describe('when Temporal is away, and nothing began', () => {
-  it('a create is refused, without an id', async () => {
-    door().sagas.failing = AWAY;
-    const response = await post('/v1/sandboxes', { source: 'golden' });
-    const problem = await jsonOf<Problem>(response);
-    expect([response.status, problem.sandboxId, response.headers.get('Location')]).toEqual([503, undefined, null]);
-    expect(response.headers.get('Retry-After')).not.toBeNull();
-  });
+it('when Temporal is away and nothing began, a create is refused, without an id', async () => {
+  door().sagas.failing = AWAY;
+  const response = await post('/v1/sandboxes', { source: 'golden' });
+  const problem = await jsonOf<Problem>(response);
+  expect([response.status, problem.sandboxId, response.headers.get('Location')]).toEqual([503, undefined, null]);
+  expect(response.headers.get('Retry-After')).not.toBeNull();
 });

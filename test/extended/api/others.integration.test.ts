@@ -21,15 +21,13 @@ async function sandbox(entries: number): Promise<string> {
   return id;
 }
 
-describe('the audit', () => {
-  it('is read page by page, with the head to anchor it', async () => {
-    const id = await sandbox(5);
-    const first = await jsonOf<AuditPage>(door.call('GET', `/v1/sandboxes/${id}/audit?limit=3`));
-    expect(first).toMatchObject({ nextCursor: '3', head: { count: 5 } });
-    const second = await jsonOf<AuditPage>(door.call('GET', `/v1/audit?sandboxId=${id}&limit=3&cursor=3`));
-    expect(second.nextCursor).toBeNull();
-    expect([...first.items, ...second.items].map((entry) => entry.seq)).toEqual([0, 1, 2, 3, 4]);
-  });
+it('the audit is read page by page, with the head to anchor it', async () => {
+  const id = await sandbox(5);
+  const first = await jsonOf<AuditPage>(door.call('GET', `/v1/sandboxes/${id}/audit?limit=3`));
+  expect(first).toMatchObject({ nextCursor: '3', head: { count: 5 } });
+  const second = await jsonOf<AuditPage>(door.call('GET', `/v1/audit?sandboxId=${id}&limit=3&cursor=3`));
+  expect(second.nextCursor).toBeNull();
+  expect([...first.items, ...second.items].map((entry) => entry.seq)).toEqual([0, 1, 2, 3, 4]);
 });
 
 describe('events', () => {
@@ -82,25 +80,23 @@ describe('a host', () => {
   });
 });
 
-describe('hosts and sources', () => {
-  it('are merged over those that live', async () => {
-    const [golden] = host('kvm-2').sources;
-    if (!golden) throw new Error('the host of the tests has a source');
-    const broken = { ...golden, cloneable: false, problem: 'it runs' };
-    await door.store.hosts.describe(host('kvm-0', { sources: [broken, { ...broken, name: 'other' }] }));
-    await door.store.hosts.describe(host('kvm-9', { lastSeenAt: '2026-01-01T00:00:00.000Z' }));
-    const { items } = await jsonOf<{ items: unknown[] }>(door.call('GET', '/v1/sources'));
-    expect(items).toMatchObject([
-      { name: 'golden', cloneable: true, problem: null, hosts: ['kvm-0', 'kvm-1'] },
-      { name: 'other', cloneable: false, hosts: ['kvm-0'] },
-    ]);
-    const hosts = await jsonOf<{ items: { id: string; live: boolean }[] }>(door.call('GET', '/v1/hosts'));
-    expect(hosts.items.map((one) => [one.id, one.live])).toEqual([
-      ['kvm-0', true],
-      ['kvm-1', true],
-      ['kvm-9', false],
-    ]);
-  });
+it('hosts and sources are merged over those that live', async () => {
+  const [golden] = host('kvm-2').sources;
+  if (!golden) throw new Error('the host of the tests has a source');
+  const broken = { ...golden, cloneable: false, problem: 'it runs' };
+  await door.store.hosts.describe(host('kvm-0', { sources: [broken, { ...broken, name: 'other' }] }));
+  await door.store.hosts.describe(host('kvm-9', { lastSeenAt: '2026-01-01T00:00:00.000Z' }));
+  const { items } = await jsonOf<{ items: unknown[] }>(door.call('GET', '/v1/sources'));
+  expect(items).toMatchObject([
+    { name: 'golden', cloneable: true, problem: null, hosts: ['kvm-0', 'kvm-1'] },
+    { name: 'other', cloneable: false, hosts: ['kvm-0'] },
+  ]);
+  const hosts = await jsonOf<{ items: { id: string; live: boolean }[] }>(door.call('GET', '/v1/hosts'));
+  expect(hosts.items.map((one) => [one.id, one.live])).toEqual([
+    ['kvm-0', true],
+    ['kvm-1', true],
+    ['kvm-9', false],
+  ]);
 });
 
 describe('keys', () => {
@@ -167,14 +163,12 @@ describe('operations', () => {
 });
 
 /** The last of this file: it leaves the door without its key. */
-describe('the last admin key', () => {
-  it('is refused to be revoked, until there is another', async () => {
-    for (const { id } of await door.store.apiKeys.list()) await door.store.apiKeys.revoke(id);
-    const { key, secret } = await door.store.apiKeys.create({ project: 'default', name: 'last', scopes: ['operator'] });
-    const refused = await door.call('DELETE', `/v1/keys/${key.id}`, undefined, {}, secret);
-    expect([refused.status, await jsonOf(refused)]).toMatchObject([409, { code: 'last_admin_key', retryable: false }]);
-    const next = await door.store.apiKeys.create({ project: 'default', name: 'next', scopes: ['operator'] });
-    expect((await door.call('DELETE', `/v1/keys/${key.id}`, undefined, {}, secret)).status).toBe(200);
-    expect((await door.call('GET', '/v1/keys', undefined, {}, next.secret)).status).toBe(200);
-  });
+it('the last admin key is refused to be revoked, until there is another', async () => {
+  for (const { id } of await door.store.apiKeys.list()) await door.store.apiKeys.revoke(id);
+  const { key, secret } = await door.store.apiKeys.create({ project: 'default', name: 'last', scopes: ['operator'] });
+  const refused = await door.call('DELETE', `/v1/keys/${key.id}`, undefined, {}, secret);
+  expect([refused.status, await jsonOf(refused)]).toMatchObject([409, { code: 'last_admin_key', retryable: false }]);
+  const next = await door.store.apiKeys.create({ project: 'default', name: 'next', scopes: ['operator'] });
+  expect((await door.call('DELETE', `/v1/keys/${key.id}`, undefined, {}, secret)).status).toBe(200);
+  expect((await door.call('GET', '/v1/keys', undefined, {}, next.secret)).status).toBe(200);
 });

@@ -7,12 +7,10 @@ import { MAYFLY, useCopies } from '../../cli/copy-cases.ts';
 
 const { here, guest, environment, remote, cp } = useCopies();
 
-describe('a file', () => {
-  it('is told about in JSON', async () => {
-    await writeFile(join(here(), 'file'), '12345');
-    const { code, out } = await cp([join(here(), 'file'), remote(), '--json']);
-    expect([code, JSON.parse(out.toString())]).toMatchObject([0, { target: remote('/file'), bytes: 5 }]);
-  });
+it('a file is told about in JSON', async () => {
+  await writeFile(join(here(), 'file'), '12345');
+  const { code, out } = await cp([join(here(), 'file'), remote(), '--json']);
+  expect([code, JSON.parse(out.toString())]).toMatchObject([0, { target: remote('/file'), bytes: 5 }]);
 });
 
 describe('a copy that fails', () => {

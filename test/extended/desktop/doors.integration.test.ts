@@ -101,25 +101,23 @@ describe('mayfly desktop', () => {
   });
 });
 
-describe('the tool `desktop`', () => {
-  it('answers each action with a picture, and windows as text', async () => {
-    const client = await connectClient(url, key, '2026-07-28');
-    try {
-      const asked = (args: object) => client.callTool({ name: 'desktop', arguments: { sandboxId: id, ...args } });
-      const clicked = await asked({ action: 'click', x: 3, y: 4 });
-      const [said, picture] = clicked.content as { type: string; text?: string; data?: string; mimeType?: string }[];
-      expect([said?.type, picture?.type, picture?.mimeType]).toEqual(['text', 'image', 'image/png']);
-      expect(Buffer.from(picture?.data ?? '', 'base64').readUInt32BE(16)).toBe(SIZE.width);
-      expect(screen.told).toEqual(['point 3,4 0', 'point 3,4 1', 'point 3,4 0']);
-      const windows = await asked({ action: 'windows' });
-      expect(JSON.stringify(windows.content)).toContain('chromium.Chromium: evil');
-      expect(JSON.stringify(windows.content)).not.toContain('\\u001b');
-      const refused = await asked({ action: 'click', x: 3 });
-      expect(refused.isError).toBe(true);
-      const opened = await asked({ action: 'open', text: 'javascript:alert(1)' });
-      expect(opened.isError).toBe(true);
-    } finally {
-      await client.close();
-    }
-  });
+it('the tool `desktop` answers each action with a picture, and windows as text', async () => {
+  const client = await connectClient(url, key, '2026-07-28');
+  try {
+    const asked = (args: object) => client.callTool({ name: 'desktop', arguments: { sandboxId: id, ...args } });
+    const clicked = await asked({ action: 'click', x: 3, y: 4 });
+    const [said, picture] = clicked.content as { type: string; text?: string; data?: string; mimeType?: string }[];
+    expect([said?.type, picture?.type, picture?.mimeType]).toEqual(['text', 'image', 'image/png']);
+    expect(Buffer.from(picture?.data ?? '', 'base64').readUInt32BE(16)).toBe(SIZE.width);
+    expect(screen.told).toEqual(['point 3,4 0', 'point 3,4 1', 'point 3,4 0']);
+    const windows = await asked({ action: 'windows' });
+    expect(JSON.stringify(windows.content)).toContain('chromium.Chromium: evil');
+    expect(JSON.stringify(windows.content)).not.toContain('\\u001b');
+    const refused = await asked({ action: 'click', x: 3 });
+    expect(refused.isError).toBe(true);
+    const opened = await asked({ action: 'open', text: 'javascript:alert(1)' });
+    expect(opened.isError).toBe(true);
+  } finally {
+    await client.close();
+  }
 });

@@ -1,61 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserCa } from '../../../ca/user-ca.ts';
-import { GuestConnections } from '../../../host/guest/connections.ts';
-import { CERTIFICATE_FILE, Credentials } from '../../../host/ssh/credentials.ts';
-import { verifySsh } from '../../../host/ssh/verify.ts';
-import { commandIdFrom, ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
+import { expect, test } from 'vitest';
+import { commandIdFrom, ID_BYTES } from '../../../model/ids.ts';
 import { FrameReader } from '../../../model/sandbox/output-frame.ts';
 import { requestOf } from '../../guest/command-client.ts';
 import { builtAgent } from '../../host/guest/machine.ts';
-import { startMachine, type TestMachine } from '../../host/libvirt/machine.ts';
+import { stepContext } from '../../host/libvirt/living-guest.ts';
+import { useVerifiedGuest } from '../../host/libvirt/verified-guest.ts';
 
-const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
-const context = () => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
-
-let machine: TestMachine;
-let guests: GuestConnections;
-
-beforeAll(async () => {
-  machine = await startMachine();
-  const ca = await UserCa.open(join(machine.state.root, 'ca'));
-  const credentials = new Credentials(machine.state);
-  await credentials.open();
-  const userCaKeys = await ca.publicKeys();
-  const shape = {
-    source: machine.source,
-    snapshotId: null,
-    cpus: null,
-    memoryMib: null,
-    egress: 'none',
-    userCaKeys,
-  } as const;
-  const clone = await machine.host.cloneDisk({ sandboxId, ...shape }, context());
-  await machine.host.bootDomain(sandboxId, context());
-  const { address, port } = await machine.host.awaitLease(sandboxId, context());
-  const { publicKey } = await credentials.makeCredentials(sandboxId);
-  const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
-  const { certificate } = await ca.sign({ sandboxId, publicKey, actor, source: machine.source, serial: 1n });
-  await credentials.storeCertificate(sandboxId, certificate);
-  const endpoint = { address, port, user: clone.user, hostKey: clone.hostKey };
-  (await verifySsh({ endpoint, credentialsDir: credentials.directory(sandboxId), ...context() })).end();
-  guests = new GuestConnections({
-    hypervisor: machine.host,
-    credentials,
-    agent: builtAgent(),
-    identify: () => Promise.resolve({ user: clone.user, hostKey: clone.hostKey, verified: true }),
-    renew: () => readFile(join(credentials.directory(sandboxId), CERTIFICATE_FILE), 'utf8'),
-  });
-});
-afterAll(async () => {
-  guests?.closeAll();
-  await machine?.end();
+const { sandboxId, guest } = useVerifiedGuest(async ({ host, source }, id, userCaKeys) => {
+  const shape = { source, snapshotId: null, cpus: null, memoryMib: null, egress: 'none', userCaKeys } as const;
+  const clone = await host.cloneDisk({ sandboxId: id, ...shape }, stepContext());
+  await host.bootDomain(id, stepContext());
+  return clone;
 });
 
 async function ask(method: 'GET' | 'PUT' | 'POST', path: string, body?: object): Promise<Buffer> {
-  const agent = await guests.agent(sandboxId, context());
+  const agent = await guest().guests.agent(sandboxId, stepContext());
   const answer = await agent.request({ method, path, ...(body && { body: Buffer.from(JSON.stringify(body)) }) });
   return Buffer.concat(await answer.body.toArray());
 }

@@ -98,27 +98,25 @@ describe('idempotency', () => {
   });
 });
 
-describe('hosts', () => {
-  it('are what they last said', async () => {
-    const host: HostRecord = {
-      id: 'kvm-1',
-      installationId: 'ins-0123456789abcdef01234567',
-      hostUuid: null,
-      epoch: 1,
-      kind: 'libvirt',
-      isolation: 'tcg',
-      capacity: { cpus: 2, memoryTotalMib: 10, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
-      promised: { memoryMib: 1, diskBytes: 2, sandboxes: 3 },
-      sources: [{ name: 'g', cloneable: false, problem: 'it runs', cpus: 1, memoryMib: 64, diskBytes: 1 }],
-      startedAt: '2026-01-01T00:00:00.000Z',
-      lastSeenAt: '2026-01-01T00:00:00.000Z',
-    };
-    await store.hosts.describe(host);
-    await store.hosts.describe({ ...host, sources: [] });
-    expect(await store.hosts.get('kvm-1')).toMatchObject({ ...host, sources: [] });
-    expect((await store.hosts.list()).length).toBe(1);
-    await expect(store.hosts.get('../x')).rejects.toMatchObject({ code: 'invalid_id' });
-  });
+it('hosts are what they last said', async () => {
+  const host: HostRecord = {
+    id: 'kvm-1',
+    installationId: 'ins-0123456789abcdef01234567',
+    hostUuid: null,
+    epoch: 1,
+    kind: 'libvirt',
+    isolation: 'tcg',
+    capacity: { cpus: 2, memoryTotalMib: 10, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
+    promised: { memoryMib: 1, diskBytes: 2, sandboxes: 3 },
+    sources: [{ name: 'g', cloneable: false, problem: 'it runs', cpus: 1, memoryMib: 64, diskBytes: 1 }],
+    startedAt: '2026-01-01T00:00:00.000Z',
+    lastSeenAt: '2026-01-01T00:00:00.000Z',
+  };
+  await store.hosts.describe(host);
+  await store.hosts.describe({ ...host, sources: [] });
+  expect(await store.hosts.get('kvm-1')).toMatchObject({ ...host, sources: [] });
+  expect((await store.hosts.list()).length).toBe(1);
+  await expect(store.hosts.get('../x')).rejects.toMatchObject({ code: 'invalid_id' });
 });
 
 describe('a host id', () => {

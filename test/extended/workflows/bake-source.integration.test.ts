@@ -53,26 +53,22 @@ describe.concurrent('a bake', () => {
     expect(await bakery.ended(asked)).toMatchObject({ state: 'failed', failure: { code: 'bake_failed' } });
   });
 
-  describe('one name', () => {
-    test('is one source: a second bake is refused while the first runs, and when it has ended', async ({
-      mayfly,
-      bakery,
-    }) => {
-      const asked = bakery.input();
-      mayfly.arm('claimSourceName.before=1*delay(1000)', asked.sourceId);
-      await mayfly.sagas.sources.bake(asked);
-      await mayfly.sagas.sources.bake(asked);
-      await expect(mayfly.sagas.sources.bake(bakery.input(asked.name))).rejects.toMatchObject({
-        code: 'source_exists',
-      });
-      const { sourceId, hostId, installationId, name } = asked;
-      await expect(
-        mayfly.sagas.sources.delete({ sourceId, hostId, installationId, name, actor }),
-      ).rejects.toMatchObject({
-        code: 'too_many_requests',
-      });
-      expect(await bakery.ended(asked)).toMatchObject({ state: 'ready', bakeId: asked.bakeId });
+  test('one name is one source: a second bake is refused while the first runs, and when it has ended', async ({
+    mayfly,
+    bakery,
+  }) => {
+    const asked = bakery.input();
+    mayfly.arm('claimSourceName.before=1*delay(1000)', asked.sourceId);
+    await mayfly.sagas.sources.bake(asked);
+    await mayfly.sagas.sources.bake(asked);
+    await expect(mayfly.sagas.sources.bake(bakery.input(asked.name))).rejects.toMatchObject({
+      code: 'source_exists',
     });
+    const { sourceId, hostId, installationId, name } = asked;
+    await expect(mayfly.sagas.sources.delete({ sourceId, hostId, installationId, name, actor })).rejects.toMatchObject({
+      code: 'too_many_requests',
+    });
+    expect(await bakery.ended(asked)).toMatchObject({ state: 'ready', bakeId: asked.bakeId });
   });
 
   test('a delete that fails is repeated until it holds', async ({ mayfly, bakery }) => {

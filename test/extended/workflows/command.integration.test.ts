@@ -102,13 +102,11 @@ describe.concurrent('a sandbox', () => {
   });
 });
 
-describe('a host worker', () => {
-  alone('that is down keeps a command and its cancel waiting', async ({ mayfly, operations: { door } }) => {
-    const { id } = await mayfly.createRunning();
-    await mayfly.host?.stop();
-    const command = await door.run(id, { command: 'sleep 1000' }, 0);
-    expect((await door.call('POST', `/v1/sandboxes/${id}/commands/${command.id}/cancel`)).status).toBe(202);
-    await mayfly.startHost();
-    expect(await door.ended(command)).toMatchObject({ outcome: 'cancelled' });
-  });
+alone('a host worker that is down keeps a command and its cancel waiting', async ({ mayfly, operations: { door } }) => {
+  const { id } = await mayfly.createRunning();
+  await mayfly.host?.stop();
+  const command = await door.run(id, { command: 'sleep 1000' }, 0);
+  expect((await door.call('POST', `/v1/sandboxes/${id}/commands/${command.id}/cancel`)).status).toBe(202);
+  await mayfly.startHost();
+  expect(await door.ended(command)).toMatchObject({ outcome: 'cancelled' });
 });

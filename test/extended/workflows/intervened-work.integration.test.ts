@@ -14,28 +14,26 @@ import { useTemplateCases } from '../../support/template-cases.ts';
 const { test } = useTemplateCases();
 const sweep = sweepOn(test);
 
-describe('a capture that copies', () => {
-  sweep(INTERVENTIONS)('%s', async (kind, { mayfly, templates }) => {
-    const { memory } = mayfly;
-    const source = new CapturedSource(mayfly);
-    memory?.images.set(source.name, { files: new Map(), isRunning: true, baked: null });
-    const id = source.newId();
-    mayfly.arm('awaitCapture.before=1*hang', id);
-    await source.begin('create', id);
-    await stepBegun(mayfly.client.workflow.getHandle(source.workflowId), 'awaitCapture');
-    await intervene(mayfly.client, source.workflowId, kind);
-    if (kind.startsWith('cancel')) {
-      const failure = { code: 'workflow_cancelled', step: 'awaitCapture' };
-      expect(await source.ended(id)).toMatchObject({ state: 'failed', failure });
-    }
-    if (kind === 'terminate') {
-      await templates.reconcile();
-      await eventually(() => source.recordOf(id), { state: 'deleted' });
-    }
-    if (kind.startsWith('reset')) expect(await source.ended(id)).toMatchObject({ state: 'ready' });
-    await source.clear();
-    memory?.images.delete(source.name);
-  });
+sweep(INTERVENTIONS)('a capture that copies, %s', async (kind, { mayfly, templates }) => {
+  const { memory } = mayfly;
+  const source = new CapturedSource(mayfly);
+  memory?.images.set(source.name, { files: new Map(), isRunning: true, baked: null });
+  const id = source.newId();
+  mayfly.arm('awaitCapture.before=1*hang', id);
+  await source.begin('create', id);
+  await stepBegun(mayfly.client.workflow.getHandle(source.workflowId), 'awaitCapture');
+  await intervene(mayfly.client, source.workflowId, kind);
+  if (kind.startsWith('cancel')) {
+    const failure = { code: 'workflow_cancelled', step: 'awaitCapture' };
+    expect(await source.ended(id)).toMatchObject({ state: 'failed', failure });
+  }
+  if (kind === 'terminate') {
+    await templates.reconcile();
+    await eventually(() => source.recordOf(id), { state: 'deleted' });
+  }
+  if (kind.startsWith('reset')) expect(await source.ended(id)).toMatchObject({ state: 'ready' });
+  await source.clear();
+  memory?.images.delete(source.name);
 });
 
 describe('a template', () => {
@@ -72,25 +70,23 @@ describe('a template', () => {
   });
 });
 
-describe('a pool', () => {
-  sweep(INTERVENTIONS)('%s', async (kind, { mayfly, templates }) => {
-    if (mayfly.memory) mayfly.memory.makesTemplates = false; // members would have one made for their project
-    const pool = await TestPool.in(mayfly);
-    await pool.set({ min: 2, max: 2 });
-    const members = await pool.warm(2);
-    await intervene(mayfly.client, poolWorkflowIdOf(pool), kind);
-    if (kind === 'terminate') await templates.reconcile();
-    if (!kind.startsWith('reset')) {
-      await mayfly.client.workflow.getHandle(poolWorkflowIdOf(pool)).result();
-      expect(await mayfly.store.pools.get(pool)).toBeNull();
-    } else {
-      expect(await pool.warm(2)).toHaveLength(2);
-      await pool.end();
-    }
-    for (const { id } of members) {
-      const record = await mayfly.record(id);
-      expect(record).toMatchObject({ state: 'destroyed', stopReason: 'retired' });
-      expectProof(record);
-    }
-  });
+sweep(INTERVENTIONS)('a pool, %s', async (kind, { mayfly, templates }) => {
+  if (mayfly.memory) mayfly.memory.makesTemplates = false; // members would have one made for their project
+  const pool = await TestPool.in(mayfly);
+  await pool.set({ min: 2, max: 2 });
+  const members = await pool.warm(2);
+  await intervene(mayfly.client, poolWorkflowIdOf(pool), kind);
+  if (kind === 'terminate') await templates.reconcile();
+  if (!kind.startsWith('reset')) {
+    await mayfly.client.workflow.getHandle(poolWorkflowIdOf(pool)).result();
+    expect(await mayfly.store.pools.get(pool)).toBeNull();
+  } else {
+    expect(await pool.warm(2)).toHaveLength(2);
+    await pool.end();
+  }
+  for (const { id } of members) {
+    const record = await mayfly.record(id);
+    expect(record).toMatchObject({ state: 'destroyed', stopReason: 'retired' });
+    expectProof(record);
+  }
 });

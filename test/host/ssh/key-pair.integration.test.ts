@@ -22,23 +22,21 @@ function seedOfZeroPoint(): Buffer {
   }
 }
 
-describe('Ed25519 key pairs', () => {
-  test.each([
-    ['an ordinary seed', Buffer.alloc(32, 7)],
-    ['a seed that begins with zeros', Buffer.concat([Buffer.alloc(2), Buffer.alloc(30, 7)])],
-    ['a public key that begins with a zero', seedOfZeroPoint()],
-  ])('OpenSSH reads the key of %s, and finds the same public key', async (_name, seed) => {
-    const directory = await mkdtemp(join(tmpdir(), 'mayfly-key-'));
-    try {
-      for (const comment of ['', 'a', 'sbx-0000000000000001']) {
-        const { privateKey, publicKey } = keyPairFrom(keyOf(seed), comment);
-        const path = join(directory, `key-${comment}`);
-        await writeFile(path, privateKey, { mode: 0o600 });
-        const { stdout } = await exec('ssh-keygen', ['-y', '-f', path]);
-        expect(stdout.trim()).toBe(publicKey.trim());
-      }
-    } finally {
-      await rm(directory, { recursive: true });
+test.each([
+  ['an ordinary seed', Buffer.alloc(32, 7)],
+  ['a seed that begins with zeros', Buffer.concat([Buffer.alloc(2), Buffer.alloc(30, 7)])],
+  ['a public key that begins with a zero', seedOfZeroPoint()],
+])('Ed25519 key pairs: OpenSSH reads the key of %s, and finds the same public key', async (_name, seed) => {
+  const directory = await mkdtemp(join(tmpdir(), 'mayfly-key-'));
+  try {
+    for (const comment of ['', 'a', 'sbx-0000000000000001']) {
+      const { privateKey, publicKey } = keyPairFrom(keyOf(seed), comment);
+      const path = join(directory, `key-${comment}`);
+      await writeFile(path, privateKey, { mode: 0o600 });
+      const { stdout } = await exec('ssh-keygen', ['-y', '-f', path]);
+      expect(stdout.trim()).toBe(publicKey.trim());
     }
-  });
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });

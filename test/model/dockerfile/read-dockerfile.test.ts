@@ -111,28 +111,26 @@ describe('variables', () => {
   });
 });
 
-describe('COPY and ADD', () => {
-  it.each([
-    ['COPY a b /c/', { sources: ['a', 'b'], target: '/c/' }],
-    ['COPY ["a b", "/c d/"]', { sources: ['a b'], target: '/c d/' }],
-    ['COPY "a b" /c\\ d', { sources: ['a b'], target: '/c d' }],
-    ['WORKDIR /w\nCOPY a .', { sources: ['a'], target: '/w/' }],
-    ['WORKDIR /w\nCOPY a ../b', { sources: ['a'], target: '/b' }],
-    ['COPY --chown=a:1 --chmod=0750 a /b', { owner: 'a:1', mode: '0750', from: null }],
-    ['ENV X=q\nCOPY $X /${X}/', { sources: ['q'], target: '/q/' }],
-    ['ADD a /b', { sources: ['a'], target: '/b' }],
-    [
-      'ENV X=q\nCOPY <<a.txt <<"b" /d/\n1 $X "\\$"\na.txt\n2 $X\nb',
-      {
-        inline: [
-          { name: 'a.txt', content: '1 q "$"\n' },
-          { name: 'b', content: '2 $X\n' },
-        ],
-      },
-    ],
-  ])('%s', (body, expected) => {
-    expect(copyOf(body)).toMatchObject(expected);
-  });
+it.each([
+  ['COPY a b /c/', { sources: ['a', 'b'], target: '/c/' }],
+  ['COPY ["a b", "/c d/"]', { sources: ['a b'], target: '/c d/' }],
+  ['COPY "a b" /c\\ d', { sources: ['a b'], target: '/c d' }],
+  ['WORKDIR /w\nCOPY a .', { sources: ['a'], target: '/w/' }],
+  ['WORKDIR /w\nCOPY a ../b', { sources: ['a'], target: '/b' }],
+  ['COPY --chown=a:1 --chmod=0750 a /b', { owner: 'a:1', mode: '0750', from: null }],
+  ['ENV X=q\nCOPY $X /${X}/', { sources: ['q'], target: '/q/' }],
+  ['ADD a /b', { sources: ['a'], target: '/b' }],
+  [
+    'ENV X=q\nCOPY <<a.txt <<"b" /d/\n1 $X "\\$"\na.txt\n2 $X\nb',
+    {
+      inline: [
+        { name: 'a.txt', content: '1 q "$"\n' },
+        { name: 'b', content: '2 $X\n' },
+      ],
+    },
+  ],
+])('COPY and ADD, %s', (body, expected) => {
+  expect(copyOf(body)).toMatchObject(expected);
 });
 
 it('stages: by name and place; what the target does not need is not there', () => {

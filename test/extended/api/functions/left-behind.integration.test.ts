@@ -23,41 +23,35 @@ async function deployed(more: object = {}, key?: string): Promise<string> {
   return name;
 }
 
-describe('a run that was not started', () => {
-  it.each([
-    ['superseded', runId(7)],
-    ['singleton', null],
-    ['rate', null],
-  ] as const)('is told to who invoked it, and why: %s', async (skippedFor, supersededBy) => {
-    const name = await deployed({ debounce: { periodSeconds: 60, maxWaitSeconds: 60 } });
-    const answer = door.call('POST', `/v1/functions/${name}/invoke`, {}, { Prefer: 'wait=60' });
-    const [run] = await eventually(
-      async () => (await door.store.runs.list({ project: 'default', function: name, limit: 1 })).items,
-      (items) => items.length > 0,
-    );
-    const at = new Date().toISOString();
-    const ended = { outcome: 'skipped', skippedFor, supersededBy, endedAt: at, updatedAt: at } as const;
-    expect(await door.store.runs.end(run?.id ?? '', ['delayed'], ended, 7)).toBe(true);
-    const problem = await problemOf(answer);
-    expect(problem).toMatchObject({ status: 409, code: 'run_skipped' });
-    expect(problem.detail).toContain(
-      `skipped: ${supersededBy === null ? skippedFor : `superseded by ${supersededBy}`}.`,
-    );
-    expect((await answer).headers.get('Mayfly-Run-Id')).toBe(run?.id);
-  });
+it.each([
+  ['superseded', runId(7)],
+  ['singleton', null],
+  ['rate', null],
+] as const)('a run that was not started is told to who invoked it, and why: %s', async (skippedFor, supersededBy) => {
+  const name = await deployed({ debounce: { periodSeconds: 60, maxWaitSeconds: 60 } });
+  const answer = door.call('POST', `/v1/functions/${name}/invoke`, {}, { Prefer: 'wait=60' });
+  const [run] = await eventually(
+    async () => (await door.store.runs.list({ project: 'default', function: name, limit: 1 })).items,
+    (items) => items.length > 0,
+  );
+  const at = new Date().toISOString();
+  const ended = { outcome: 'skipped', skippedFor, supersededBy, endedAt: at, updatedAt: at } as const;
+  expect(await door.store.runs.end(run?.id ?? '', ['delayed'], ended, 7)).toBe(true);
+  const problem = await problemOf(answer);
+  expect(problem).toMatchObject({ status: 409, code: 'run_skipped' });
+  expect(problem.detail).toContain(`skipped: ${supersededBy === null ? skippedFor : `superseded by ${supersededBy}`}.`);
+  expect((await answer).headers.get('Mayfly-Run-Id')).toBe(run?.id);
 });
 
-describe('a batch', () => {
-  it.each(['replay', 'redrive'])('is refused a %s by name, and its events are named', async (act) => {
-    const name = await deployed({ batch: { maxSize: 2, maxWaitSeconds: 60 } });
-    const n = 100 + ++count;
-    const event = { id: 'e', source: '/s', type: 't', time: null };
-    const events = [1, 2].map((each) => ({ ...event, runId: runId(n * 10 + each), bytes: 2 }));
-    const batch: Partial<RunRecord> = { function: name, isBatch: true, events, state: 'ended', outcome: 'failed' };
-    expect(await door.store.runs.accept(runRecord(n, batch), null)).toBe(true);
-    const answer = await door.call('POST', `/v1/runs/${runId(n)}/${act}`, act === 'replay' ? {} : undefined);
-    expect(await problemOf(answer)).toMatchObject({ status: 409, code: 'run_is_batch' });
-  });
+it.each(['replay', 'redrive'])('a batch is refused a %s by name, and its events are named', async (act) => {
+  const name = await deployed({ batch: { maxSize: 2, maxWaitSeconds: 60 } });
+  const n = 100 + ++count;
+  const event = { id: 'e', source: '/s', type: 't', time: null };
+  const events = [1, 2].map((each) => ({ ...event, runId: runId(n * 10 + each), bytes: 2 }));
+  const batch: Partial<RunRecord> = { function: name, isBatch: true, events, state: 'ended', outcome: 'failed' };
+  expect(await door.store.runs.accept(runRecord(n, batch), null)).toBe(true);
+  const answer = await door.call('POST', `/v1/runs/${runId(n)}/${act}`, act === 'replay' ? {} : undefined);
+  expect(await problemOf(answer)).toMatchObject({ status: 409, code: 'run_is_batch' });
 });
 
 it('a hook is the project’s: it takes events when the key that made it is revoked', async () => {
