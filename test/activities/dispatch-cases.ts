@@ -1,33 +1,26 @@
-import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { createDispatchActivities } from '../../activities/function/queue/dispatch.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
 import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
-import { openStore } from '../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { type OpenedStore, useStore } from '../support/use-store.ts';
 
 const created = Date.now();
 
 /** A dispatcher on a real store. Of Temporal it only notes which runs it would start and cancel. */
 export function useDispatcher() {
-  let server: StoreServer | undefined;
-  let opened: { store: Store; mongo: MongoClient } | undefined;
+  let opened: OpenedStore | undefined;
   const started: string[] = [];
   const cancelled: string[] = [];
   let [names, count] = [0, 100];
-  beforeAll(async () => {
-    server = await startStoreServer();
-    const store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 7) });
-    opened = { store, mongo: await MongoClient.connect(server.uri) };
-  });
-  afterAll(async () => {
-    await opened?.mongo.close();
-    await opened?.store.close();
-    await server?.stop();
-  });
+  useStore(
+    (given) => {
+      opened = given;
+    },
+    { auditKey: Buffer.alloc(32, 7) },
+  );
   const get = () => {
     if (!opened) throw new Error('the store is not open yet');
     return opened;
@@ -78,7 +71,7 @@ export function useDispatcher() {
 
   return {
     store,
-    mongo: () => get().mongo,
+    db: () => get().db,
     started,
     cancelled,
     createActivities,

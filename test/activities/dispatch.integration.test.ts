@@ -4,8 +4,7 @@ import type { RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
 import { useDispatcher } from './dispatch-cases.ts';
 
-const { store, mongo, started, cancelled, createActivities, admit, deploy, queue, getState, getStates } =
-  useDispatcher();
+const { store, db, started, cancelled, createActivities, admit, deploy, queue, getState, getStates } = useDispatcher();
 
 async function over({ id }: RunRecord): Promise<void> {
   const endedAt = new Date().toISOString();
@@ -138,7 +137,7 @@ describe('the version of a run (case 27)', () => {
 it('one that cannot be admitted is given up when it has failed five times, and those behind it and beside it go on', async () => {
   const name = await deploy({});
   const [bad, behind] = [await queue(name), await queue(name)];
-  const runs = mongo().db().collection<{ _id: string }>('runs');
+  const runs = db().collection<{ _id: string }>('runs');
   const good = await runs.findOne({ _id: behind.id });
   await runs.updateOne({ _id: bad.id }, { $set: { keys: (good as unknown as RunRecord).keys } }); // sealed for another
   const beside = await queue(name, { lane: '"other"' });

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ERRORS } from '../../model/errors.ts';
 
 it('docs/errors.md lists every code with its status, as `npm run docs` writes it', async () => {

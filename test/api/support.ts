@@ -5,7 +5,7 @@ import { openApiDocument } from '../../api/description/openapi.ts';
 import type { App, AppDeps } from '../../api/http/context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
-import type { Scope } from '../../model/scopes.ts';
+import { SCOPES, type Scope } from '../../model/scopes.ts';
 import type { Guests } from '../../services/guests.ts';
 import type { Problem } from '../../services/problems/problem.ts';
 import type { Store } from '../../store/connect.ts';
@@ -31,6 +31,12 @@ export function host(id: string, changes: Partial<HostRecord> = {}): HostRecord 
     lastSeenAt: now,
     ...changes,
   });
+}
+
+/** Secrets of keys, each with one scope alone. */
+export async function keysByScope(make: (scope: Scope) => Promise<string>): Promise<Record<Scope, string>> {
+  const entries = await Promise.all(SCOPES.map(async (scope) => [scope, await make(scope)]));
+  return Object.fromEntries(entries) as Record<Scope, string>;
 }
 
 type Document = ReturnType<typeof openApiDocument>;

@@ -1,6 +1,5 @@
 import { sourceIdOf } from '../../model/ids.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { Scope } from '../../model/scopes.ts';
 import { requestedBake } from '../../model/snapshots/bake-saga.ts';
 import { newCapture } from '../../model/snapshots/capture-saga.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
@@ -20,7 +19,7 @@ import {
 } from '../store/support.ts';
 import { endedEvent, endpointId, endpointRecord, hookRecord } from '../store/webhook-records.ts';
 import { INSTALLATION } from '../support/installation-id.ts';
-import { type Door, host } from './support.ts';
+import { type Door, host, keysByScope } from './support.ts';
 
 /** The one whose things nobody else may see. */
 export const ALPHA = 'alpha';
@@ -42,39 +41,13 @@ const captureIdOf = (n: number) => `cap-${digits(n)}`;
 export const nameOf = (n: number) => `alphas-${n}`;
 export const serialOf = (n: number) => String(7_000_000 + n);
 
-export interface World {
-  /** Two hundred things of the first project, by what they are. */
-  sandboxes: string[];
-  names: string[];
-  commands: string[];
-  snapshots: string[];
-  captures: string[];
-  templates: string[];
-  approvals: string[];
-  images: string[];
-  playbooks: string[];
-  functions: string[];
-  runs: string[];
-  hooks: string[];
-  secretNames: string[];
-  endpoints: string[];
-  deliveries: string[];
-  schedules: string[];
-  bulks: string[];
-  serials: string[];
-  keys: string[];
-  /** All of it that an answer to somebody else may not have. */
-  secrets: string[];
-  /** Secrets of keys of the second project, by scope. */
-  beta: Record<Scope, string>;
-  /** A sandbox of it, and a snapshot of that. */
-  own: { sandbox: string; snapshot: string };
-}
+/** Ids of two hundred things of the first project, by what they are, and what another may not see; keys of the second. */
+export type World = Awaited<ReturnType<typeof twoProjects>>;
 
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 
 /** Two projects on one installation: the first has two hundred things, the second one of each. */
-export async function twoProjects({ store, key }: Door): Promise<World> {
+export async function twoProjects({ store, key }: Door) {
   const runs = source(SECRET_SOURCE, false);
   const lastSeenAt = new Date(Date.now() + 3_600_000).toISOString(); // no worker says so again, however long this takes
   const sources = [source('golden'), source('open'), runs, source(ALPHAS_SOURCE)];
@@ -211,54 +184,34 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     snapshot(900, { project: BETA, sandboxId: own.sandbox, state: 'ready', createdBy: beta }),
   );
   const names = sandboxes.flatMap(({ name }) => (name === null ? [] : [name]));
-  const ids = [sandboxes, commands, snapshots, captures, templates].map((some) => some.map(({ id }) => id));
-  const [sandboxIds = [], commandIds = [], snapshotIds = [], captureIds = [], templateIds = []] = ids;
+  const idsOf = (records: readonly { id: string }[]) => records.map(({ id }) => id);
+  const ids = {
+    sandboxes: idsOf(sandboxes),
+    commands: idsOf(commands),
+    snapshots: idsOf(snapshots),
+    captures: idsOf(captures),
+    templates: idsOf(templates),
+    approvals: idsOf(approvals),
+    images: idsOf(images),
+    playbooks: idsOf(playbooks),
+    runs: idsOf(alphasRuns),
+    hooks: idsOf(hooks),
+    endpoints: idsOf(endpoints),
+    deliveries: idsOf(deliveries),
+    bulks: idsOf(bulks),
+  };
   const keyIds = keys.map(({ key: made }) => made.id);
   const serials = range(30).map(serialOf);
   return {
-    sandboxes: sandboxIds,
+    ...ids,
     names,
-    commands: commandIds,
-    snapshots: snapshotIds,
-    captures: captureIds,
-    templates: templateIds,
-    approvals: approvals.map(({ id }) => id),
-    images: images.map(({ id }) => id),
-    playbooks: playbooks.map(({ id }) => id),
     functions,
-    runs: alphasRuns.map(({ id }) => id),
-    hooks: hooks.map(({ id }) => id),
     secretNames,
-    endpoints: endpoints.map(({ id }) => id),
-    deliveries: deliveries.map(({ id }) => id),
     schedules,
-    bulks: bulks.map(({ id }) => id),
     serials,
     keys: keyIds,
-    secrets: [
-      ...ids.flat(),
-      ...images.map(({ id }) => id),
-      ...playbooks.map(({ id }) => id),
-      ...alphasRuns.map(({ id }) => id),
-      ...hooks.map(({ id }) => id),
-      ...endpoints.map(({ id }) => id),
-      ...deliveries.map(({ id }) => id),
-      ...bulks.map(({ id }) => id),
-      ...keyIds,
-      ...serials,
-      'alphas-',
-      ALPHAS_SOURCE,
-      SECRET_SOURCE,
-      'alpha',
-    ],
-    beta: {
-      'sandboxes:read': await key.in(BETA, 'sandboxes:read'),
-      'sandboxes:write': await key.in(BETA, 'sandboxes:write'),
-      'sources:look': await key.in(BETA, 'sources:look'),
-      'approvals:decide': await key.in(BETA, 'approvals:decide'),
-      admin: await key.in(BETA, 'admin'),
-      operator: await key.in(BETA, 'operator'),
-    },
+    secrets: [...Object.values(ids).flat(), ...keyIds, ...serials, 'alphas-', ALPHAS_SOURCE, SECRET_SOURCE, 'alpha'],
+    beta: await keysByScope((scope) => key.in(BETA, scope)),
     own,
   };
 }

@@ -13,7 +13,7 @@ import type { SandboxInput } from '../../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../../model/scopes.ts';
 import { Reconciliation } from '../../../temporal/reconciliation.ts';
-import { jsonOf } from '../../api/support.ts';
+import { jsonOf, keysByScope } from '../../api/support.ts';
 import { ended, isAlive, SshCaller } from '../../support/ssh-caller.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { useMayfly } from '../../support/use-mayfly.ts';
@@ -25,15 +25,7 @@ let secrets: Record<Scope | 'both', string>;
 beforeAll(async () => {
   const make = async (...scopes: Scope[]) =>
     (await mayfly().store.apiKeys.create({ project: 'default', name: 'test', scopes })).secret;
-  secrets = {
-    'sandboxes:read': await make('sandboxes:read'),
-    'sandboxes:write': await make('sandboxes:write'),
-    'sources:look': await make('sources:look'),
-    'approvals:decide': await make('approvals:decide'),
-    admin: await make('admin'),
-    operator: await make('operator'),
-    both: await make('sandboxes:read', 'sandboxes:write'),
-  };
+  secrets = { ...(await keysByScope(make)), both: await make('sandboxes:read', 'sandboxes:write') };
 });
 
 async function call(
@@ -323,15 +315,6 @@ describe('with a running sandbox', () => {
     const stranger = await SshCaller.with(folder, caller.pair, { ...caller.issued, ...next.ssh, principal: next.id });
     expect(await stranger.isRefused()).toBe(true);
   });
-});
-
-test('caa-013: a certificate of one sandbox opens no other', async () => {
-  const [one, other] = [await mayfly().create(), await mayfly().create()];
-  const caller = await admitted(one.id);
-  if (!other.ssh) throw new Error('it has no address');
-  const elsewhere = await SshCaller.with(folder, caller.pair, { ...caller.issued, ...other.ssh, principal: other.id });
-  expect(await elsewhere.isRefused()).toBe(true);
-  expect(await caller.run('echo mine')).toBe('mine\n');
 });
 
 test('a sandbox that does not run yet has no certificate to give', async () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { filePathInUrl } from '../../../model/files/file-path.ts';
 import { useFiles } from '../../api/guest-files.ts';
 import { jsonOf } from '../../api/support.ts';

@@ -138,23 +138,3 @@ test('a host that is killed under its sandboxes: those of others are used and de
   expect(waiting.every(({ state }) => !isFinal(state))).toBe(true); // nobody has looked: nothing is proved
   host?.up();
 });
-
-test('a host that is drained gets nothing new, and what lives there is used and destroyed', async () => {
-  const { client } = mayfly;
-  const before = await create(6);
-  const drained = before[0]?.hostId ?? '';
-  await client.drainHost(drained, true);
-  const created = await create(6);
-  expect(created.map(({ hostId }) => hostId)).not.toContain(drained);
-  for (const { id, hostId } of before) {
-    if (hostId !== drained) continue;
-    expect(await client.commands.run(id, { argv: ['true'] }, WAIT)).toMatchObject({ exitCode: 0 });
-  }
-  await destroyAll();
-  const others = mayfly.hosts.map((_, nth) => mayfly.hostId(nth)).filter((hostId) => hostId !== drained);
-  for (const hostId of others) await client.drainHost(hostId, true);
-  await expect(client.createSandbox({ source: GOLDEN }, WAIT)).rejects.toMatchObject({ code: 'no_host' });
-  await client.drainHost(drained, false);
-  expect(await create(1)).toMatchObject([{ hostId: drained }]);
-  for (const hostId of others) await client.drainHost(hostId, false);
-});

@@ -23,10 +23,6 @@ const CELLS = [
   'bake/flattenDisks.during/host',
   'delete source/removeSource.during/host',
   'command/runCommand.after/host',
-  'set a function up/saveSnapshot.during/all',
-  'wait at a waitpoint/followWaitpoints.after/all',
-  'run a function/runCommand.after/host',
-  'build an image/runCommand.after/all',
 ];
 
 const root = useFolder();

@@ -1,6 +1,5 @@
-import { MongoClient } from 'mongodb';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createDispatchActivities } from '../../../activities/function/queue/dispatch.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
@@ -12,28 +11,16 @@ import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { LateChecks } from '../../../worker/upkeep/functions/late-checks.ts';
 import { RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
 import { functionRecord, functionVersion, runRecord } from '../../store/run-records.ts';
-import { openStore } from '../../support/open-store.ts';
-import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
+import { type OpenedStore, useStore } from '../../support/use-store.ts';
 
 /** Promise: an event that was accepted unchecked is never admitted unless it fits, and holds nobody up; whoever dies. Seconds. */
-let server: StoreServer;
 let store: Store;
-let mongo: MongoClient;
-let schemas: InputSchemas;
+let db: OpenedStore['db'];
+useStore((opened) => ({ store, db } = opened), { auditKey: Buffer.alloc(32, 7) });
+const schemas = new InputSchemas();
+afterAll(() => schemas.close());
 const logger = pino({ level: 'silent' });
 const [started, rung]: [string[], string[]] = [[], []];
-beforeAll(async () => {
-  server = await startStoreServer();
-  store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 7) });
-  mongo = await MongoClient.connect(server.uri);
-  schemas = new InputSchemas();
-});
-afterAll(async () => {
-  await schemas?.close();
-  await mongo?.close();
-  await store?.close();
-  await server?.stop();
-});
 
 class Noted extends Reconciliation {
   constructor() {
@@ -141,26 +128,14 @@ describe('an event that does not fit', () => {
     const late = await unchecked(name, { s: `${'a'.repeat(40)}!` });
     const gone = await unchecked(name, {}, { versionDigest: 'another' });
     const damaged = await unchecked(name, {});
-    const $set = {
-      eventJson: (
-        await mongo
-          .db()
-          .collection('runs')
-          .findOne({ _id: gone.id as never })
-      )?.['eventJson'],
-    };
-    await mongo
-      .db()
-      .collection('runs')
-      .updateOne({ _id: damaged.id as never }, { $set });
+    const runs = db.collection<{ _id: string; eventJson: unknown }>('runs');
+    const eventJson = (await runs.findOne({ _id: gone.id }))?.eventJson;
+    await runs.updateOne({ _id: damaged.id }, { $set: { eventJson } });
     const good = await unchecked(name, { s: 'aaa' });
     await checks().look();
     expect((await latest(late)).failure).toMatchObject({ code: 'schema_too_slow' });
     expect((await latest(gone)).failure).toMatchObject({ code: 'function_gone' });
-    const left = await mongo
-      .db()
-      .collection('runs')
-      .findOne({ _id: damaged.id as never });
+    const left = await runs.findOne({ _id: damaged.id });
     expect(left).toMatchObject({ state: 'ended', outcome: 'not-started' });
     expect(await stateOf(good)).toBe('queued');
   });

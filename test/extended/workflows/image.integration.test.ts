@@ -1,9 +1,10 @@
 import { describe, expect } from 'vitest';
 import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
+import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 
 /** Builds of Dockerfiles on process trees: steps are commands and snapshots, what was done is not done again. */
-const { test, door } = useImageCases();
+const { test, mayfly: all, door } = useImageCases();
 
 describe.concurrent('an image', () => {
   test('a step that was done is not done again; one that changed is, and all after it', async ({
@@ -130,4 +131,25 @@ describe.concurrent('an image', () => {
     expect(await images.build(dockerfile, { context: context('1') })).toMatchObject({ cached: 6, state: 'ready' });
     expect(await images.build(dockerfile, { context: context('2') })).toMatchObject({ cached: 3, state: 'ready' });
   });
+});
+
+test('goes on when the control worker and the host worker are started anew in a step: that runs once (case 1)', async ({
+  mayfly,
+  operations,
+  images,
+}) => {
+  const begun = await images.begin('RUN echo run >> /runs; sleep 4; echo end >> /runs\nRUN echo next >> /runs');
+  const { builderId } = begun;
+  await eventually(
+    async () => (await mayfly.store.commands.list({ sandboxId: builderId, limit: 1 })).items[0]?.state,
+    'running',
+  );
+  await all().startControl();
+  await mayfly.host?.stop();
+  await mayfly.startHost();
+  const image = await images.over(begun);
+  expect(image).toMatchObject({ state: 'ready', failure: null, done: 3 });
+  const clone = await mayfly.create(mayfly.input({ source: image.name }));
+  expect(await operations.sh(clone.id, 'cat /runs')).toBe('run\nend\nnext\n');
+  await mayfly.destroy(clone.id);
 });

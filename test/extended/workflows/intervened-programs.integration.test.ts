@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
 import { imageWorkflowIdOf } from '../../../model/image/image-saga.ts';
 import { commandWorkflowIdOf } from '../../../model/sandbox/command-saga.ts';

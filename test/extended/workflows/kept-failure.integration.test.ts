@@ -166,22 +166,6 @@ test('it goes when its time is over, or when its owner deletes it, and the run s
   expect((await functions.get(one.id)).kept).toMatchObject({ goneAt: expect.any(String) });
 });
 
-test('the fields that are not given change no version, and one that keeps is another', async () => {
-  const name = await functions.deploy('true');
-  expect(await functions.deployAs(name, 'true', { keep: { onFailure: 'none', days: 3 } })).toBe(1);
-  expect(await functions.deployAs(name, 'true', KEEP)).toBe(2);
-  const refused = async (keep: object) =>
-    (await door.call('PUT', `/v1/functions/${name}`, { source: 'golden-debian12', command: 'true', keep })).status;
-  expect(
-    await Promise.all(
-      [
-        { onFailure: 'disk', days: 0 },
-        { onFailure: 'disk', days: 31 },
-      ].map(refused),
-    ),
-  ).toEqual([422, 422]);
-});
-
 test('a run whose workflow is lost while it is taken is gone on with, also what tells its changes', async ({
   mayfly,
 }) => {

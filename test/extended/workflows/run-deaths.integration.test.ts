@@ -4,6 +4,7 @@ import mongoose from 'mongoose';
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import { createDispatchActivities } from '../../../activities/function/queue/dispatch.ts';
+import { attemptIds } from '../../../model/functions/run.ts';
 import { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
 import { TestDoor, useTestDoor } from '../../support/door.ts';
@@ -99,6 +100,30 @@ test('2: the API is killed before it has told the dispatcher: the next look at t
   expect(LOOK_AT_QUEUES_EVERY_MS).toBeLessThan(10_000);
   expect(await functions.over({ id })).toMatchObject({ outcome: 'succeeded' });
   dying.close();
+});
+
+test('7: the host worker is killed between the start and the record of it: its process is found, and not started again', async ({
+  mayfly,
+}) => {
+  const name = await functions.deploy('echo hello; sleep 3; echo 1 > $MAYFLY_RESULT');
+  await functions.pause(name);
+  const { id } = await functions.trigger(name);
+  const { commandId } = attemptIds(id, 1);
+  mayfly.arm('beginRunCommand.after=delay(1000)', id);
+  await functions.resume(name);
+  const find = (from: string) => collection(from).findOne({ _id: commandId });
+  const kept = await eventually(
+    () => Promise.all([find('commands'), find('launches')]),
+    ([command, launch]) => command !== null && launch !== null,
+  );
+  await functions.greets(id);
+  await all().host?.stop();
+  for (const [n, from] of ['commands', 'launches'].entries()) {
+    await collection(from).replaceOne({ _id: commandId }, kept[n] ?? {}, { upsert: true });
+  }
+  await all().startHost();
+  expect(await functions.over({ id })).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
+  expect(await functions.output(id)).toBe('hello\n');
 });
 
 test('18: a cancel in the instant of the natural end: one outcome, the one that the guest has seen', async () => {

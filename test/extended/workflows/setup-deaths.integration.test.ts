@@ -89,6 +89,32 @@ async function isSavedOnce(name: string, key: string, tries: number): Promise<vo
   expect(await functions.output(run.id)).toBe('made\n');
 }
 
+test('a host worker that is stopped during the script goes on with it', async ({ mayfly }) => {
+  const { name, key, first } = await begun('echo begun; sleep 4; echo made >> made');
+  await prints(first);
+  await all().host?.stop();
+  await mayfly.startHost();
+  await isSavedOnce(name, key, 1);
+  await gone(name, key);
+});
+
+test('both workers stopped while it is saved: it is saved once', async ({ mayfly }) => {
+  const { name, key, first } = await begun('echo made >> made', {}, ({ sandboxId }) =>
+    mayfly.arm('saveSnapshot.during=1*delay(3000)', sandboxId),
+  );
+  await eventually(
+    () => all().store.snapshots.get(first.diskSnapshotId),
+    (found) => found !== null,
+  );
+  await all().host?.stop();
+  await all().stopControl();
+  mayfly.arm(undefined, first.sandboxId);
+  await all().startControl();
+  await mayfly.startHost();
+  await isSavedOnce(name, key, 1);
+  await gone(name, key);
+});
+
 test('a workflow that is lost is begun again: its sandbox ends, and the script is run in another', async () => {
   const { name, key, first } = await begun('echo begun; [ -e made ] || echo made > made; sleep 2');
   await prints(first);

@@ -22,6 +22,18 @@ async function waiting(command = WAITS, more: object = {}): Promise<Run> {
   return functions.until(run.id, isWaiting);
 }
 
+test('every worker is dead while it is completed: the process goes on when they are back, and was started once', async () => {
+  const run = await waiting();
+  const waitpoint = await waitpoints.token(run.id, { name: 'it' });
+  await all().host?.stop();
+  await all().stopControl();
+  expect(await waitpoints.complete(waitpoint, 'data')).toEqual({ status: 200 });
+  await all().startControl();
+  await all().startHost();
+  expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', attempts: [{ n: 1 }] });
+  expect(await functions.output(run.id)).toBe('before\n"data"\nafter\n');
+});
+
 test('its time is over while every worker is dead: it is told when they are back', async () => {
   const run = await waiting('"$MAYFLY_WAIT" it --timeout 5; echo "exit code $?"');
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });

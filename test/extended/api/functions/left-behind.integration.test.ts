@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RunRecord } from '../../../../model/functions/run.ts';
 import { CompletedWaitpoints } from '../../../../worker/upkeep/functions/completed-waitpoints.ts';
 import { githubHeaders } from '../../../api/hooks/use-hooks.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { redactText } from '../../../../model/redaction/redact.ts';
 import rules from '../../../../model/redaction/scanner-rules.json' with { type: 'json' };
 import { REDACTED } from '../../../../model/redaction/span.ts';
