@@ -1,27 +1,20 @@
-import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { SandboxView } from '../../api/resources/sandbox-schemas.ts';
 import type { SnapshotView } from '../../api/snapshots/snapshots.ts';
+import { beforeEach } from 'vitest';
 import type { DiffLine } from '../../clients/typescript/http/openapi.ts';
 import type { SavedSnapshot } from '../../model/snapshots/snapshot.ts';
 import type { Problem } from '../../services/problems/problem.ts';
-import { type DiffDoor, openDiffDoor } from '../support/compared-snapshots.ts';
+import { openDiffDoor } from '../support/compared-snapshots.ts';
+import { useOpened } from '../support/use-opened.ts';
 import { jsonOf } from './support.ts';
 
 /** The API for the tests of a file; for each of them a sandbox and its snapshots `a`, and `b` that is an hour younger. */
 export function useCompared() {
-  let opened: DiffDoor | undefined;
+  const compared = useOpened(openDiffDoor, (opened) => opened.close());
   let [a, b, sandboxId] = ['', '', ''];
-  const compared = () => {
-    if (!opened) throw new Error('the door has not been opened');
-    return opened;
-  };
   const door = () => compared().door;
   const snapshots = () => compared().snapshots;
 
-  beforeAll(async () => {
-    opened = await openDiffDoor();
-  });
-  afterAll(() => opened?.close());
   beforeEach(async () => {
     door().sagas.outcome = 'running';
     door().sagas.refusal = null;

@@ -1,7 +1,8 @@
 import { chmod } from 'node:fs/promises';
-import { afterAll, beforeAll, beforeEach } from 'vitest';
-import { type FileDoor, openFileDoor } from '../support/file-door.ts';
+import { beforeEach } from 'vitest';
+import { openFileDoor } from '../support/file-door.ts';
 import { useFreshFolder } from '../support/use-folder.ts';
+import { useOpened } from '../support/use-opened.ts';
 
 /** Each of them names a file. */
 export const NAMES = [
@@ -12,19 +13,11 @@ export const NAMES = [
 
 /** The API for the tests of a file, with a sandbox whose files are those of this machine, and a folder for each test. */
 export function useFiles() {
-  let opened: FileDoor | undefined;
   const folder = useFreshFolder();
-  const door = () => {
-    if (!opened) throw new Error('the door has not been opened');
-    return opened;
-  };
-  beforeAll(async () => {
-    opened = await openFileDoor();
-  });
+  const door = useOpened(openFileDoor, (opened) => opened.close());
   beforeEach(async () => {
     await chmod(folder, 0o755);
   });
-  afterAll(() => opened?.close());
 
   /** A path in the folder. */
   function at(name: string | Buffer): Buffer {

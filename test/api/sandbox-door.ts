@@ -1,41 +1,33 @@
-import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { SandboxView } from '../../api/resources/sandbox-schemas.ts';
 import type { SnapshotView } from '../../api/snapshots/snapshots.ts';
+import { beforeEach } from 'vitest';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
-import { type Door, host, jsonOf, openDoor } from './support.ts';
+import { host, jsonOf, useDoor } from './support.ts';
 
 export type Headers = Record<string, string>;
 
 /** The API for the tests of a file, and a sandbox for each of them, of which snapshots are taken. */
 export function useSandbox() {
-  let door: Door | undefined;
+  const door = useDoor();
   let sandboxId = '';
-  const opened = () => {
-    if (!door) throw new Error('the door has not been opened');
-    return door;
-  };
-  beforeAll(async () => {
-    door = await openDoor();
-  });
-  afterAll(() => door?.close());
   beforeEach(async () => {
-    const { sagas, store } = opened();
+    const { sagas, store } = door;
     sagas.outcome = 'running';
     sagas.failing = null;
     sagas.refusal = null;
     await store.hosts.describe(host('kvm-1'));
-    ({ id: sandboxId } = await jsonOf<SandboxView>(opened().call('POST', '/v1/sandboxes', { source: 'golden' })));
+    ({ id: sandboxId } = await jsonOf<SandboxView>(door.call('POST', '/v1/sandboxes', { source: 'golden' })));
     sagas.operations = [];
     sagas.started = [];
   });
 
   const take = (body: object = {}, headers: Headers = {}) =>
-    opened().call('POST', `/v1/sandboxes/${sandboxId}/snapshots`, body, headers);
+    door.call('POST', `/v1/sandboxes/${sandboxId}/snapshots`, body, headers);
   const taken = () => jsonOf<SnapshotView>(take());
   async function inState(state: SnapshotState): Promise<SnapshotView> {
     const snapshot = await taken();
-    await opened().store.snapshots.update(snapshot.id, { state });
+    await door.store.snapshots.update(snapshot.id, { state });
     return snapshot;
   }
-  return { door: opened, sandboxId: () => sandboxId, take, taken, inState };
+  return { door: () => door, sandboxId: () => sandboxId, take, taken, inState };
 }

@@ -1,12 +1,12 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll } from 'vitest';
+import { beforeAll } from 'vitest';
 import { createApp } from '../../../api/app.ts';
 import type { App } from '../../../api/http/context.ts';
 import type { SignatureScheme } from '../../../model/webhooks/signature-scheme.ts';
 import { signDelivery } from '../../../services/webhooks/signing/sign.ts';
 import type { Header } from '../../../services/webhooks/signing/verdict.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
-import { type Door, jsonOf, noGuests, openDoor } from '../support.ts';
+import { jsonOf, noGuests, useDoor } from '../support.ts';
 
 export interface HookView {
   id: string;
@@ -33,21 +33,19 @@ export function githubHeaders(
 
 /** The API with functions that have hooks, and what it logs. */
 export function useHooks() {
-  let door: Door | undefined;
+  const door = useDoor();
   let app: App | undefined;
   const lines: string[] = [];
   let functions = 0;
   const opened = () => {
-    if (!door || !app) throw new Error('the door has not been opened');
+    if (!app) throw new Error('the door has not been opened');
     return { ...door, app };
   };
   beforeAll(async () => {
-    door = await openDoor();
     const logger = pino({ level: 'info' }, { write: (line) => lines.push(line) });
     const { store, sagas } = door;
     app = createApp({ store, sagas, guests: noGuests, version: '0', hookAnswerMs: HANGS_AFTER_MS, logger });
   });
-  afterAll(() => door?.close());
 
   /** @returns the name of a new one */
   async function deploy(more: object = {}): Promise<string> {

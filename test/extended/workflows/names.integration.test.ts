@@ -75,14 +75,6 @@ test('a name is free when its create has failed, and its cleanup was proved', as
   expect(await mayfly.create(named(mayfly, 'unlucky'))).toMatchObject({ name: 'unlucky', state: 'running' });
 });
 
-test('a name is free when its sandbox was deleted while it was made', async ({ mayfly }) => {
-  const first = named(mayfly, 'cancelled');
-  mayfly.arm('awaitIp.before=hang', first.id);
-  await mayfly.sagas.sandboxes.create(first);
-  expect(await mayfly.destroy(first)).toMatchObject({ state: 'destroyed', runningAt: null });
-  expect(await mayfly.create(named(mayfly, 'cancelled'))).toMatchObject({ state: 'running' });
-});
-
 test('a name whose workflow is gone is kept, and is free when the sandbox has been destroyed', async ({ mayfly }) => {
   const first = named(mayfly, 'lost');
   await mayfly.create(first);

@@ -192,15 +192,6 @@ test('the handshake is answered to origins that are allowed, and to others with 
   expect(await ask('/h/hok-zzzzzzzzzzzzzzzz', 'events.example.com')).toEqual(nothing);
 });
 
-test('no other method, and no other path below /h, is open', async () => {
-  const { path } = await make();
-  for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
-    const answer = await door().app.request(path, { method });
-    expect([method, answer.status, answer.headers.get('Allow')]).toEqual([method, 405, 'OPTIONS, POST']);
-  }
-  expect((await door().app.request(`${path}/x`, { method: 'POST' })).status).toBe(401);
-});
-
 test('503 and Retry-After while the store is away', async ({ skip }) => {
   const stores = await startStoreServer();
   const { kill } = stores;
