@@ -33,7 +33,13 @@ export const cursor = z
 export const pageQuery = z.strictObject({ limit, cursor });
 export const noQuery = z.strictObject({});
 /** A cursor of a chain is the number of its next entry. */
-export const auditQuery = z.strictObject({ limit, cursor: z.string().regex(/^\d{1,9}$/).optional() });
+export const auditQuery = z.strictObject({
+  limit,
+  cursor: z
+    .string()
+    .regex(/^\d{1,9}$/)
+    .optional(),
+});
 
 export const preferHeaders = z.object({ prefer: z.string().max(1_024).optional().openapi({ example: 'wait=60' }) });
 

@@ -1,7 +1,7 @@
 import type { Diffs } from '../../clients/typescript/diff.ts';
 import type { CommandsBetween, ComparedState, FileChange } from '../../clients/typescript/http/openapi.ts';
 import type { FileComparison } from '../../model/files/file-comparison.ts';
-import { quotedPath } from '../../model/guest-name.ts';
+import { quotedPath } from '../../model/files/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { commandRow } from '../command/command-text.ts';
 import { writeWhole } from '../copy/local-file.ts';

@@ -2,7 +2,7 @@ import type { FileComparison } from '../../model/files/file-comparison.ts';
 import { quotedPath } from '../../model/files/guest-name.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
+import { printable } from '../terminal/io.ts';
 
 const WHY = {
   same: 'is the same in both',

@@ -1,7 +1,7 @@
 import type { FileChange } from '../../clients/typescript/http/openapi.ts';
 import { quotedPath } from '../../model/files/guest-name.ts';
-import { columns } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
+import { columns } from '../terminal/io.ts';
 import { growthOf, growthText, isOnlyTouched } from './change-text.ts';
 
 /** Parts of a path by which changes are summed up: `/usr/lib`. */

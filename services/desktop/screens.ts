@@ -61,10 +61,7 @@ export class Screens {
 }
 
 /** @throws MayflyError no_desktop */
-async function passwords(
-  deps: Pick<ServiceDeps, 'guests'>,
-  { sandboxId, hostId, signal }: Place,
-): Promise<Passwords> {
+async function passwords(deps: Pick<ServiceDeps, 'guests'>, { sandboxId, hostId, signal }: Place): Promise<Passwords> {
   const response = await deps.guests.request(hostId, passwordPath(sandboxId), { signal });
   if (!response.ok) {
     const refusal = await refusalOf(response);

@@ -1,6 +1,6 @@
+import { beforeEach } from 'vitest';
 import type { SandboxView } from '../../api/resources/sandbox-schemas.ts';
 import type { SnapshotView } from '../../api/snapshots/snapshots.ts';
-import { beforeEach } from 'vitest';
 import type { DiffLine } from '../../clients/typescript/http/openapi.ts';
 import type { SavedSnapshot } from '../../model/snapshots/snapshot.ts';
 import type { Problem } from '../../services/problems/problem.ts';

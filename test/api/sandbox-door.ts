@@ -1,6 +1,6 @@
+import { beforeEach } from 'vitest';
 import type { SandboxView } from '../../api/resources/sandbox-schemas.ts';
 import type { SnapshotView } from '../../api/snapshots/snapshots.ts';
-import { beforeEach } from 'vitest';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { host, jsonOf, useDoor } from './support.ts';
 
