@@ -20,9 +20,8 @@ export interface CertificateRequest {
 }
 
 /**
- * Guests resume with a clock that is behind: a certificate is valid from this long before it is issued. The design's
- * minute, and another for a guest that is 90 s behind (caa-012). It costs nothing: nobody has it before it is issued,
- * and its end counts from now. Seconds.
+ * Valid from this long before its issue, since guests resume with a clock that is behind: the design's minute, and
+ * another for one that is 90 s behind (caa-012). Its end counts from now. Seconds.
  */
 export const BACKDATE_SECONDS = 120;
 /** Also what the API lets through, which counts UTF-16 units, so that nothing it accepted fails here. */

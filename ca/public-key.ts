@@ -25,9 +25,8 @@ const CURVES = new Map([
 const TYPES = new Set(['ssh-ed25519', ...CURVES.keys(), 'ssh-rsa']);
 
 /**
- * Reads exactly one public key line: no options before it, no second line, the declared type equal to the one inside
- * the blob, nothing after the key. Ed25519, ECDSA on the NIST curves, and RSA from 2048 bits.
- * @throws MayflyError public_key_refused that says what is wrong, without quoting the key
+ * Exactly one public key line, without options: Ed25519, ECDSA on the NIST curves, RSA from 2048 bits. @throws
+ * MayflyError public_key_refused that says what is wrong, without quoting the key
  */
 export function parsePublicKey(text: string): PublicKey {
   if (Buffer.byteLength(text) > MAX_LINE_BYTES) throw invalid(`it is longer than ${MAX_LINE_BYTES} bytes`);

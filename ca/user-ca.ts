@@ -69,8 +69,7 @@ export class UserCa {
   }
 
   /**
-   * Signs a user certificate: principal is the sandbox id and nothing else, no extension but `permit-pty`, valid from
-   * {@link BACKDATE_SECONDS} ago to `ttlSeconds` from now, to the second.
+   * Its principal is the sandbox id alone, its only extension `permit-pty`; valid from {@link BACKDATE_SECONDS} ago.
    * @throws MayflyError invalid_request, invalid_id, public_key_refused
    */
   async sign(request: CertificateRequest): Promise<Certificate> {

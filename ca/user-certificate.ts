@@ -21,10 +21,8 @@ const USER = 1;
 const NONCE_BYTES = 32;
 
 /**
- * A user certificate as OpenSSH makes it (PROTOCOL.certkeys), signed here.
- * @param caKey an Ed25519 private key in OpenSSH format
- * @returns its one line, and the fingerprint of the key that signed it
- * @throws Error when the CA key is none
+ * As OpenSSH makes it (PROTOCOL.certkeys). @param caKey an Ed25519 private key in OpenSSH format @returns its one
+ * line, and the fingerprint of the key that signed it
  */
 export function signUserCertificate(caKey: Buffer, user: CertifiedUser): { certificate: string; signedBy: string } {
   const ca = ssh2.utils.parseKey(caKey);

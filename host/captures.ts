@@ -21,9 +21,8 @@ export interface HostCaptures {
   /** The most that a capture of the source can take now, bytes. @throws MayflyError source_not_found, source_not_running */
   sizeOf(source: string): Promise<number>;
   /**
-   * Begins the copy of what the source's disks hold at one moment, its file systems frozen for that moment where the
-   * guest can. Only what changed since the newest capture is copied where that is possible.
-   * @throws MayflyError source_not_found, source_not_running, source_unsafe, capture_failed
+   * The file systems are frozen for that moment where the guest can; only what changed since the newest capture is
+   * copied where possible. @throws MayflyError source_not_found, source_not_running, source_unsafe, capture_failed
    */
   begin(request: CaptureRequest, context: StepContext): Promise<void>;
   /** Ends a freeze that {@link begin} left behind; also when there was none, or no source. */

@@ -63,9 +63,8 @@ flock -w 60 9 || fail 'an earlier step is still running on it'
 `;
 
 /**
- * Runs one of our scripts: constant text, its data are arguments.
- * @returns what it printed
- * @throws MayflyError prepare_failed with the reason it gave
+ * @param script constant text; its data are arguments @returns what it printed @throws MayflyError prepare_failed with
+ * the reason it gave
  */
 export async function runScript(
   console: SourceConsole,

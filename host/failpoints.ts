@@ -51,9 +51,8 @@ export class Failpoints {
   }
 
   /**
-   * Replaces what is set; undefined: no faults. Tests arm a worker that runs.
-   * @param id only what is set for it is replaced, by points that are written without it. `@default` everything is
-   * @throws as {@link parse}
+   * @param id only what is set for it is replaced. `@default` everything is; undefined points: no faults @throws as
+   * {@link parse}
    */
   arm(text: string | undefined, id?: string): void {
     if (id === undefined) {
@@ -87,9 +86,8 @@ export class Failpoints {
   }
 
   /**
-   * Does what is set for this point, if anything is: for one of the ids first, then for the whole process.
-   * @param about whom the step is about; one id, or all that it is given
-   * @throws MayflyError the injected error; the signal's reason when it is aborted while hanging or delayed
+   * What is set for one of the ids strikes first, then what is for the whole process. @param about whom the step is
+   * about @throws MayflyError the injected error; the signal's reason when it is aborted while hanging or delayed
    */
   async hit(
     step: string,

@@ -95,9 +95,8 @@ export interface Hypervisor {
   /** @throws MayflyError source_not_found */
   source(name: string): Promise<SourceInfo>;
   /**
-   * Reads what the disks of a source that is shut off hold, unless that is known: it takes seconds to minutes.
-   * @returns the same on every host for the same files; null where that can't be told, as of a block device
-   * @throws MayflyError source_not_found, source_running, clone_failed
+   * Takes seconds to minutes. @returns the same on every host for the same files; null where that can't be told, as of
+   * a block device @throws MayflyError source_not_found, source_running, clone_failed
    */
   contentOf(source: string, context: StepContext): Promise<string | null>;
   /** Its way in for preparing it. @throws MayflyError source_not_found, source_not_running */
@@ -121,9 +120,8 @@ export interface Hypervisor {
   /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found, capture_not_found */
   cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone>;
   /**
-   * Defines and starts the domain. One that does not wake from its template boots cold, of fresh disks, unless the caller wants
-   * the template alone.
-   * @throws MayflyError boot_failed, address_conflict, host_disk_full, template_unavailable
+   * One that does not wake from its template boots cold, of fresh disks, unless the template alone is wanted. @throws
+   * MayflyError boot_failed, address_conflict, host_disk_full, template_unavailable
    */
   bootDomain(sandboxId: string, context: StepContext): Promise<void>;
   /** How it came to its machine; null before {@link bootDomain}, and of what is older than templates. */
@@ -142,10 +140,8 @@ export interface Hypervisor {
    */
   hibernate(sandboxId: string, context: StepContext): Promise<void>;
   /**
-   * Takes back a hibernation, whole or half made: it goes on from the memory that was saved, never from anything else.
-   * One that is paused in RAM, or runs, is brought to the wished state. It may have another address then: its lease runs
-   * out while it sleeps.
-   * @throws MayflyError sandbox_not_running when it is off or gone, wake_failed when its memory cannot be read
+   * Goes on from the memory that was saved, never from anything else; its address may be another then. @throws
+   * MayflyError sandbox_not_running when it is off or gone, wake_failed when its memory cannot be read
    */
   wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void>;
 

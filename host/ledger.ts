@@ -86,9 +86,8 @@ export class Ledger {
   }
 
   /**
-   * Promises memory and disk to a sandbox, or refuses. Repeating an id succeeds and counts once.
-   * @param capacity measured after `grown`, so that growth in between is counted twice, not lost
-   * @throws CapacityExhausted with the figures
+   * Repeating an id counts once. @param capacity measured after `grown`, so that growth in between is counted twice,
+   * not lost @throws CapacityExhausted with the figures
    */
   reserve(request: Reservation, capacity: Capacity, grown = NOTHING_GROWN): Promise<void> {
     return this.#mutex.runExclusive(async () => {
@@ -113,8 +112,7 @@ export class Ledger {
   }
 
   /**
-   * Promises a sandbox the memory again that it had given back. Repeating it counts once.
-   * @param capacity as for {@link reserve}
+   * Promises again the memory that it had given back; repeating it counts once. @param capacity as for {@link reserve}
    * @throws CapacityExhausted with the figures
    */
   retakeMemory(sandboxId: string, capacity: Capacity, grown = NOTHING_GROWN): Promise<void> {

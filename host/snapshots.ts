@@ -52,9 +52,8 @@ export interface KeptSnapshot {
  */
 export interface HostSnapshots {
   /**
-   * Saves what the sandbox's disks hold at one moment, its file systems quiesced where the guest can (running); a paused
-   * sandbox as it is. The sandbox goes on writing to a new layer.
-   * @throws MayflyError snapshot_failed, sandbox_not_running (neither running nor paused), snapshot_unsupported
+   * At one moment, its file systems quiesced where the guest can; it goes on writing to a new layer. @throws
+   * MayflyError snapshot_failed, sandbox_not_running (neither running nor paused), snapshot_unsupported
    */
   save(request: SaveRequest, context: StepContext): Promise<void>;
   /** Ends a quiesce that a save left behind; also when there was none, or no sandbox. */
@@ -71,9 +70,8 @@ export interface HostSnapshots {
    */
   remove(snapshotId: string): Promise<{ keptFor: string | null }>;
   /**
-   * Gives a sandbox whose domain is off the disks of a snapshot; what it had written since is gone. Keyed by sandbox and
-   * restore: repeated, it does nothing. One that fails has changed nothing.
-   * @throws MayflyError restore_failed, snapshot_not_found
+   * Of a domain that is off; what it had written since is gone. Keyed by sandbox and restore: repeated, it does
+   * nothing; one that fails has changed nothing. @throws MayflyError restore_failed, snapshot_not_found
    */
   revert(request: RevertRequest, context: StepContext): Promise<void>;
   /** How many snapshots the sandbox's disks refer to, one below the other; 0 when it is not there. */
@@ -85,9 +83,8 @@ export interface HostSnapshots {
    */
   flatten(sandboxId: string, context: StepContext): Promise<void>;
   /**
-   * As {@link flatten}, of the deleted snapshots alone that lie above all others: what they kept is copied, and they are freed.
-   * @returns how many snapshots the sandbox's disks refer to no more
-   * @throws MayflyError flatten_failed, sandbox_not_running
+   * As {@link flatten}, of the deleted snapshots alone that lie above all others. @returns how many its disks refer to
+   * no more @throws MayflyError flatten_failed, sandbox_not_running
    */
   mergeDeleted(sandboxId: string, context: StepContext): Promise<number>;
   /**

@@ -45,9 +45,8 @@ export interface HostTemplates {
    */
   keyOf(request: TemplateRequest, context: StepContext): Promise<string | null>;
   /**
-   * Brings a guest that was booted without a cable to the state that is saved: booted to its end, quiet, with what a first
-   * login reads in its memory, and nothing in it that makes it that machine.
-   * @throws MayflyError template_failed
+   * Booted without a cable, to its end, quiet, with what a first login reads in its memory, and nothing in it that
+   * makes it that machine. @throws MayflyError template_failed
    */
   settle(builderId: string, context: StepContext): Promise<void>;
   /** From here on sandboxes wake from it: there is one of a key, and a later one takes its place. */

@@ -62,9 +62,8 @@ export class Askers {
   }
 
   /**
-   * That a request has been granted before: what somebody copied from a history gets no second certificate. The same run may
-   * repeat it. @returns by what it is known
-   * @throws MayflyError request_refused
+   * That a request has been granted before: a copy from a history gets no second certificate. The same run may repeat
+   * it. @returns by what it is known @throws MayflyError request_refused
    */
   async onlyHere(
     { by, value }: RequestSignature,

@@ -58,8 +58,7 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
     },
 
     /**
-     * A certificate that opens this sandbox and no other; its serial comes from the store and is never used again. Callers'
-     * are for the API to ask for, the platform's own for the host that has what it opens.
+     * A certificate that opens this sandbox and no other; its serial comes from the store and is never used again.
      * @throws MayflyError request_refused, sandbox_not_found, sandbox_ended, source_not_prepared, public_key_refused
      */
     async signCertificate({ signature, ...request }: SignInput): Promise<SignedCertificate> {

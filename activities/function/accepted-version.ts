@@ -11,9 +11,8 @@ interface Binding extends Pick<RunRecord, 'version' | 'versionDigest'> {
 }
 
 /**
- * What a run is to be bound to when it is admitted: what it was accepted for, or the active version where that said so; null: it
- * is not there any more.
- * @param activeVersion of its function; null: that is not there any more
+ * What a run is bound to when it is admitted: what it was accepted for, or the active version where that said so;
+ * null: it is not there any more.
  */
 export async function boundVersion(
   { functionVersions }: Stores,

@@ -30,9 +30,8 @@ export interface Place {
 }
 
 /**
- * The result of a run. What comes within the limit is kept, whatever is wrong with it.
- * @param isPartial its process did not succeed: then nothing is wrong
- * @throws MayflyError result_too_large, result_invalid; `partial` is kept before
+ * What comes within the limit is kept, whatever is wrong with it. @param isPartial its process failed: then nothing is
+ * wrong @throws MayflyError result_too_large, result_invalid
  */
 export async function collectedResult(
   guest: GuestRequests,

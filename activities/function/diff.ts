@@ -3,8 +3,8 @@ import { type DiffSide, diffSnapshotId } from '../../model/functions/traces.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { hostOf } from '../../model/sandbox/sandbox-state.ts';
-import type { SagaDeps } from '../saga-deps.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { acceptedSpec } from './accepted-version.ts';
 import type { SaidAttempt } from './known-attempt.ts';
 

@@ -4,9 +4,9 @@ import { type KeptFailure, lastAttempt, type RunRecord } from '../../model/funct
 import type { RunFailure } from '../../model/functions/run-state.ts';
 import { isForEver, isToBeKept, KEEP_TRIES, keptSnapshotId, keptUntil } from '../../model/functions/traces.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import type { SagaDeps } from '../saga-deps.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
 import { tellGone } from '../snapshot/tell-gone.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { acceptedSpec } from './accepted-version.ts';
 import type { SaidAttempt } from './known-attempt.ts';
 import { refusalIn } from './refusal.ts';

@@ -27,9 +27,8 @@ export function withLast({ attempts }: Pick<RunRecord, 'attempts'>, changes: Par
 }
 
 /**
- * A run, with the attempt that its workflow speaks of as its last. A store that was set back does not know of that: a workflow
- * knows better than the store, so it is written down again.
- * @returns null: the run is not there, so its event is lost; or another attempt came after it
+ * A run with the attempt that its workflow speaks of; written down again where the store was set back. @returns null:
+ * the run is not there, or another attempt came after it
  */
 export async function knownAttempt(
   { runs }: Pick<Store, 'runs'>,

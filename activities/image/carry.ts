@@ -58,9 +58,8 @@ export function createCarryActivities({ guests, images: { store, rootProgram } }
     },
 
     /**
-     * Brings the archive that a stage was packed into to another one, as a stream; over the one that is there, so that
-     * another attempt does the same.
-     * @throws MayflyError what keeps one of the guests from it for now
+     * Streams a stage's packed archive to another one, over one that is there. @throws MayflyError what keeps one of
+     * the guests from it for now
      */
     async carryImageFiles({ from, to }: Carrying): Promise<void> {
       for (const id of [from, to]) {

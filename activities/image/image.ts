@@ -14,9 +14,9 @@ import type { CommandInput } from '../../model/sandbox/command-saga.ts';
 import type { GivenSecret } from '../../model/secrets/secret.ts';
 import { recordCommand } from '../../services/commands/record-command.ts';
 import type { Store } from '../../store/connect.ts';
-import type { SagaDeps } from '../saga-deps.ts';
 import { requireHost } from '../sandbox/require-host.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { endOfLog } from './log-end.ts';
 
 interface ImageRemembrance {

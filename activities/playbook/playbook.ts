@@ -9,9 +9,9 @@ import type { CommandInput } from '../../model/sandbox/command-saga.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { recordCommand } from '../../services/commands/record-command.ts';
 import { endOfLog } from '../image/log-end.ts';
-import type { SagaDeps } from '../saga-deps.ts';
 import { requireHost } from '../sandbox/require-host.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 
 interface PlaybookRemembrance {
   playbookId: string;

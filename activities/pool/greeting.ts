@@ -15,9 +15,8 @@ interface GreetingDeps {
 export function createGreetingActivities({ hypervisor, guests }: GreetingDeps) {
   return {
     /**
-     * Whether the guest answers over the connection that is kept of it.
-     * @returns what its source holds now; null: nobody has read it, or that can't be told
-     * @throws MayflyError guest_unreachable, source_not_found
+     * @returns what its source holds now; null: nobody has read it, or that can't be told @throws MayflyError
+     * guest_unreachable, source_not_found
      */
     async greet({ sandboxId, source }: { sandboxId: string; source: string }): Promise<{ content: string | null }> {
       const signal = Context.current().cancellationSignal;

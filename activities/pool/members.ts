@@ -9,9 +9,9 @@ import { NO_LIMITS, type ProjectLimits } from '../../model/project-limits.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { alike, sizeOfSource } from '../../model/source-content.ts';
-import type { SagaDeps } from '../saga-deps.ts';
-import { liveHosts, requireHolding } from '../sandbox/placement.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
+import { liveHosts, requireHolding } from './live-hosts.ts';
 
 interface MemberDeps extends SagaDeps {
   admission: StorageAdmission;
@@ -23,9 +23,8 @@ type MemberOutcome = Pick<SandboxFailure, 'code' | 'message'> | 'retired' | 'war
 export function createMemberActivities({ store, reconciliation, admission }: MemberDeps) {
   return {
     /**
-     * What one more member is begun with, which the quotas of its project let begin. The same seed is the same member.
-     * @throws MayflyError project_not_found, forbidden, no_host, source_not_found, source_differs, project_quota_exceeded,
-     *   quota_exceeded
+     * The same seed is the same member. @throws MayflyError project_not_found, forbidden, no_host, source_not_found,
+     * source_differs, project_quota_exceeded, quota_exceeded
      */
     async memberInput({ pool, seed }: { pool: PoolRecord; seed: string }): Promise<MemberInput> {
       const { project: projectId, source, createdBy } = pool;

@@ -2,7 +2,7 @@ import { isLive } from '../../model/host.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { isShared, type PoolMember, type PoolSight } from '../../model/pools/pool-saga.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 
 type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 

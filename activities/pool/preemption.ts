@@ -3,7 +3,7 @@ import { mayHaveRoom, readyFirst } from '../../model/pools/preemption.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { until } from '../step/until.ts';
 
 /** Members are gone by then, or their host does not answer. Milliseconds. */
@@ -21,8 +21,7 @@ export class Preemption {
   constructor(private readonly deps: SagaDeps) {}
 
   /**
-   * Evicts the first of these members, and waits until they are gone. Members that end already count first: on a busy machine an
-   * end takes its time. One whose end does not hold, since its host is off, comes last instead.
+   * Evicts the first of these and waits until it is gone: those that end already first, those whose host is off last.
    * @returns whether another try is worthwhile: one is gone, or there are more
    */
   async evict(members: readonly StoredMember[], count: number, why: PreemptionReason): Promise<boolean> {

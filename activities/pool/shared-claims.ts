@@ -2,8 +2,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { shareOf } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
-import type { SagaDeps } from '../saga-deps.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 
 interface Deps extends SagaDeps {
   admission: StorageAdmission;
@@ -26,9 +26,8 @@ export function createSharedClaimActivities({ store, reconciliation, admission }
 
   return {
     /**
-     * Counts a member in the quotas of the project that claims it, and in what that may have of the pool, before it is that
-     * project's. The same again counts once.
-     * @throws MayflyError project_quota_exceeded, quota_exceeded, pool_not_found, project_not_found
+     * Counts a member in the quotas of the project that claims it before it is that project's. The same again counts
+     * once. @throws MayflyError project_quota_exceeded, quota_exceeded, pool_not_found, project_not_found
      */
     async admitClaim({
       sandboxId,

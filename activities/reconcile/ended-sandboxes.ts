@@ -1,16 +1,12 @@
 import { heartbeat } from '@temporalio/activity';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { until } from '../step/until.ts';
 
 /** Longest that a round waits for all sandboxes that it has told to end, ms: the next round looks for the rest. */
 export const ENDED_WITHIN_MS = 20_000;
 
-/**
- * Tells each of the sandboxes to end that has not.
- * @param waitUntil how long they are waited for, ms since 1970
- * @returns whether all have ended
- */
+/** Ends those that have not. @param waitUntil ms since 1970 @returns whether all have ended */
 export async function endSandboxes(
   { store, reconciliation }: SagaDeps,
   ids: readonly string[],

@@ -12,8 +12,8 @@ import { captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';
 import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model/snapshots/snapshot-saga.ts';
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
 import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
-import type { SagaDeps } from '../saga-deps.ts';
 import { tellGone } from '../snapshot/tell-gone.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { failImage, failPlaybook } from './fail-task.ts';
 
 const CODE = 'host_forgotten' as const;

@@ -5,7 +5,7 @@ import type { HostForgotten } from '../../model/sagas/messages.ts';
 import { recordedInput } from '../../model/sagas/reconcile.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal, LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 
 type HostOf = Pick<ForgetHostInput, 'hostId'>;
 

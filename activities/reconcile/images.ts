@@ -2,7 +2,7 @@ import { heartbeat } from '@temporalio/activity';
 import { type ImageRecord, sandboxesOf } from '../../model/image/image.ts';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import { failImage } from './fail-task.ts';
 import { findLost } from './find-lost.ts';

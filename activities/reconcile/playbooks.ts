@@ -1,7 +1,7 @@
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import { failPlaybook } from './fail-task.ts';
 import { findLost } from './find-lost.ts';

@@ -1,6 +1,6 @@
 import { heartbeat } from '@temporalio/activity';
 import { poolIdOf, poolWorkflowIdOf } from '../../model/pools/pool-saga.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { findLost } from './find-lost.ts';
 
 /** Pools whose workflows are gone, and members whose pools are. */

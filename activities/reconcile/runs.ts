@@ -5,7 +5,7 @@ import { steadyClock } from '../../model/steady-clock.ts';
 import type { DamagedRun } from '../../store/functions/runs.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { beginRun } from '../function/begin-run.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import { findLost } from './find-lost.ts';
 

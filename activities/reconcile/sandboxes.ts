@@ -4,7 +4,7 @@ import { orphanInput, RECONCILED_A_ROUND, recordedInput } from '../../model/saga
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal, LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
 import type { OpenRun } from '../../temporal/client/sandboxes.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 
 /** What store and Temporal do not agree about. Ids only: what is done looks again. */
 interface Disagreement {

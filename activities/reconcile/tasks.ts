@@ -8,7 +8,7 @@ import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model
 import { sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
 import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import { findLost } from './find-lost.ts';
 

@@ -17,9 +17,8 @@ interface CommandTarget {
 export function createCommandActivities({ commandRuns }: { commandRuns: CommandRuns }) {
   return {
     /**
-     * Sees a command to its end. Whatever stops this leaves the command as it is; the next attempt goes on with it.
-     * Of one that the store knows nothing of, since it was set back, no end is written down.
-     * @throws MayflyError what keeps it from going on for now
+     * Whatever stops this leaves the command as it is; the next attempt goes on with it. Of one that the store does
+     * not know, since it was set back, no end is written down.
      */
     async runCommand({ commandId }: CommandTarget): Promise<void> {
       try {

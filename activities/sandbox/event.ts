@@ -7,9 +7,8 @@ export function createEventActivities({ store }: { store: Store }) {
   const askers = new Askers(store);
   return {
     /**
-     * Appends to the audit trail. The event's id makes a repetition harmless. What no saga says but a process has asked for
-     * has to be signed by that.
-     * @throws MayflyError request_refused
+     * The event's id makes a repetition harmless. What a process, and no saga, asked for must be signed by it. @throws
+     * MayflyError request_refused
      */
     async rememberEvent({ sandboxId, event, signature }: RecordEventInput): Promise<void> {
       if (isAsked()) await askers.mayRecord({ sandboxId, event: { ...event, runId: null } }, signature);

@@ -1,19 +1,16 @@
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import {
-  HOST_STALE_SECONDS,
   type HostProposals,
   type HostRecord,
   type HostRef,
-  holding,
   hostRefOf,
-  isPlaceable,
   isSameHost,
   proposalsOf,
 } from '../../model/host.ts';
-import { missingSource } from '../../model/image/own-images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { alike } from '../../model/source-content.ts';
 import type { Store } from '../../store/connect.ts';
+import { liveHosts, requireHolding } from '../pool/live-hosts.ts';
 import type { Preemption } from '../pool/preemption.ts';
 import { readySnapshot } from '../snapshot/snapshot-record.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
@@ -68,21 +65,6 @@ export function createPlacementActivities({ store, admission, preemption }: Plac
       return alike(requireHolding(live, spec.source), spec.source);
     },
   };
-}
-
-/** Hosts that may be given sandboxes. @throws MayflyError no_host */
-export async function liveHosts({ hosts }: Pick<Store, 'hosts'>): Promise<HostRecord[]> {
-  const live = (await hosts.list()).filter((host) => isPlaceable(host));
-  if (live.length > 0) return live;
-  const seen = `in the last ${HOST_STALE_SECONDS} s`;
-  throw new MayflyError('no_host', `no host worker has described itself ${seen} that is not drained`);
-}
-
-/** @throws MayflyError source_not_found */
-export function requireHolding(live: HostRecord[], source: string): HostRecord[] {
-  const hosts = holding(live, source);
-  if (hosts.length > 0) return hosts;
-  throw new MayflyError('source_not_found', missingSource(source, live));
 }
 
 /** @throws MayflyError no_host */

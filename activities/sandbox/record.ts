@@ -40,8 +40,7 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
 
   return {
     /**
-     * Puts the first record of a sandbox into the store. The same request again changes nothing. Of one whose name is
-     * taken nothing is written: neither a record nor an entry.
+     * The same request again changes nothing. Of one whose name is taken nothing is written, not even an entry.
      * @throws MayflyError name_taken
      */
     async recordRequested({ record, event }: { record: SandboxRecord; event: AuditEvent }): Promise<SandboxRecord> {

@@ -64,9 +64,8 @@ export function createReservationActivities({ hypervisor, ledger, room }: Reserv
 
   return {
     /**
-     * Promises memory and disk to the sandbox, or refuses.
      * @throws MayflyError source_not_found, source_running, source_unsafe, snapshot_not_found, capacity_exhausted,
-     *   host_disk_full
+     * host_disk_full
      */
     async reserve(input: ReserveInput): Promise<void> {
       const { sandboxId } = input;

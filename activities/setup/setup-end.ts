@@ -5,7 +5,7 @@ import type { NextOfSetup, SetupRef } from '../../model/functions/setup/setup-sa
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { endOfLog } from '../image/log-end.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 import type { TriedSetup } from './setup.ts';
 
 const LOOK: NextOfSetup = { step: 'look' };

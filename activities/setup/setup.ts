@@ -13,9 +13,9 @@ import { sizeOfSource } from '../../model/source-content.ts';
 import { recordCommand } from '../../services/commands/record-command.ts';
 import { admitSandbox } from '../function/prepared/admitted-sandbox.ts';
 import { refuseByPolicy } from '../function/prepared/policy.ts';
-import type { SagaDeps } from '../saga-deps.ts';
 import { requireHost } from '../sandbox/require-host.ts';
 import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 
 export interface TriedSetup extends SetupRef {
   tried: SetupTry;

@@ -55,9 +55,8 @@ export class StorageAdmission {
   }
 
   /**
-   * Records a snapshot that begins. Until it is saved it counts as its sandbox's workspace does, which it either copies or
-   * takes over; so what is taken over counts twice for a moment, and never not at all.
-   * @throws MayflyError quota_exceeded, snapshot_name_taken
+   * Until it is saved it counts as its sandbox's workspace does: what is taken over counts twice for a moment, never
+   * not at all. @throws MayflyError quota_exceeded, snapshot_name_taken
    */
   async snapshot(record: SnapshotRecord): Promise<SnapshotRecord> {
     const { snapshots, sandboxes } = this.store;

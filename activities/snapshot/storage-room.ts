@@ -30,9 +30,8 @@ export class StorageRoom {
   }
 
   /**
-   * Whether its disk may take in what its snapshots hold, which stays there too. What it holds of deleted ones counts to it
-   * already and goes then, so without others no quota keeps it from that.
-   * @throws MayflyError host_disk_full, quota_exceeded
+   * Whether its disk may take in what its snapshots hold; what it holds of deleted ones counts to it already. @throws
+   * MayflyError host_disk_full, quota_exceeded
    */
   async checkFlat(sandboxId: string): Promise<void> {
     const { hypervisor, store } = this.deps;

@@ -7,10 +7,8 @@ import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { until } from '../step/until.ts';
 
 /**
- * Has a sandbox take a snapshot, once, in an activity. `@default` of its disks alone
- * @param wish the operation's id is the snapshot's, and its name unless it has one
- * @returns it when it is whole
- * @throws MayflyError why it is not
+ * @param wish the operation's id is the snapshot's, and its name unless it has one. `@default` of the disks alone
+ * @returns it when it is whole @throws MayflyError why it is not
  */
 export async function takenSnapshot(
   { store, reconciliation }: { store: Store; reconciliation: Pick<Reconciliation, 'sandboxes'> },

@@ -36,8 +36,7 @@ interface PowerWait {
 export function createBakedSourceActivities({ store }: { store: Store }) {
   return {
     /**
-     * Puts the record of a bake that begins into the store, in place of one of that name that has failed or is deleted.
-     * @returns what is known of that bake; it may be over
+     * In place of one of that name that has failed or is deleted. @returns what is known of that bake; it may be over
      * @throws MayflyError source_exists
      */
     async recordBake({ record, event }: { record: BakedSource; event: AuditEvent }): Promise<BakedSource> {

@@ -18,9 +18,8 @@ export function stepContext(): StepContext {
 }
 
 /**
- * Runs the work of an activity, and heartbeats four times in its heartbeat timeout, so that Temporal notices a dead worker and the
- * work notices a cancel.
- * @param doing told until the work says something else
+ * Heartbeats four times in its heartbeat timeout: Temporal notices a dead worker, the work a cancel. @param doing told
+ * until the work says something else
  */
 export async function withHeartbeats<T>(
   doing: string | (() => string),

@@ -4,7 +4,7 @@ import { ID_BYTES, sandboxIdFrom, snapshotIdFrom, sourceIdOf } from '../../model
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { PRESENT_TEMPLATE_STATES, type TemplateRecord } from '../../model/templates/template.ts';
 import type { TemplateIds, TemplateInput, TemplateWish } from '../../model/templates/template-saga.ts';
-import type { SagaDeps } from '../saga-deps.ts';
+import type { SagaDeps } from '../step/saga-deps.ts';
 
 type OfKey = Pick<TemplateInput, 'hostId' | 'templateKey'>;
 type TemplateOutcome = Pick<TemplateRecord, 'state' | 'reason'>;

@@ -50,9 +50,8 @@ export class FileSystemDiff {
   }
 
   /**
-   * The first bytes of a file, and its size. Its path is taken as it is: symbolic links are not followed.
-   * @param path bytes, from the root
-   * @throws FileSystemProblem not-found, not-a-file, and those of the image
+   * Its first bytes, and its size; symbolic links are not followed. @param path bytes, from the root @throws
+   * FileSystemProblem not-found, not-a-file, and those of the image
    */
   async content(
     image: DiskImage,
@@ -74,9 +73,8 @@ export class FileSystemDiff {
   }
 
   /**
-   * The names in a directory, as bytes, in the order of the disk.
-   * @param path bytes, from the root; symbolic links are not followed
-   * @throws FileSystemProblem not-found, not-a-file (no directory), limit, and those of the image
+   * The names, as bytes, in the order of the disk; symbolic links are not followed. @throws FileSystemProblem
+   * not-found, not-a-file (no directory), limit, and those of the image
    */
   async names(image: DiskImage, path: Uint8Array, limits: DiffLimits = {}): Promise<Buffer[]> {
     const run = await DiffRun.start(this.program, { mode: 'names', after: image, path, bytes: NAME_BYTES }, limits);

@@ -41,10 +41,8 @@ export class BaseDigests {
   }
 
   /**
-   * Makes the disk read-only, its owner's and QEMU's alone, and returns its SHA-256 in hex; null for a block device, which
-   * has no stamp. An ENOENT passes through.
-   * @param options.mode `@default` QEMU, which is another user, may read it
-   * @param options.signal leaves off reading, with its reason
+   * Makes it read-only, its owner's and QEMU's alone. @returns its SHA-256 in hex; null for a block device, which has
+   * no stamp. An ENOENT passes through. @param options.mode `@default` QEMU may read it
    */
   async protect(disk: string, { mode = READ_ONLY, signal }: Protection = {}): Promise<string | null> {
     return await this.#alone(disk, async () => {

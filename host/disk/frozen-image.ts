@@ -7,9 +7,8 @@ import type { BaseDigests } from './base-digest.ts';
 import { checkImage, virtualBytesOf } from './image.ts';
 
 /**
- * Makes a qcow2 image that nobody writes any more one that nobody can: root's, read-only, on the disk; and checks it.
- * @param failure what it is called when it is damaged
- * @throws MayflyError `failure`
+ * Makes a qcow2 image that nobody writes any more root's, read-only, on the disk; and checks it. @param failure what a
+ * damaged one is called @throws MayflyError `failure`
  */
 export async function freezeImage(
   path: string,

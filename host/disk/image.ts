@@ -19,9 +19,8 @@ const Layers = z.array(
 export type ImageLayer = z.infer<typeof Layers>[number];
 
 /**
- * A disk and what it is backed by, top first. The format of the top is told, not probed: a guest can write a qcow2
- * header, and with it the name of any file of the host, into its raw disk.
- * @throws ExecError when a layer is missing or of another format.
+ * Top first. The format of the top is told, not probed: a guest can write a qcow2 header, and with it any file name,
+ * into its raw disk. @throws ExecError when a layer is missing or of another format.
  */
 export async function imageChain(path: string, format: string): Promise<ImageLayer[]> {
   const args = ['info', '--force-share', '--backing-chain', '--output=json', '-f', format, '--', path];

@@ -6,9 +6,8 @@ import { exec } from '../os/exec.ts';
 import { cloudConfig, lines, type SeedContent } from './cloud-config.ts';
 
 /**
- * Makes the seed, unless it is there: an ISO 9660 image with the label `cidata`, as cloud-init's NoCloud data source
- * looks for it. Beside meta-data and user-data it has the folder `mayfly` with the same as plain files, for images
- * that have no cloud-init. It holds the guest's host key, so it is mode 0600.
+ * Unless it is there. Label `cidata`, as cloud-init's NoCloud looks for it; the folder `mayfly` has the same for
+ * images without cloud-init. It holds the guest's host key, so it is mode 0600.
  */
 export async function ensureSeed(iso: string, content: SeedContent): Promise<void> {
   if (await isThere(iso)) return;

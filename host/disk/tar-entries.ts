@@ -43,9 +43,8 @@ const NOTE = 'mayfly: ';
 export type Sink = (piece: Buffer) => void | Promise<void>;
 
 /**
- * The files of an archive in the PAX format, as GNU tar and mayfly-diff write it.
- * @param sinkOf who takes the content of a file, in place of its digest. `@default` nobody
- * @throws Error when it is anything else
+ * PAX format, as GNU tar and mayfly-diff write it. @param sinkOf takes a file's content, in place of its digest.
+ * `@default` nobody @throws Error when it is anything else
  */
 export async function* tarEntries(
   archive: AsyncIterable<Uint8Array>,

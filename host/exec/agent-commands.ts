@@ -60,9 +60,8 @@ export class AgentCommands {
   ) {}
 
   /**
-   * Starts a command, unless it was started before: however often this is repeated, it runs once.
-   * @throws MayflyError command_refused, too_many_requests and others when it was not started and is not going to be;
-   *   guest_unreachable when that cannot be known
+   * However often this is repeated, it runs once. @throws MayflyError command_refused, too_many_requests and others
+   * when it is not going to start; guest_unreachable when that cannot be known
    */
   async start(id: string, spec: CommandSpec, { env, stdin, secretFiles }: CommandInputs): Promise<CommandStatus> {
     const { command, argv, cwd, user, timeoutSeconds, graceSeconds, maxOutputBytes, stdinOpen } = spec;
@@ -100,11 +99,7 @@ export class AgentCommands {
     return body;
   }
 
-  /**
-   * Adds to its standard input.
-   * @returns how many bytes it has been given in all
-   * @throws MayflyError stdin_conflict, command_ended
-   */
+  /** @returns how many bytes it has been given in all @throws MayflyError stdin_conflict, command_ended */
   async addStdin(id: string, offset: number, bytes: Uint8Array, close: boolean): Promise<{ offset: number }> {
     const path = `/v1/commands/${id}/stdin?offset=${offset}${close ? '&close=true' : ''}`;
     const text = await this.#ask({ method: 'POST', path, body: bytes });

@@ -65,9 +65,8 @@ export class CommandRuns {
   }
 
   /**
-   * Resolves when a command is known to have started, or to have ended. Of one that is not run here yet it waits for
-   * that first, so only a command that is `requested` may be asked about.
-   * @throws the signal's reason
+   * Resolves when it has started, or ended; waits for one that is not run here yet, so only a `requested` one may be
+   * asked about. @throws the signal's reason
    */
   async whenStarted(commandId: string, signal: AbortSignal): Promise<void> {
     if (!this.#underWay.has(commandId)) await once(this.#begun, commandId, { signal });

@@ -43,9 +43,8 @@ export class AgentBody extends Readable {
 }
 
 /**
- * Resets a request. Not by `close(CANCEL)`: that ends the writable side first, so that half of an upload is a whole one to
- * the agent; and Node 20 puts its RST_STREAM off, forgets it when the stream is destroyed meanwhile, and never returns
- * from it while a pipeline feeds the stream.
+ * Not by `close(CANCEL)`: that ends the writable side first, so half of an upload is a whole one to the agent; and
+ * Node 20 may forget its RST_STREAM, or never return while a pipeline feeds the stream.
  */
 export function giveUp(stream: ClientHttp2Stream): void {
   stream.destroy(new Error('the request was given up'));

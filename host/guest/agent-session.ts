@@ -191,9 +191,8 @@ export class AgentSession {
 }
 
 /**
- * Feeds a request, and gives it up when its source fails or ends early. Not by `pipeline`: an agent may answer, with a
- * refusal, before it has read all, and resets the stream then (RFC 9113 §8.1); `pipeline` makes that a failure and the
- * answer is lost. What was not sent stays in the source.
+ * Feeds a request, and gives it up when its source fails or ends early. Not by `pipeline`: an agent that refuses
+ * before it has read all resets the stream (RFC 9113 §8.1), and the answer would be lost.
  */
 function send(stream: ClientHttp2Stream, body: Uint8Array | Readable): void {
   if (body instanceof Uint8Array) {

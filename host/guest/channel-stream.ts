@@ -2,9 +2,8 @@ import { Duplex } from 'node:stream';
 import type { ClientChannel } from 'ssh2';
 
 /**
- * A session channel as HTTP/2 is best carried by it: what is written at once travels together. ssh2 would make an SSH
- * packet of each part, also of the nine bytes before each frame; here the parts become one, which it cuts into packets
- * of 32 KiB.
+ * A session channel for HTTP/2: ssh2 would make an SSH packet of each part, also of the nine bytes before each frame;
+ * here what is written at once travels together, in packets of 32 KiB.
  */
 export class ChannelStream extends Duplex {
   constructor(private readonly channel: ClientChannel) {

@@ -41,9 +41,8 @@ export class GuestConnections {
   }
 
   /**
-   * Logs in as {@link verifySsh} does, and keeps the connection for the sandbox's first request. It ends like any other,
-   * and when nobody uses it; it is used only for a sandbox that runs.
-   * @throws as {@link verifySsh}
+   * Logs in as {@link verifySsh} does, and keeps the connection for the first request of a sandbox that runs. It ends
+   * when nobody uses it. @throws as {@link verifySsh}
    */
   async verify(sandboxId: string, request: VerifyRequest): Promise<void> {
     const client = await verifySsh(request);
@@ -62,9 +61,8 @@ export class GuestConnections {
   }
 
   /**
-   * The connection of a sandbox; made when there is none. While it is being made, `alive` hears of every failed attempt.
-   * @throws MayflyError guest_unreachable, host_key_mismatch, guest_failed, sandbox_ended and others of {@link dial};
-   *   the signal's reason
+   * Made when there is none; `alive` hears of every failed attempt. @throws MayflyError guest_unreachable,
+   * host_key_mismatch, guest_failed, sandbox_ended and others of {@link dial}; the signal's reason
    */
   async agent(sandboxId: string, context: StepContext): Promise<AgentSession> {
     context.signal.throwIfAborted();

@@ -42,9 +42,8 @@ const MISMATCHES = 4;
 const MISMATCH_PAUSE_MS = 250;
 
 /**
- * Logs in to a sandbox where it is now: its address is asked of the machine before every attempt, and whoever answers
- * there must have the pinned host key.
- * @throws MayflyError guest_unreachable with what was seen last, host_key_mismatch, sandbox_ended, and as its deps do
+ * Its address is asked of the machine before every attempt; who answers must have the pinned host key. @throws
+ * MayflyError guest_unreachable with what was seen last, host_key_mismatch, sandbox_ended, and as its deps do
  */
 export async function dial(deps: DialDeps, sandboxId: string, context: StepContext): Promise<LoggedIn> {
   const { signal } = context;

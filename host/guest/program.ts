@@ -39,9 +39,8 @@ export interface AgentChannel {
 }
 
 /**
- * Becomes the agent's relay in the guest. Resolves before it is known whether there is an agent: {@link ClientChannel}
- * tells by its exit status.
- * @throws MayflyError guest_unreachable, guest_failed
+ * Becomes the agent's relay in the guest, before it is known whether there is an agent: {@link ClientChannel} tells by
+ * its exit status. @throws MayflyError guest_unreachable, guest_failed
  */
 export async function runAgent(client: CertClient, version: string): Promise<AgentChannel> {
   const command = `printf ${READY.replace('\n', '\\\\n')}; exec /opt/mayfly/mayfly-agent connect --version ${word(version)}`;
@@ -52,9 +51,8 @@ export async function runAgent(client: CertClient, version: string): Promise<Age
 }
 
 /**
- * Puts the agent in place: as a whole and with the right digest, or not at all.
- * @param user login user; any other than root needs sudo without a password
- * @throws MayflyError guest_unreachable, guest_failed with what the guest said
+ * As a whole and with the right digest, or not at all. @param user login user; any other than root needs sudo without
+ * a password @throws MayflyError guest_unreachable, guest_failed with what the guest said
  */
 export async function uploadAgent(client: CertClient, user: string, program: AgentProgram): Promise<void> {
   const binary = await readFile(program.path);

@@ -29,8 +29,7 @@ const GREETING_MS = 20_000;
 
 /**
  * The connections by which sandboxes were verified, kept for their first request: another login would take an emulated
- * guest a second. Whether the sandbox may be used at all is for the caller to know; what is kept here is only a way to it
- * that has to prove, when it is used, that it still leads there.
+ * guest a second. Whoever is there must prove, when it is used, that it still leads there.
  */
 export class VerifiedLogins {
   readonly #kept = new Map<string, Kept>();

@@ -44,10 +44,8 @@ export async function isPlaced(state: StateDir, image: string): Promise<boolean>
 }
 
 /**
- * Puts the files of a built image into the state folder, whole and as described or not at all, beside a host worker that
- * may be running. One process at a time.
- * @param image folder with the files of images/README.md
- * @throws MayflyError source_changed when what was copied is not what is described
+ * Whole and as described or not at all, beside a host worker that may run. One process at a time. @param image folder
+ * with the files of images/README.md @throws MayflyError source_changed when the copy is not what is described
  */
 export async function placeGolden(state: StateDir, image: string, signal: AbortSignal): Promise<void> {
   const description = await describe(image);

@@ -11,9 +11,8 @@ import type { Leases } from './network/leases.ts';
 import { macsOf } from './network/ports.ts';
 
 /**
- * What carries a sandbox's name where no libvirtd runs: no domain does either, but libvirt's definitions and leases are
- * files, as workspaces are.
- * @param definitions libvirt's folder of domain definitions
+ * What carries a sandbox's name where no libvirtd runs: its definitions and leases are files. @param definitions
+ * libvirt's folder of domain definitions
  */
 export async function marksAtRest(
   definitions: string,

@@ -54,10 +54,8 @@ export async function orFail<T>(work: Promise<T>, code: ErrorCode, what: string,
 }
 
 /**
- * Runs a program with an argv array: no shell, C locale, so that what it prints can be parsed.
- * The child dies with this process (`setpriv --pdeathsig`), so a killed worker leaves no program behind that its
- * successor would race with.
- * @throws ExecError on any other status than 0, on time-out, and when aborted.
+ * An argv array, no shell, C locale. The child dies with this process (`setpriv --pdeathsig`): a successor races with
+ * none. @throws ExecError on any other status than 0, on time-out, and when aborted
  */
 export function exec(program: string, args: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
   return new Promise((resolve, reject) => {

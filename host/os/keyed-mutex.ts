@@ -35,11 +35,9 @@ export class KeyedMutex {
   readonly #lines = new Map<string, Line>();
 
   /**
-   * @param generation from the workflow; grows with every decision that overtakes earlier steps
-   * @param signal ends the step, or its waiting
-   * @param step is given a signal that is also aborted when a newer step overtakes it, and must watch it
-   * @param attempt of which activity this is. `@default` of none
-   * @throws MayflyError stale_attempt; the signal's reason when aborted before its turn
+   * @param generation grows with every decision that overtakes earlier steps @param step its signal is also aborted
+   * when a newer step overtakes it @param attempt `@default` of none @throws MayflyError stale_attempt; the signal's
+   * reason before its turn
    */
   async run<T>(
     sandboxId: string,

@@ -1,9 +1,6 @@
 /**
- * Does something now and then again and again, never twice at a time.
- * @param run never rejects; it leaves off when the signal fires
- * @param pauseMs from one end to the next begin
- * @param isNow `@default` true; false: the first time is after a pause
- * @returns what stops it, and resolves when nothing runs any more
+ * Never twice at a time. @param run never rejects; it leaves off when the signal fires @param pauseMs from one end to the
+ * next begin @param isNow false: the first is after a pause @returns what stops it, and resolves when nothing runs
  */
 export function repeating(
   run: (signal: AbortSignal) => Promise<void>,

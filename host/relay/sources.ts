@@ -49,9 +49,8 @@ export class SourceRelay {
   constructor(private readonly deps: SourceRelayDeps) {}
 
   /**
-   * @param request what the API sends, not yet looked at
-   * @throws MayflyError invalid_request, source_not_prepared, readonly_refused, too_many_requests, guest_unreachable,
-   *   guest_failed, host_key_mismatch
+   * @param request not yet looked at @throws MayflyError invalid_request, source_not_prepared, readonly_refused,
+   * too_many_requests, guest_unreachable, guest_failed, host_key_mismatch
    */
   async run(name: string, request: unknown, signal: AbortSignal): Promise<SourceCommandResult> {
     const parsed = runRequest.safeParse(request);

@@ -116,9 +116,8 @@ export class SimulatedSnapshots extends Comparing implements HostSnapshots {
   }
 
   /**
-   * Copies the disk of a whole snapshot.
-   * @param onlyOf the sandbox whose identity is wanted with it; null: the identity will be replaced
-   * @throws MayflyError snapshot_not_found, restore_failed when it is another's; ExecError; the signal's reason
+   * @param onlyOf the sandbox whose identity is wanted with it; null: the identity will be replaced @throws
+   * MayflyError snapshot_not_found, restore_failed when it is another's; ExecError; the signal's reason
    */
   async copy(snapshotId: string, to: string, signal: AbortSignal, onlyOf: string | null): Promise<void> {
     const { folder, spec } = await this.#whole(snapshotId);

@@ -110,9 +110,8 @@ const Printed = z.object({
 });
 
 /**
- * Finds out whether the source can be prepared, before anything of it is changed.
- * @param gateBytes size of the gate, bytes
- * @throws MayflyError prepare_failed that says what stands in the way
+ * Before anything of it is changed. @param gateBytes size of the gate, bytes @throws MayflyError prepare_failed that
+ * says what stands in the way
  */
 export async function inspectSource(
   console: SourceConsole,

@@ -85,9 +85,8 @@ export class Credentials {
   }
 
   /**
-   * Puts a certificate beside its key; replaces the one before.
-   * @param certificate one line in OpenSSH format, as `ssh-keygen -s` writes it
-   * @throws MayflyError internal when it is no Ed25519 user certificate line
+   * Replaces the one before. @param certificate one line in OpenSSH format, as `ssh-keygen -s` writes it @throws
+   * MayflyError internal when it is no Ed25519 user certificate line
    */
   async storeCertificate(sandboxId: string, certificate: string): Promise<void> {
     if (!CERTIFICATE_LINE.test(certificate)) {

@@ -13,8 +13,7 @@ export interface KeyPair {
 }
 
 /**
- * A new Ed25519 key pair without running ssh-keygen. Not ssh2's own generator either: version 1.17 drops leading zero
- * bytes, so one key in 128 is one that OpenSSH cannot load.
+ * Without ssh-keygen; nor by ssh2's generator: 1.17 drops leading zero bytes, so OpenSSH cannot load one key in 128.
  * @param comment stands in both halves; one word
  */
 export function makeKeyPair(comment: string): KeyPair {

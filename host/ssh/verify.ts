@@ -25,10 +25,8 @@ export interface VerifyRequest {
 }
 
 /**
- * Proves that the sandbox's own sshd accepts the sandbox's own certificate: resolves when it does. Tries again until
- * the signal is aborted while the guest is not up yet.
- * @returns the connection that was let in, which is the caller's to end
- * @throws MayflyError host_key_mismatch at once; ssh_timeout when the login keeps being rejected; the signal's reason
+ * Tries again while the guest is not up. @returns the connection, which is the caller's to end @throws MayflyError
+ * host_key_mismatch at once; ssh_timeout when the login keeps being rejected; the signal's reason
  */
 export async function verifySsh(request: VerifyRequest): Promise<CertClient> {
   const { endpoint, signal } = request;

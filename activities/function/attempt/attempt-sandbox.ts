@@ -10,7 +10,7 @@ import type { SandboxSpec } from '../../../model/sandbox/sandbox.ts';
 import { hostOf } from '../../../model/sandbox/sandbox-state.ts';
 import { sizeOfSource } from '../../../model/source-content.ts';
 import type { Store } from '../../../store/connect.ts';
-import type { SagaDeps } from '../../saga-deps.ts';
+import type { SagaDeps } from '../../step/saga-deps.ts';
 import { acceptedSpec, goneVersion } from '../accepted-version.ts';
 import { requireRun } from '../known-attempt.ts';
 import { admitSandbox, type Place } from '../prepared/admitted-sandbox.ts';

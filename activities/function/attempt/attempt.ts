@@ -1,7 +1,7 @@
 import { RUN_STATES } from '../../../model/functions/run-state.ts';
 import type { Actor } from '../../../model/sandbox/sandbox.ts';
 import { cancelRun } from '../../../store/functions/run-cancel.ts';
-import type { SagaDeps } from '../../saga-deps.ts';
+import type { SagaDeps } from '../../step/saga-deps.ts';
 import type { Announcer } from '../../webhook/announcer.ts';
 import { createAttemptSandboxActivities } from './attempt-sandbox.ts';
 import { createBeginAttemptActivities } from './begin-attempt.ts';

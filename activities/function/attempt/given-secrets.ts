@@ -20,8 +20,7 @@ export async function requireSecrets(
 }
 
 /**
- * What an attempt is given: the values that hold now, or, when it is asked again, those that held then. That it was given them
- * is written down.
+ * The values that hold now, or, when it is asked again, those that held then. Writes down that it was given them.
  * @throws MayflyError secret_not_found, secrets_too_large
  */
 export async function giveSecrets(

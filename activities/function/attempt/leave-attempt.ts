@@ -6,7 +6,7 @@ import { UNDER_WAY } from '../../../model/functions/run-state.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
-import type { SagaDeps } from '../../saga-deps.ts';
+import type { SagaDeps } from '../../step/saga-deps.ts';
 import type { Announcer } from '../../webhook/announcer.ts';
 import { acceptedSpec } from '../accepted-version.ts';
 import { knownAttempt, type SaidAttempt, withLast } from '../known-attempt.ts';

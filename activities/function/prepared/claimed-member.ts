@@ -34,10 +34,8 @@ const NO_SIZE = { cpus: 0, memoryMib: 0 };
 const TRIES = 3;
 
 /**
- * A member of a pool for an attempt. Who has it is decided by the member's own workflow, which answers the same attempt with the
- * same. Which one is asked is written down before: so whoever goes on with the attempt asks the same one, and who leaves it
- * looks there ({@link releaseMember}).
- * @returns null: none would do, or could be had
+ * The member's own workflow decides who has it. Which one is asked is written down before, so whoever goes on asks the
+ * same one, and who leaves it looks there. @returns null: none could be had
  */
 export async function claimMember(
   deps: Deps,
@@ -71,9 +69,8 @@ export async function claimMember(
 }
 
 /**
- * Of an attempt that is left, and that has asked for a member without hearing whether it has it: so it asks once more, and has
- * what it is given end.
- * @throws Error until nothing is left of that
+ * Of an attempt that is left and may have asked for a member: asks once more, and has what it is given end. @throws
+ * Error until nothing is left of that
  */
 export async function releaseMember(deps: Deps, runId: string): Promise<void> {
   const run = await deps.store.runs.get(runId);

@@ -4,10 +4,8 @@ import { policyOf } from '../../../services/approvals/policy-check.ts';
 import type { Store } from '../../../store/connect.ts';
 
 /**
- * Refuses what a function does that the policy of its project, as it is now, denies, or lets be done with an approval alone:
- * a run has nobody who asks for one.
- * @returns what the policy says of how many sandboxes there may be, which is counted where they are admitted
- * @throws MayflyError policy_denied
+ * Refuses what the project's policy denies, or lets be done with an approval alone: a run has nobody who asks.
+ * @returns what it says of how many sandboxes there may be @throws MayflyError policy_denied
  */
 export async function refuseByPolicy(
   { policies }: Pick<Store, 'policies'>,

@@ -4,7 +4,7 @@ import { type RunOutcome, WAITING, type Wait } from '../../../model/functions/ru
 import { LIMITS } from '../../../model/limits.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Held, Next, QueueRules } from '../../../store/functions/queue/run-queue.ts';
-import type { SagaDeps } from '../../saga-deps.ts';
+import type { SagaDeps } from '../../step/saga-deps.ts';
 import { acceptedSpec, boundVersion, goneVersion } from '../accepted-version.ts';
 import { beginRun } from '../begin-run.ts';
 import { lookAtSetup } from '../prepared/awaited-setup.ts';

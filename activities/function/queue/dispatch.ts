@@ -1,7 +1,7 @@
 import type { FunctionRecord } from '../../../model/functions/function.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
 import type { FunctionRef } from '../../../store/functions/functions.ts';
-import type { SagaDeps } from '../../saga-deps.ts';
+import type { SagaDeps } from '../../step/saga-deps.ts';
 import { Admission } from './admission.ts';
 
 interface Dispatched {

@@ -24,9 +24,8 @@ export const COPY_MS = 3_600_000;
 const COPIED_OF = 'copied-of.xml';
 
 /**
- * Copies the images of a source into a folder, each of which must hold what was made then: whoever has started the source may
- * have changed them. The machine that they are of is written down last.
- * @returns null when they are not that
+ * The source may have been started since, so each image must hold what was made then. The machine that they are of is
+ * written down last. @returns null when they are not that
  */
 export async function copyImages(
   { folder: { path: own }, image, xml }: { folder: BakedFolder; image: BakedImage; xml: string },

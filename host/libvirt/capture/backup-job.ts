@@ -15,9 +15,8 @@ const ABORT_MS = 30_000;
 type CopyState = { state: 'running'; progress: string } | { state: 'over'; last: JobInfo };
 
 /**
- * libvirt's backup job in push mode, as one capture uses it: QEMU keeps what the disks hold at the moment of its begin,
- * copies that to files while the guest goes on, and the source's own files are not touched. The job is libvirtd's and
- * QEMU's: it goes on when virsh, or this process, or libvirtd is killed.
+ * libvirt's backup job in push mode: QEMU copies what the disks hold at its begin while the guest goes on, and the
+ * source's files are not touched. It goes on when virsh, this process or libvirtd is killed.
  */
 export class BackupJob {
   constructor(

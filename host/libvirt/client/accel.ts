@@ -14,9 +14,8 @@ const PROBE = [{ execute: 'qmp_capabilities' }, { execute: 'cont' }, { execute: 
 const QEMU_USERS = ['libvirt-qemu', 'qemu'];
 
 /**
- * Whether KVM runs a guest here, found out by running one for a moment: the device file can be there and every use of
- * it fail, as in a container or a VM without nested virtualisation. It is run as the user that libvirt's QEMUs are: what root
- * alone may open is of no use to them.
+ * Whether KVM runs a guest, found out by running one: the device file can be there and every use of it fail. Run as
+ * the user of libvirt's QEMUs: what root alone may open is of no use to them.
  */
 export async function kvmUsable(): Promise<boolean> {
   if (!(await succeeds(access('/dev/kvm', constants.R_OK | constants.W_OK)))) return false;

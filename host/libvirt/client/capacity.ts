@@ -4,11 +4,7 @@ import { diskOf } from '../../disk/host-disk.ts';
 import { nodeInfo, nodeMemory } from '../output/node.ts';
 import type { Virsh } from './virsh.ts';
 
-/**
- * What the machine has and what is free of it.
- * @param folder on the file system that holds the sandboxes
- * @throws MayflyError host_unavailable
- */
+/** @param folder on the file system that holds the sandboxes @throws MayflyError host_unavailable */
 export async function measureCapacity(virsh: Virsh, folder: string): Promise<Capacity> {
   const [said, disk] = await Promise.all([virsh.run(['nodeinfo; nodememstats']), diskOf(folder)]); // one process for both
   const [node, { memoryTotalMib, memoryAvailableMib }] = [nodeInfo(said), nodeMemory(said)];

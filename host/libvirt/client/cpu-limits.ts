@@ -6,9 +6,8 @@ import { buildXml, element } from './xml.ts';
 const NO_CGROUP = /\bcgroup\b/i;
 
 /**
- * Whether libvirt limits the CPU time of a domain here, found out by starting one without disks for a moment, which ends with
- * this connection: what libvirt asks for (a cgroup of its own, made by systemd or by itself) can't be seen from outside.
- * @throws VirshError when it starts none at all
+ * Whether libvirt limits the CPU time of a domain here: what it asks for (a cgroup of its own) can't be seen from
+ * outside, so one without disks is started for a moment. @throws VirshError when none starts
  */
 export async function limitsCpus(virsh: Pick<Virsh, 'tryStart'>, accelerator: 'kvm' | 'tcg'): Promise<boolean> {
   const domain = element(

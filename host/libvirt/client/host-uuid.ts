@@ -8,9 +8,8 @@ import { child, parseXml } from './xml.ts';
 const FIRMWARE_UUID = '/sys/class/dmi/id/product_uuid';
 
 /**
- * How libvirt names the machine.
- * @returns `mayChange`: it is not the firmware's, so libvirt may have made it up for as long as it runs (libvirtd.conf, `host_uuid`)
- * @throws MayflyError host_unavailable
+ * @returns `mayChange`: it is not the firmware's, so libvirt may have made it up for as long as it runs
+ * (libvirtd.conf, `host_uuid`) @throws MayflyError host_unavailable
  */
 export async function hostUuidOf(virsh: Virsh): Promise<{ hostUuid: string; mayChange: boolean }> {
   const capabilities = parseXml(await virsh.run(['capabilities']));

@@ -35,9 +35,8 @@ export class QemuMonitor {
   constructor(private readonly virsh: Virsh) {}
 
   /**
-   * Runs a QMP command.
-   * @returns its answer, unread
-   * @throws MayflyError host_unavailable when QEMU refuses; VirshError when it does not run
+   * @returns the answer, unread @throws MayflyError host_unavailable when QEMU refuses; VirshError when it does not
+   * run
    */
   async execute(sandboxId: string, command: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
     const said = JSON.stringify({ execute: command, arguments: args });

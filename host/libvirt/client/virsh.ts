@@ -49,9 +49,8 @@ export async function clearScratch(scratch: string): Promise<void> {
 
 export class Virsh {
   /**
-   * @param uri libvirt connection URI, e.g. `qemu:///system`
-   * @param scratch folder for documents, which virsh takes only from files: what a killed process leaves is removed by
-   *   {@link clearScratch}
+   * @param uri e.g. `qemu:///system` @param scratch for documents, which virsh takes only from files: what a killed
+   * process leaves is removed by {@link clearScratch}
    */
   constructor(
     readonly uri: string,
@@ -59,9 +58,8 @@ export class Virsh {
   ) {}
 
   /**
-   * Runs one virsh command and returns what it printed.
-   * @throws VirshError when libvirt refuses it.
-   * @throws MayflyError host_unavailable when libvirt does not answer, is busy with the object, or virsh is not there.
+   * @returns what it printed @throws VirshError when libvirt refuses it; MayflyError host_unavailable when libvirt
+   * does not answer, is busy with the object, or virsh is not there
    */
   async run(args: readonly string[], options: ExecOptions = {}): Promise<string> {
     try {

@@ -18,9 +18,8 @@ export function bootFiles(domain: Element): { name: string; path: string }[] {
 }
 
 /**
- * The domain of a source: the builder's hardware without its seed, its mark and its addresses, and with images of its own.
- * @param rootDisk where `planDisks` begins
- * @param boot where the copies of {@link bootFiles} lie, by name
+ * The builder's hardware without its seed, mark and addresses, with images of its own. @param rootDisk where
+ * `planDisks` begins @param boot where the copies of {@link bootFiles} lie, by name
  */
 export function bakedXml(
   builderXml: string,

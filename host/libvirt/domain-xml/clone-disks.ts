@@ -19,9 +19,8 @@ export interface DiskPlan {
 }
 
 /**
- * What is to be made for a clone: one overlay per disk, since a disk left as it is would be written by source and
- * clone together. The root disk's overlay is `rootOverlay`, the others lie beside it with the target in their name.
- * @throws MayflyError source_unsafe when a disk can't be the base of an overlay.
+ * One overlay per disk, since one left as it is would be written by source and clone together; beside `rootOverlay`,
+ * with the target in their name. @throws MayflyError source_unsafe when a disk can't be a base
  */
 export function planDisks(domain: Element, rootOverlay: string): DiskPlan[] {
   const disks = clonedDisks(domain);

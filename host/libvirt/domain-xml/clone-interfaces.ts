@@ -9,9 +9,8 @@ const APART = 'port';
 const LIKE_A_NETWORK = ['network', 'bridge', 'ethernet'];
 
 /**
- * Puts every interface on `network`, whatever it was on before (a bridge, a host device, user-mode NAT), with its own
- * MAC and port, apart from the other ports of that bridge. A source without an interface gets one.
- * @param network null keeps each interface where it is, with a new MAC.
+ * Each with its own MAC and port, apart from the other ports of that bridge; a source without an interface gets one.
+ * @param network null keeps each interface where it is, with a new MAC
  */
 export function replaceInterfaces(devices: Element, network: string | null, mac: (nic: number) => string): void {
   const interfaces = childElements(devices, 'interface');

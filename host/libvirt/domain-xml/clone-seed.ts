@@ -1,9 +1,8 @@
 import { child, childElements, type Element, element, removeChildren } from '../client/xml.ts';
 
 /**
- * Gives the clone its seed as its only CD: on virtio-scsi, since Debian's cloud kernel has no AHCI driver
- * (`# CONFIG_SATA_AHCI is not set`) and would not see it on SATA, IDE or USB. The source's own CDs go: they are
- * installers and seeds of other machines.
+ * Its only CD, on virtio-scsi, since Debian's cloud kernel has no AHCI driver (`# CONFIG_SATA_AHCI is not set`). The
+ * source's own CDs go: they are installers and seeds of other machines.
  */
 export function attachSeed(devices: Element, seed: string): void {
   const isCd = (d: Element) => d.name === 'disk' && d.attributes['device'] === 'cdrom';

@@ -49,9 +49,8 @@ export interface CloneParams {
 }
 
 /**
- * The XML of a clone: the source's hardware with an identity, disks, interfaces and consoles of its own, nothing
- * that is the host's or that both machines would share. Elements we know nothing of stay.
- * @throws MayflyError source_unsafe when that can't be done.
+ * The source's hardware with an identity, disks, interfaces and consoles of its own. Elements we know nothing of stay.
+ * @throws MayflyError source_unsafe when that can't be done
  */
 export function cloneXml(sourceXml: string, params: CloneParams): string {
   const domain = parseDomain(sourceXml);

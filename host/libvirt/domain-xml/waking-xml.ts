@@ -4,10 +4,7 @@ import { buildXml, child, childElements, type Element, parseXml } from '../clien
 const CONTENT = ['driver', 'source', 'backingStore', 'iotune'];
 
 /**
- * The domain that saved memory wakes up in: the hardware that it has seen, to the last address, with the name, disks and
- * networks of another domain of the same kind.
- * @param saved the XML in a save image
- * @param own the domain as it would boot
+ * The hardware that the `saved` memory has seen, to the last address, with the name, disks and networks of `own`.
  * @throws TypeError when the two have not the same disks and interfaces
  */
 export function wakingXml(saved: string, own: Element): string {

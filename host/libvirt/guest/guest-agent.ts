@@ -63,9 +63,8 @@ export class GuestAgent {
   }
 
   /**
-   * Freezes its file systems: what was written to them is on its disks, and nothing more is written.
-   * @returns false when it can't, and never will
-   * @throws VirshError when it failed
+   * Freezes its file systems: nothing more is written. @returns false when it can't, and never will @throws VirshError
+   * when it failed
    */
   async freeze(domain: string): Promise<boolean> {
     try {

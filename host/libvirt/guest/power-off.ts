@@ -9,9 +9,8 @@ import { AgentConsole } from './agent-console.ts';
 const POWER_OFF = ['/bin/sh', '-c', '(sleep 1; exec /sbin/shutdown -P now) </dev/null >/dev/null 2>&1 &'];
 
 /**
- * Has a guest shut itself down, by its agent.
- * @param domain name or UUID
- * @returns whether it took that; the agent may answer again in a moment, and one that goes down first did what was asked
+ * @returns whether its agent took that; it may answer again in a moment, and one that goes down first did what was
+ * asked
  */
 export async function powerOff(virsh: Virsh, domain: string, signal: AbortSignal): Promise<boolean> {
   try {

@@ -15,10 +15,8 @@ export class BlockPull {
   ) {}
 
   /**
-   * Copies all that lies above `base`, and returns when the disk refers to `base` alone. Aborted, it goes on in QEMU: see
-   * {@link abort}.
-   * @param base path of the file that stays the base
-   * @throws VirshError when libvirt refuses, or the copy fails; MayflyError host_unavailable
+   * Returns when the disk refers to `base`, a path, alone. Aborted, it goes on in QEMU: see {@link abort}. @throws
+   * VirshError when libvirt refuses, or the copy fails; MayflyError host_unavailable
    */
   async pull(sandboxId: string, target: string, base: string, signal: AbortSignal): Promise<void> {
     const args = ['blockpull', sandboxId, target, '--base', base, '--wait'];

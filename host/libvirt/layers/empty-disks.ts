@@ -6,9 +6,8 @@ import type { SnapshotFolder } from './snapshot-folder.ts';
 import type { Workspace } from './workspace.ts';
 
 /**
- * Takes from the disks of a sandbox that is off whatever was written to them since they began with a snapshot's: memory
- * that is woken a second time knows file systems as they were when it was saved.
- * @throws MayflyError boot_failed
+ * What was written since they began with a snapshot's: memory woken a second time knows file systems as they were when
+ * it was saved. @throws MayflyError boot_failed
  */
 export async function emptyDisks(workspace: Workspace, snapshot: SnapshotFolder, signal: AbortSignal): Promise<void> {
   for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {

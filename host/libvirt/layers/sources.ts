@@ -117,9 +117,8 @@ export class Sources {
   }
 
   /**
-   * Reads what its disks hold, and makes them read-only as for a clone.
-   * @returns null when one of them is a block device
-   * @throws MayflyError source_not_found, source_running, host_unavailable when a disk cannot be read
+   * Makes them read-only as for a clone. @returns null when one is a block device @throws MayflyError
+   * source_not_found, source_running, host_unavailable when a disk cannot be read
    */
   async contentOf(name: string, context: StepContext): Promise<string | null> {
     const { xml, busy } = await this.get(name);

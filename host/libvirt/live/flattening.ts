@@ -40,9 +40,8 @@ export class Flattening {
   }
 
   /**
-   * Down to the first snapshot that is not deleted.
-   * @returns how many snapshots its disks refer to no more
-   * @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable
+   * Down to the first snapshot that is not deleted. @returns how many it refers to no more @throws MayflyError
+   * flatten_failed, sandbox_not_running, host_unavailable
    */
   async mergeDeleted(sandboxId: string, context: StepContext): Promise<number> {
     return this.#leave(sandboxId, context, (id) => new SnapshotFolder(this.deps.state, id).isRemoved());
@@ -110,9 +109,8 @@ export class Flattening {
   }
 
   /**
-   * Writes down what the disks refer to, as the living domain has it. When domain.xml says so already, only spec.json was
-   * not written any more: that is made up for, whether there is a domain or not.
-   * @returns whether there are snapshots that it refers to no more
+   * As the living domain has it. When domain.xml says so already, only spec.json is made up for, whether there is a
+   * domain or not. @returns whether there are snapshots that it refers to no more
    */
   async #settle(
     workspace: Workspace,

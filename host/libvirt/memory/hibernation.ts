@@ -78,9 +78,8 @@ export class Hibernation {
   }
 
   /**
-   * Lets a domain go on that was paused, with the right time. Somebody else may have its address by now: the guest asks for one
-   * anew when its link comes back.
-   * @throws MayflyError sandbox_not_running
+   * With the right time. Somebody else may have its address by now: the guest asks for one anew when its link comes
+   * back. @throws MayflyError sandbox_not_running
    */
   async goOn(sandboxId: string): Promise<void> {
     const { domains, leases, agent } = this.deps;

@@ -28,9 +28,8 @@ const SCRIPT_TIMEOUT_MS = 60_000;
 const LOOK_EVERY_MS = 20;
 
 /**
- * Makes a guest that was woken from saved memory fit to go on: the time, other random numbers, no connections of before,
- * its address asked for anew; a fork gets an identity of its own too. All by one script through the guest agent, while
- * everything else in the guest is stopped and its network is unplugged.
+ * The time, other random numbers, no connections of before, its address asked for anew, a fork's own identity: by one
+ * script, while everything else in the guest is stopped and its network is unplugged.
  */
 export class Renewal {
   constructor(

@@ -5,9 +5,8 @@ import type { DhcpLease, Leases } from './leases.ts';
 const LOOK_AT_LEAST_MS = 1_000;
 
 /**
- * Waits for a valid lease of this MAC: every change in dnsmasq's folder is followed by a look. Between the looks, at least
- * once a second, `meanwhile` is called; what it throws ends the wait.
- * @throws the signal's reason when aborted
+ * Every change in dnsmasq's folder is followed by a look; between looks, at least once a second, `meanwhile` is
+ * called, and what it throws ends the wait. @throws the signal's reason when aborted
  */
 export async function watchForLease(
   leases: Leases,

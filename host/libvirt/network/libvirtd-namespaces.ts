@@ -48,11 +48,7 @@ wait`;
 const TIMEOUT_MS = 30_000;
 const POLLING = { everyMs: 5, withinMs: TIMEOUT_MS };
 
-/**
- * Makes the mount and PID namespaces of a private libvirtd, over whose folders `folder` lies then.
- * @returns pid of their first process
- * @throws MayflyError host_unavailable
- */
+/** Over its own folders `folder` lies then. @returns pid of their first process @throws MayflyError host_unavailable */
 export async function startNamespaces(folder: string): Promise<number> {
   // its own session and no inherited pipes: it must not end with its starter, nor hold it up
   const options = ['--mount', '--pid', '--fork', '--propagation', 'private'];

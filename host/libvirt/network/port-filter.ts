@@ -13,9 +13,8 @@ const HOSTS_END = 'fe:';
 const GUESTS_END = '52:';
 
 /**
- * Who may speak on our bridges, and as whom: the ports that sandboxes with a workspace have or will have, ports that were
- * plugged in under another name, and the addresses that are leased. All of it is read anew each time, so that
- * nothing is left of what is gone.
+ * The ports that sandboxes with a workspace have or will have, those plugged in under another name, and the addresses
+ * that are leased. All is read anew each time, so nothing is left of what is gone.
  */
 export class PortFilter {
   #loaded: Elements | null = null;
@@ -41,9 +40,8 @@ export class PortFilter {
   }
 
   /**
-   * Loads all rules anew where somebody else has changed or flushed them: until then guests reach each other and the host.
-   * @returns the tables that were not as they should be, as `<family> <name>`
-   * @throws ExecError
+   * Where somebody else has changed or flushed them: until then guests reach each other and the host. @returns the
+   * tables that were not as they should be, as `<family> <name>` @throws ExecError
    */
   async mend(): Promise<string[]> {
     this.#listing ??= await listingOf(allRules(this.deps.networks));

@@ -14,9 +14,8 @@ import { type Unquiescing, unquiescingOf } from '../live/unquiescing.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
 
 /**
- * Saves the disks of a domain that runs or is paused: the layers that it writes to get a second name in the snapshot's
- * folder, all disks go over to new layers at one moment, and the old names in the workspace go.
- * docs/decisions/0009-snapshots.md says what a crash leaves at each point.
+ * Its layers get a second name in the snapshot's folder, all disks go over to new ones at one moment, and the old
+ * names go. docs/decisions/0009-snapshots.md says what a crash leaves at each point.
  */
 export class Saving {
   readonly #unquiescing: Unquiescing;

@@ -5,9 +5,8 @@ import { oneLine } from '../../os/one-line.ts';
 const COMPLAINT_CHARACTERS = 500;
 
 /**
- * What GNU tar writes to its standard output. It dies with this process, and with whoever stops to read.
- * @param input for its standard input
- * @throws Error with its complaint when not all could be read; the signal's reason
+ * What GNU tar writes to its standard output; it dies with this process, and with whoever stops to read. @throws Error
+ * with its complaint when not all could be read; the signal's reason
  */
 export async function* tar(args: readonly string[], input: Buffer, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', 'tar', ...args], {

@@ -24,9 +24,8 @@ export async function copyTree(from: string, to: string, signal: AbortSignal): P
 }
 
 /**
- * `rm -rf`, but never through a mount: a domain's bind of the host's /usr and /dev lies in a mount namespace of its
- * own; would one ever be visible here, removing it would remove the host's files.
- * @throws MayflyError cleanup_incomplete
+ * `rm -rf`, but never through a mount: were a domain's bind of /usr or /dev ever visible here, removing it would
+ * remove the host's files. @throws MayflyError cleanup_incomplete
  */
 export async function removeTree(path: string): Promise<void> {
   if ((await entriesOf(path)) === null) return;

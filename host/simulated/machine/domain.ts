@@ -55,9 +55,8 @@ interface BootPaths extends DomainPaths {
 }
 
 /**
- * Starts the domain unless it runs, whoever started it. It is a session of its own and outlives this process. A lock
- * on a file of its workspace, held by the domain as long as it lives, keeps a second one from starting.
- * @throws MayflyError boot_failed with the end of the console
+ * A session of its own that outlives this process. A lock on a file of its workspace, held as long as it lives, keeps
+ * a second one from starting. @throws MayflyError boot_failed with the end of the console
  */
 export async function startDomain(
   sandboxId: string,

@@ -20,9 +20,8 @@ interface Replacement {
 }
 
 /**
- * Puts another tree in the place of a workspace's disk, and removes the old one. Until the new one is whole nothing of the
- * old one changes. The same restore again does nothing; one that was cut off begins anew.
- * @throws MayflyError restore_failed when there is no workspace, or its domain runs
+ * Until the new one is whole nothing of the old one changes. The same restore again does nothing; one that was cut off
+ * begins anew. @throws MayflyError restore_failed: no workspace, or its domain runs
  */
 export async function replaceDisk(
   workspace: string,

@@ -44,9 +44,8 @@ export class Suspension {
   }
 
   /**
-   * Stops the sandbox until {@link resume}.
-   * @param onNoted called when it is written down and nothing is stopped yet
-   * @throws MayflyError sandbox_not_running; Error when a process does not stop
+   * Stops the sandbox. @param onNoted called when it is written down and nothing is stopped yet @throws MayflyError
+   * sandbox_not_running; Error when a process does not stop
    */
   async pause(onNoted: () => Promise<void>): Promise<void> {
     await this.#refuseOff();
@@ -56,8 +55,7 @@ export class Suspension {
   }
 
   /**
-   * Ends whatever stopped it.
-   * @param onContinued called when all go on and it is still written down that they do not
+   * Ends whatever stopped it. @param onContinued called when all go on and it is still written down that they do not
    * @throws MayflyError sandbox_not_running
    */
   async resume(onContinued: () => Promise<void>): Promise<void> {

@@ -56,9 +56,8 @@ interface DiskSteps {
 }
 
 /**
- * Copies the tree of an image or a snapshot and seeds it: machine id, host name, host key, the CA keys to trust and the
- * one principal to accept. The workspace appears as a whole or not at all.
- * @throws MayflyError clone_failed
+ * Seeds it: machine id, host name, host key, the CA keys to trust and the one principal. It appears as a whole or not
+ * at all. @throws MayflyError clone_failed
  */
 export async function makeWorkspace(
   workspace: string,

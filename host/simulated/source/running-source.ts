@@ -116,9 +116,8 @@ export class SimulatedSources {
   }
 
   /**
-   * Ends a source with all that runs in it.
-   * @param how by SIGTERM is what its first process may take its time for, or not hear
-   * @throws MayflyError source_stop_failed; the reason of its signal
+   * @param how SIGTERM is what its first process may take its time for, or not hear @throws MayflyError
+   * source_stop_failed; the reason of its signal
    */
   async stop(name: string, how: Ending = KILLED): Promise<void> {
     const running = await this.#running(name);

@@ -1,5 +1,5 @@
-import type { Store } from '../store/connect.ts';
-import type { Reconciliation } from '../temporal/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
 /** What activities of the control queue work with: what has happened, and what must still happen. */
 export interface SagaDeps {
