@@ -33,7 +33,6 @@ export function deriveId(idFrom: (random: Uint8Array) => string, subjectId: stri
   return idFrom(createHash('sha256').update(`${subjectId}/${what}`).digest().subarray(0, ID_BYTES));
 }
 
-/** Returns who makes a request, for the record. */
 export function actorOf({ apiKey, approvalId }: IdempotentCall, agentId: string | null = null): Actor {
   const { id, project } = apiKey;
   return { apiKeyId: id, agentId, project, ...(approvalId !== null && { approvalId }) };

@@ -111,7 +111,6 @@ export const commandAnswer = commandRecord
   })
   .openapi('Command');
 
-/** The `data` of an event `output`. */
 export const commandOutput = z
   .object({
     stream: z.enum(['stdout', 'stderr']),

@@ -176,7 +176,6 @@ export function waitLimit(c: Context<Env>, seconds: number): WaitLimit {
   return { seconds: seconds - (c.get('waitedSeconds') ?? 0), signal, requestId: c.get('requestId') };
 }
 
-/** Returns the limit that the caller prefers. */
 export function preferredWait(c: Context<Env>): WaitLimit {
   return waitLimit(c, preferenceOf(c.req.header('prefer')).seconds);
 }

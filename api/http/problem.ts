@@ -20,7 +20,6 @@ export function problemOf(c: Context<Env>, error: MayflyError, more: Subjects = 
   return problemAt({ instance: c.req.path, requestId: c.get('requestId') }, error, more);
 }
 
-/** The answer for an error: always problem+json. */
 export function problemResponse(c: Context<Env>, error: MayflyError, more: Subjects = {}): Response {
   const problem = problemOf(c, error, more);
   const { status, retryable } = problem;

@@ -16,7 +16,6 @@ const POLL_MS = 250;
 const FEW = 32;
 const ENTRIES_PER_POLL = 50;
 
-/** The `data` of an event `audit`. */
 const auditEvent = z
   .object({
     eventId: z.string(),

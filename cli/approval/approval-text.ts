@@ -19,7 +19,6 @@ export const APPROVAL_HEADER = ['ID', 'STATE', 'ACTION', 'ASKED BY', 'EXPIRES', 
 
 /** Of a request in one line of a list. */
 const SHORT_REQUEST = 80;
-/** One line of a list. */
 export function approvalRow({ id, state, action, askedBy, expiresAt, rules, request }: Approval): string[] {
   const by = visibleJson(askedBy.agentId ?? askedBy.apiKeyId);
   return [id, state, action, by, expiresAt, rules.join(' '), requestText(request)];

@@ -45,7 +45,6 @@ function wholeDigest(typed: string, digest: string): string {
 
 const approvalId = checked(isApprovalId, 'is not an approval id', 'List them with `mayfly approval list`.');
 
-/** `mayfly approval list|watch|get|approve|refuse|withdraw` */
 export const approvalCommand = nounCommand({
   list: pagedCommand({
     description: 'List what waits for approval',
@@ -147,5 +146,4 @@ async function read(file: string): Promise<unknown> {
   }
 }
 
-/** `mayfly policy get|update` */
 export const policyCommand = nounCommand({ get: showPolicy, update: setPolicy }, { update: ['set'] });

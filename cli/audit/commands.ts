@@ -120,7 +120,6 @@ function row({ seq, event }: Shown): string[] {
   return [String(seq), at, kind, actor?.agentId ?? actor?.apiKeyId ?? '-', printable(briefDetail(event)).slice(0, 100)];
 }
 
-/** `mayfly audit` */
 export const auditCommand = nounCommand({
   /** Oldest first, all pages. */
   get: pagedCommand({

@@ -12,7 +12,6 @@ function row({ id, state, hostId, saved, createdAt }: Capture): string[] {
   return [id, state, hostId, saved ? size(saved.sizeBytes) : '-', saved?.parentId ?? '-', createdAt];
 }
 
-/** `mayfly capture create|list|get|delete` */
 export const captureCommand = nounCommand({
   /** Done when it was copied and checked. */
   create: command({

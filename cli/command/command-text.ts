@@ -35,7 +35,6 @@ type ShownCommand = Pick<Command, 'id' | 'state' | 'outcome' | 'exitCode' | 'sta
   spec: Pick<Command['spec'], 'command' | 'argv'>;
 };
 
-/** One line of a list. */
 export function commandRow(command: ShownCommand): string[] {
   const { id, state, outcome, exitCode, spec, startedAt, endedAt } = command;
   const how = outcome === 'exited' ? `exit ${exitCode}` : (outcome ?? state);

@@ -7,7 +7,6 @@ import { command, customCommand, nounCommand } from '../terminal/command.ts';
 import { columns } from '../terminal/io.ts';
 import { ACT_ARGS, actCommand, clickCommand, dragCommand, ID, moveCommand, scrollCommand } from './pointer.ts';
 
-/** `mayfly desktop …` */
 export const desktopCommand = nounCommand({
   screenshot: customCommand({
     description: 'Write the screen to a PNG file',

@@ -39,14 +39,12 @@ const AT = {
   required: true,
 } as const;
 
-/** `mayfly desktop move` */
 export const moveCommand = actCommand({
   description: 'Move the pointer',
   args: { at: AT },
   action: (args) => ({ action: 'move', ...place(args.at) }),
 });
 
-/** `mayfly desktop click` */
 export const clickCommand = actCommand({
   description: 'Click somewhere',
   args: {
@@ -63,7 +61,6 @@ export const clickCommand = actCommand({
   },
 });
 
-/** `mayfly desktop drag` */
 export const dragCommand = actCommand({
   description: 'Drag from one place to another',
   args: { from: AT, to: AT },
@@ -73,7 +70,6 @@ export const dragCommand = actCommand({
   },
 });
 
-/** `mayfly desktop scroll` */
 export const scrollCommand = actCommand({
   description: 'Turn the wheel',
   args: {

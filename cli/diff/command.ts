@@ -186,7 +186,6 @@ export function stateText({ snapshotId, sandboxId, savedAt }: ComparedState): st
   return printable(`${snapshotId ?? `what ${sandboxId} holds now`}, ${savedAt}`);
 }
 
-/** The commands that ran between two states. */
 export function betweenLines({ items, isCut, unknown }: CommandsBetween): string[] {
   if (unknown !== null) return [printable(`commands: ${unknown}`)];
   if (items.length === 0) return ['no command ran in between'];

@@ -73,7 +73,6 @@ function printHook(io: Io, hook: Hook): string[] {
   return hookLines(io, hook, findConnection(io.env).apiUrl);
 }
 
-/** `mayfly hook create|list|get|listen|set-secret|disable|enable|delete` */
 export const hookCommand = nounCommand({
   create: createCommand,
   list: pagedCommand({

@@ -98,5 +98,4 @@ async function publicKeyIn(path: string): Promise<string> {
   return text.trim();
 }
 
-/** `mayfly credential issue|list|revoke` */
 export const credentialCommand = nounCommand({ issue: issue, list: list, revoke: revoke });

@@ -55,7 +55,6 @@ function drainCommand(name: 'drain' | 'resume', description: string) {
   });
 }
 
-/** `mayfly host forget` */
 const forgetCommand = command({
   description: 'Give up a host that is lost for good; its sandboxes end, unproved',
   args: {
@@ -76,7 +75,6 @@ const forgetCommand = command({
   print: (io, host) => `${printable(host.id)} is forgotten; what was on it ended ${io.paint('red', 'unproved')}`,
 });
 
-/** `mayfly host list`, `drain`, `resume`, `forget` */
 export const hostCommand = nounCommand({
   list: pagedCommand({
     description: 'List hosts and what is free on them',

@@ -131,5 +131,4 @@ const revokeKey = command({
   print: (_io, _result, args) => `${printable(args.id)} is revoked`,
 });
 
-/** `mayfly key create|list|limit|revoke` */
 export const keyCommand = nounCommand({ create: createKey, list: listKeys, limit: limitKey, revoke: revokeKey });

@@ -25,5 +25,4 @@ const copyCommand = customCommand({
   },
 });
 
-/** `mayfly store` */
 export const storeCommand = nounCommand({ encrypt: encryptCommand, copy: copyCommand });

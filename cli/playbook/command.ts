@@ -17,7 +17,6 @@ import { followRecord, type Io, printable, recordLines } from '../terminal/io.ts
 /** Of what is not brought about; the report has all. */
 const SHOWN = 20;
 
-/** A playbook as a person reads it. */
 export function playbookLines(io: Io, { id, state, written, check, unchecked, failure }: Playbook): string[] {
   const second = check?.runs[1]?.changed;
   const fields: [string, string | null][] = [

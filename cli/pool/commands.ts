@@ -7,7 +7,6 @@ import { printable } from '../terminal/io.ts';
 
 export const POOL_HEADER = ['NAME', 'STATE', 'SOURCE', 'WARM', 'WANTED', 'HITS', 'MISSES'];
 
-/** One line of a list. */
 export function poolRow({
   name,
   shared,
@@ -51,7 +50,6 @@ const SHARED = {
   shared: { type: 'boolean', description: 'The one that all projects share (operators)' },
 } as const satisfies ArgsDef;
 
-/** `mayfly pool create|list|get|delete` */
 export const poolCommand = nounCommand(
   {
     create: command({

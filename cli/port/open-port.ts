@@ -104,7 +104,6 @@ function row({ port, visibility, host, cors, wake, openedAt, url }: Port): strin
   return [String(port), visibility, host, said(cors), said(wake), openedAt, url];
 }
 
-/** `mayfly port forward|open|list|token|close` */
 export const portCommand = nounCommand({
   forward: forwardCommand,
   open: openCommand,

@@ -162,7 +162,6 @@ const deleteProject = command({
   print: (_io, _project, args) => `${printable(args.id)} is deleted, and its keys are revoked`,
 });
 
-/** `mayfly project create|list|get|usage|update|delete` */
 export const projectCommand = nounCommand(
   {
     create: changing('create', 'Make a project, which may use the sources that are named and its own'),

@@ -108,7 +108,6 @@ function printVerified(io: Io, { statement, keyid }: VerifiedReceipt, files: rea
     io.print(`${io.paint(found === 'same' ? 'green' : 'red', found)} ${printable(name)}`);
 }
 
-/** `mayfly receipt get` */
 export const getCommand = customCommand({
   description: 'Fetch the receipt of a run; with --save also all that it is about',
   args: {
@@ -176,7 +175,6 @@ async function save(
   );
 }
 
-/** `mayfly receipt` */
 export const receiptCommand = nounCommand({
   get: getCommand,
   verify: verifyCommand,

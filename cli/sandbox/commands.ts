@@ -183,7 +183,6 @@ async function finish(
   return verdict(record);
 }
 
-/** `mayfly sandbox create|list|get|wait|update|delete` */
 export const sandboxCommand = nounCommand(
   {
     create: createCommand,

@@ -95,7 +95,6 @@ function pairOf(text: string): [string, string] {
   return [key, rest.join('=')];
 }
 
-/** Returns the source of a create that names none. */
 async function defaultSource(io: Io, client: MayflyClient): Promise<string> {
   const { items } = await client.listSources({ signal: io.signal });
   return items.some(({ name }) => name === AGENT_SOURCE) ? AGENT_SOURCE : PLAIN_SOURCE;

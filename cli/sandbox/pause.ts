@@ -19,13 +19,10 @@ const SWITCHES = {
   resume: (client: MayflyClient, id: string, options: Options) => client.resumeSandbox(id, options),
 };
 
-/** `mayfly pause` */
 export const pauseCommand = switchCommand({ name: 'pause', goal: 'paused', doing: 'pausing' });
 
-/** `mayfly hibernate` */
 export const hibernateCommand = switchCommand({ name: 'hibernate', goal: 'hibernated', doing: 'hibernating' });
 
-/** `mayfly resume` */
 export const resumeCommand = switchCommand({ name: 'resume', goal: 'running', doing: 'resuming' });
 
 function switchCommand({ name, goal, doing }: Switch) {

@@ -47,7 +47,6 @@ function changeCommand(act: 'pause' | 'resume', description: string) {
   });
 }
 
-/** `mayfly schedule trigger` */
 export const triggerCommand = command({
   description: 'Have a schedule fire now',
   args: { ...NAME, ...OVERLAP },
@@ -58,7 +57,6 @@ export const triggerCommand = command({
   print: (_io, _asked, { name }) => `${name} fires; \`mayfly schedule times ${name}\` has its run`,
 });
 
-/** `mayfly schedule create|list|get|next|times|missed|pause|resume|trigger|backfill|delete` */
 export const scheduleCommand = nounCommand({
   create: createCommand,
   list: pagedCommand({

@@ -87,7 +87,6 @@ function timeRow({ at, localTime, state, reason, runId, detail }: ScheduleTime):
   return [at, localTime, state === 'ran' ? (runId ?? '') : `missed: ${reason}`, printable(detail ?? '')];
 }
 
-/** `mayfly schedule next` */
 export const nextCommand = pagedCommand({
   description: 'List the next times of a schedule, and what the clocks do to each',
   args: {
@@ -102,10 +101,8 @@ export const nextCommand = pagedCommand({
   },
 });
 
-/** `mayfly schedule times` */
 export const timesCommand = pastCommand('List what became of the times of a schedule, the newest first', {});
 
-/** `mayfly schedule missed` */
 export const missedCommand = pastCommand('List the times of a schedule that had no run, and why', {
   state: 'missed',
 });

@@ -61,7 +61,6 @@ function row({ name, version, isMasked, updatedAt }: Secret): string[] {
   return [name, String(version), isMasked ? 'yes' : 'no', updatedAt];
 }
 
-/** `mayfly secret create|list|get|delete` */
 export const secretCommand = nounCommand(
   {
     create: setCommand,

@@ -24,7 +24,6 @@ function row({ id, name, sandboxId, sandboxName, state, kind, saved, parentId, c
   ];
 }
 
-/** `mayfly snapshot create|list|get|delete` */
 export const snapshotCommand = nounCommand({
   /** Done when it was saved and checked. */
   create: command({

@@ -69,7 +69,6 @@ function taskCommand(task: 'prepare' | 'unprepare', description: string, goal: S
   });
 }
 
-/** `mayfly source list|get|start|stop|bake|delete|prepare|unprepare|run|cat` */
 export const sourceCommand = nounCommand({
   list: pagedCommand({
     description: 'List golden VMs and whether they can be cloned',

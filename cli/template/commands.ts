@@ -31,7 +31,6 @@ function row({ id, state, source, cpus, memoryMib, hostId, sizeBytes, wakes, sav
   return [id, state, source, machine, hostId, sizeBytes === null ? '-' : size(sizeBytes), `${wakes}`, savedAt ?? '-'];
 }
 
-/** `mayfly template create|list|get|delete` */
 export const templateCommand = nounCommand(
   {
     /** Done when sandboxes can wake from it. */

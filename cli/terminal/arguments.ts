@@ -20,7 +20,6 @@ export function option(description: string, valueHint?: string) {
   return { type: 'string', description, ...(valueHint !== undefined && { valueHint }) } as const;
 }
 
-/** The option every command takes. */
 export const JSON_OPTION = {
   json: { type: 'boolean', description: 'Print exactly one JSON document on stdout', default: false },
 } as const satisfies ArgsDef;

@@ -49,7 +49,6 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   no_host: 'Start a host worker; see `mayfly host list`.',
 };
 
-/** Returns the remedy for a person at the command line. */
 export function remedyOf(code: ErrorCode): string {
   return REMEDIES[code] ?? ERRORS[code].remedy;
 }

@@ -28,7 +28,6 @@ async function tokenIn(path: string): Promise<string> {
   throw usageError(`${what} is no token of a waitpoint`, 'Make one with `mayfly waitpoint create RUN NAME`.');
 }
 
-/** `mayfly waitpoint create|list|complete` */
 export const waitpointCommand = nounCommand({
   /** Also of one that a process asked for, which has no token before. */
   create: command({

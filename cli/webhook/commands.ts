@@ -28,7 +28,6 @@ export function endpointRow(endpoint: WebhookEndpoint): string[] {
   return [endpoint.id, stateOf(endpoint), endpoint.types.join(','), printable(endpoint.url)];
 }
 
-/** An endpoint as a person reads it. */
 export function endpointLines(io: Io, endpoint: WebhookEndpoint | NewWebhookEndpoint): string[] {
   const { id, url, types, format, signature, publicKeys, createdAt } = endpoint;
   const fields: [string, string][] = [

@@ -121,7 +121,6 @@ export function createPolicyRequest(
   };
 }
 
-/** Returns the input of a sandbox's workflow, requested now. */
 export function sandboxInput(call: IdempotentCall, id: string, request: CreateRequest, origin: Origin): SandboxInput {
   return {
     id,

@@ -13,7 +13,6 @@ type ChangeEndpointRequest = { [K in 'url' | 'types' | 'format']?: EndpointRecor
 
 const WORKING = { disabledAt: null, disabledFor: null, failingSince: null, slowUntil: null, slowed: 0 } as const;
 
-/** The endpoint that is asked for. */
 export function wantedEndpoint(id: string, createdBy: Actor, request: CreateEndpointRequest): EndpointRecord {
   const at = new Date().toISOString();
   const { url, types, format, signature } = request;

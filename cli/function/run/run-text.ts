@@ -9,7 +9,6 @@ export const RUN_HEADER = ['ID', 'FUNCTION', 'STATE', 'ATTEMPTS', 'TOOK', 'ACCEP
 /** Characters of a content in a line of a list. */
 const SHOWN = 40;
 
-/** One line of a list. */
 export function runRow(run: Run): string[] {
   const { id, function: name, version, attempts, startedAt, endedAt, acceptedAt } = run;
   const took = startedAt && endedAt ? duration(between(startedAt, endedAt)) : '';
@@ -67,7 +66,6 @@ function changedBy({ diff }: Run): string | null {
   return `${added} added, ${changed} changed, ${removed} removed, ${renamed} renamed`;
 }
 
-/** All about a run, as a person reads it. */
 export function runLines(io: Io, run: Run): string[] {
   const { event, exitCode, signal, failure, result, cancelledBy, dueAt } = run;
   const fields: [string, string | null][] = [
