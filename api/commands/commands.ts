@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
-import { readOutput } from '../../services/commands/command-follower.ts';
+import { CommandFollower, readOutput } from '../../services/commands/command-follower.ts';
 import { refusalOf, smallJsonOf } from '../../services/guests.ts';
 import { awakeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
 import { orThrow, requireSandbox } from '../../services/service-deps.ts';
@@ -12,8 +12,19 @@ import { actorOf, type Env, preferenceOf, type RequestDeps, waitLimit } from '..
 import { GUEST, idempotencyHeaders, json, pageOf, pageQuery, SAGA } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { cancelQuery, commandAnswer, commandParams, outputQuery, startCommand, stdinQuery } from './command-schemas.ts';
-import { answerStart, startAnswers } from './start-command.ts';
+import { answerEvents, type EventSink } from '../streams/answer-events.ts';
+import { eventStream } from '../streams/event-stream.ts';
+import {
+  cancelQuery,
+  commandAnswer,
+  commandEvent,
+  commandOutput,
+  commandParams,
+  outputQuery,
+  startCommand,
+  stdinQuery,
+} from './command-schemas.ts';
+import { answerStart, commandView, startAnswers } from './start-command.ts';
 
 const route = routeOf('commands');
 
@@ -107,7 +118,7 @@ export const commandRoutes: Route[] = [
 ];
 
 /** @throws MayflyError command_not_found, also for a command of another sandbox */
-export async function requireCommand(
+async function requireCommand(
   { store }: Pick<RequestDeps, 'store'>,
   { id, commandId }: { id: string; commandId: string },
 ): Promise<CommandRecord> {
@@ -171,4 +182,47 @@ async function answerStdin(
   const told = accepted.safeParse(await smallJsonOf(answer));
   if (told.success) return told.data;
   throw new MayflyError('guest_failed', 'The guest did not say how much of standard input it has taken.');
+}
+
+export const commandEventRoutes: Route[] = [
+  (app) => app.openAPIRegistry.register('CommandOutput', commandOutput),
+  route('watchCommand', 'get', '/v1/sandboxes/{id}/commands/{commandId}/events', {
+    scope: 'sandboxes:read',
+    summary: 'Follow the output of a command until its end',
+    description:
+      'Server-sent events. `output`: what the command wrote, `{stream, at, offset, text}` or, where it is not UTF-8, `base64`, ' +
+      'live and in the order in which it was written; the event id says how much of both streams has been sent, so that ' +
+      '`Last-Event-ID` goes on after it. `ended`: the command, when all was sent.',
+    in: {
+      params: commandParams,
+      headers: z.object({
+        'last-event-id': z
+          .string()
+          .regex(/^(?:\d{1,10}-\d{1,10})?$/, 'must be the id of an event')
+          .optional(),
+      }),
+    },
+    out: { 200: eventStream('Until its end', commandEvent) },
+    problems: ['sandbox_not_found', 'command_not_found', 'too_many_requests', 'project_quota_exceeded'],
+    handle: async ({ c, deps, params, headers }) => {
+      const record = await requireCommand(deps, params);
+      const [stdout = 0, stderr = 0] = (headers['last-event-id'] || '0-0').split('-').map(Number);
+      const what = { kind: 'commands', of: { commandId: record.id } } as const;
+      return answerEvents(c, what, (sink) => follow(deps, sink, record, { stdout, stderr }));
+    },
+  }),
+];
+
+async function follow(
+  deps: RequestDeps,
+  sink: EventSink,
+  record: CommandRecord,
+  from: { stdout: number; stderr: number },
+): Promise<void> {
+  const follower = new CommandFollower(deps, record, from, sink.gone);
+  for await (const { place, ...data } of follower.pieces()) {
+    await sink.send({ id: `${place.stdout}-${place.stderr}`, event: 'output', data: JSON.stringify(data) });
+  }
+  const ended = await requireCommand(deps, { id: record.sandboxId, commandId: record.id });
+  await sink.send({ event: 'ended', data: JSON.stringify(commandView(ended)) });
 }

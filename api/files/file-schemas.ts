@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { fileEntry } from '../../services/files/file-entry.ts';
+import { fileEntry } from '../../services/files/directory-listing.ts';
 import { wholeText } from '../http/problem-answers.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 

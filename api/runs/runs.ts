@@ -2,9 +2,11 @@ import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { sha256 } from '../../services/intake/accept-event.ts';
 import { cancelled } from '../../services/runs/cancel-run.ts';
 import { keysNamed, listedContents } from '../../services/runs/listed-contents.ts';
 import { readArtifact, readResult, readRunDiff } from '../../services/runs/run-content.ts';
+import { isOver } from '../../services/runs/run-watch.ts';
 import { requireRun } from '../../services/service-deps.ts';
 import { auditPage, pageOfChain } from '../audit/audit.ts';
 import { answerOutput } from '../commands/commands.ts';
@@ -12,6 +14,8 @@ import { diffLine } from '../diff/diff-schemas.ts';
 import { actorOf, preferenceOf, type RequestDeps } from '../http/context.ts';
 import { auditQuery, json, pageOf, preferHeaders } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
+import { answerEvents, type EventSink } from '../streams/answer-events.ts';
+import { eventData, eventStream } from '../streams/event-stream.ts';
 import { answerContent, endOfRun, outputQuery, runAnswer, runParams, runsQuery, runView } from './run-schemas.ts';
 
 const route = routeOf('runs');
@@ -138,4 +142,63 @@ async function commandOf({ store }: RequestDeps, run: RunRecord, n = run.attempt
     'command_not_found',
     `No process of ${run.id} was started${n > 0 ? ` by its attempt ${n}` : ''}.`,
   );
+}
+
+/** How often the store is asked for each of few listeners: one read by id. Milliseconds. */
+const POLL_MS = 250;
+/** From so many on each is asked for less often. */
+const FEW = 32;
+/** Hex digits of the digest that names an event. */
+const ID_LENGTH = 16;
+
+/** The `data` of an event: its artifacts can be a thousand, and are the same at its end and after. */
+const runProgress = runAnswer.omit({ artifacts: true }).openapi('RunProgress');
+
+const runEvent = z
+  .object({ event: z.literal('run'), id: z.string(), data: eventData('RunProgress') })
+  .openapi('RunChange', { description: 'The run as it is now, without its artifacts; `id` is of what it says.' });
+
+export const runEventRoutes: Route[] = [
+  (app) => app.openAPIRegistry.register('RunProgress', runProgress),
+  route('watchRun', 'get', '/v1/runs/{id}/events', {
+    scope: 'sandboxes:read',
+    summary: 'Follow a run until nothing of it is left',
+    description:
+      'Server-sent events `run`: the run as it is now, at first and after every change. Whoever comes again with `Last-Event-ID` is sent what it does not know.',
+    in: {
+      params: runParams,
+      headers: z.object({
+        'last-event-id': z
+          .string()
+          .regex(/^[0-9a-f]{0,16}$/, 'must be the id of an event')
+          .optional(),
+      }),
+    },
+    out: { 200: eventStream('Until it has ended, and its cleanup is not pending', runEvent) },
+    problems: ['run_not_found', 'too_many_requests', 'project_quota_exceeded'],
+    handle: async ({ c, deps, params: { id }, headers }) => {
+      const seen = headers['last-event-id'] ?? '';
+      await requireRun(deps, id);
+      const pauseMs = () => POLL_MS * Math.max(1, deps.streams.count('runs') / FEW);
+      return answerEvents(c, { kind: 'runs', of: { runId: id } }, (sink) => follow(deps, sink, { id, seen, pauseMs }));
+    },
+  }),
+];
+
+async function follow(
+  deps: RequestDeps,
+  sink: EventSink,
+  { id, seen: known, pauseMs }: { id: string; seen: string; pauseMs: () => number },
+): Promise<void> {
+  let seen = known;
+  while (!sink.gone.aborted) {
+    const run = await requireRun(deps, id);
+    const { artifacts: _artifacts, ...progress } = runView(run);
+    const data = JSON.stringify(progress);
+    const eventId = sha256(data).slice(0, ID_LENGTH);
+    if (eventId !== seen) await sink.send({ id: eventId, event: 'run', data });
+    seen = eventId;
+    if (isOver(run, 'clean')) return;
+    await sink.pause(pauseMs());
+  }
 }

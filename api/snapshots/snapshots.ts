@@ -10,7 +10,7 @@ import {
   snapshotRecord,
 } from '../../model/snapshots/snapshot.ts';
 import { requireSandbox, requireSnapshot } from '../../services/service-deps.ts';
-import { takeSnapshot } from '../../services/snapshots/take-snapshot.ts';
+import { takeSnapshot } from '../../services/snapshots/ephemeral-snapshot.ts';
 import { preferredWait } from '../http/context.ts';
 import { idempotencyHeaders, json, OPERATION, pageOf, pageQuery, preferHeaders } from '../http/problem-answers.ts';
 import { fail, type Outcome, type Responder, type Route, reply, routeOf } from '../http/route.ts';

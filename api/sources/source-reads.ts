@@ -2,9 +2,8 @@ import { z } from '@hono/zod-openapi';
 import { commandIdFrom } from '../../model/ids.ts';
 import { checkPolicy } from '../../services/approvals/check-policy.ts';
 import { refuseUnlessAllowed } from '../../services/approvals/policy-check.ts';
-import { listingAnswer } from '../../services/files/directory-listing.ts';
+import { fileEntry, listingAnswer } from '../../services/files/directory-listing.ts';
 import { contentAnswer, headersOf } from '../../services/files/file-content.ts';
-import { fileEntry } from '../../services/files/file-entry.ts';
 import { refusalOf } from '../../services/guests.ts';
 import {
   readableCommand,

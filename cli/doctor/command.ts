@@ -14,8 +14,7 @@ import { customCommand } from '../terminal/command.ts';
 import { type Io, printable } from '../terminal/io.ts';
 import { checkMachine } from './checks.ts';
 import { lookForSuspended, orWhyNot, suspendedLines } from './or-why-not.ts';
-import { checkServers } from './servers.ts';
-import { settingsOf } from './settings.ts';
+import { checkServers, settingsOf } from './servers.ts';
 
 /** What of a sandbox that is not alive was found, and whether `--fix` removed it. */
 interface Residue extends Mark {

@@ -4,7 +4,7 @@ import type { BuildImage, Image } from '../../clients/typescript/http/openapi.ts
 import { orAbsent } from '../../host/os/absent.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { waitSignal } from '../sandbox/follow.ts';
+import { waitSignal } from '../sandbox/sandbox-text.ts';
 import { JSON_OPTION, option, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';

@@ -3,7 +3,7 @@ import { isImageOver } from '../../model/image/image.ts';
 import { type ImageName, pulledImages, shortImageName } from '../../worker/config/artifacts.mjs';
 import { readConfig } from '../../worker/config/config.ts';
 import { type ImageState, imageStates } from '../../worker/machine/images.ts';
-import { waitSignal } from '../sandbox/follow.ts';
+import { waitSignal } from '../sandbox/sandbox-text.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { flag, imageId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { EXIT } from '../terminal/cli-error.ts';

@@ -7,7 +7,7 @@ import { orAbsent } from '../../host/os/absent.ts';
 import { isPlaybookId, isSnapshotId } from '../../model/ids.ts';
 import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
-import { waitSignal } from '../sandbox/follow.ts';
+import { waitSignal } from '../sandbox/sandbox-text.ts';
 import { findSnapshotId, snapshotIdOrName } from '../snapshot/named.ts';
 import { idOrName, JSON_OPTION, option, positional, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { EXIT, usageError } from '../terminal/cli-error.ts';

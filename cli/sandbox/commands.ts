@@ -20,8 +20,7 @@ import type { Io } from '../terminal/io.ts';
 import { everyItem } from '../terminal/list.ts';
 import { exitCodeOf, reportError } from '../terminal/report-error.ts';
 import { createCommand, waitCommand } from './create.ts';
-import { follow, StepPrinter, waitSignal } from './follow.ts';
-import { sandboxLines, usageLine } from './sandbox-text.ts';
+import { follow, StepPrinter, sandboxLines, usageLine, waitSignal } from './sandbox-text.ts';
 
 function idleFrom(text: string): number | null {
   return text === 'off' ? null : seconds('idle', text, LIMITS.idleSeconds);

@@ -20,8 +20,7 @@ import {
 import { CliError, EXIT, exitCodeOfCode, usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
-import { follow, StepPrinter, waitSignal } from './follow.ts';
-import { sandboxLines } from './sandbox-text.ts';
+import { follow, StepPrinter, sandboxLines, waitSignal } from './sandbox-text.ts';
 
 /** Has Python, Node.js, git and compilers; `mayfly image pull agent` builds it. */
 const AGENT_SOURCE = 'golden-agent';

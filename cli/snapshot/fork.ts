@@ -5,8 +5,7 @@ import type { Fork } from '../../clients/typescript/snapshots.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { follow, StepPrinter, waitSignal } from '../sandbox/follow.ts';
-import { sandboxLines } from '../sandbox/sandbox-text.ts';
+import { follow, StepPrinter, sandboxLines, waitSignal } from '../sandbox/sandbox-text.ts';
 import {
   flag,
   idOrName,

@@ -1,7 +1,7 @@
 import type { Template } from '../../clients/typescript/http/openapi.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { waitSignal } from '../sandbox/follow.ts';
+import { waitSignal } from '../sandbox/sandbox-text.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { HOST_OPTION, onHost } from '../source/host-option.ts';
 import {

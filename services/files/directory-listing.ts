@@ -1,8 +1,52 @@
 import { isUtf8 } from 'node:buffer';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { filePathInUrl } from '../../model/files/file-path.ts';
-import { agentEntry, type FileEntry } from './file-entry.ts';
+
+const TYPES = ['file', 'directory', 'symlink', 'fifo', 'socket', 'device'] as const;
+
+/** As far as a file's size and time go on Linux, in 64 bits: a sparse file of a tmpfs may have any of them. */
+const FARTHEST = 2 ** 63;
+const whole = z.number().refine(Number.isInteger).max(FARTHEST);
+
+/** One name, and no way to another directory for who makes a path of it. */
+function isEntryName(base64: string): boolean {
+  const name = Buffer.from(base64, 'base64').toString('latin1');
+  return !['', '.', '..'].includes(name) && !/[/\0]/.test(name);
+}
+
+/** As the agent says it; every field is the guest's word. */
+export const agentEntry = z.object({
+  nameBase64: z.base64().max(344).refine(isEntryName),
+  type: z.enum(TYPES),
+  size: whole.min(0),
+  mode: z.string().regex(/^[0-7]{4}$/),
+  uid: z.int().min(0),
+  gid: z.int().min(0),
+  user: z.string().max(256).nullable(),
+  group: z.string().max(256).nullable(),
+  mtimeMs: whole.min(-FARTHEST),
+  target: z.base64().max(5_464).optional(),
+});
+
+export const fileEntry = z
+  .object({
+    name: z.string().meta({ description: 'What is not UTF-8 in it is shown as U+FFFD' }),
+    nameBase64: z.string().optional().meta({ description: 'Its bytes, when it is not UTF-8' }),
+    path: z.string().meta({ description: 'As it stands in a URL after `/files/`' }),
+    type: z.enum(TYPES),
+    size: z.int(),
+    mode: z.string(),
+    user: z.string().nullable(),
+    group: z.string().nullable(),
+    uid: z.int(),
+    gid: z.int(),
+    mtime: z.string().meta({ format: 'date-time' }),
+    target: z.string().optional(),
+    targetBase64: z.string().optional(),
+  })
+  .meta({ id: 'FileEntry' });
+type FileEntry = z.infer<typeof fileEntry>;
 
 /** Longer than any entry: 255 bytes of name and 4095 of target, in base64. Characters. */
 const MAX_LINE_LENGTH = 16_384;

@@ -2,7 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { refusalOf } from '../guests.ts';
 import { inUse } from '../sandboxes/awake-sandbox.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import type { Caller, KeyWatch } from '../streams/key-watch.ts';
+import type { Caller, KeyWatch } from '../streams/streams.ts';
 
 interface Connection {
   sandboxId: string;

@@ -4,7 +4,8 @@ import type { HostRef } from '../../model/host.ts';
 import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { hostOf, isFinal } from '../../model/sandbox/sandbox-state.ts';
-import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import type { SnapshotKind, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import { actorOf, type IdempotentCall } from '../idempotent-call.ts';
 import { requireSandbox, requireSnapshot, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
 
@@ -88,4 +89,30 @@ function assertReady(record: SnapshotRecord): SnapshotRecord {
     'snapshot_failed',
     `The present state, as ${id}, was still ${state} after ${LONGEST_SECONDS} s.`,
   );
+}
+
+/**
+ * Takes a snapshot of a sandbox and waits until it is saved. The same request again joins the first one; its sandbox may
+ * have ended since then.
+ * @returns its record when the wait is over
+ * @throws MayflyError sandbox_not_running, sandbox_ended, sandbox_busy, snapshot_unsupported, snapshot_name_taken
+ */
+export async function takeSnapshot(
+  deps: Pick<ServiceDeps, 'store' | 'sagas' | 'logger'>,
+  call: IdempotentCall,
+  sandboxId: string,
+  { name, kind = 'disk' }: { name?: string | undefined; kind?: SnapshotKind | undefined },
+  wait: WaitLimit,
+): Promise<SnapshotRecord> {
+  const { sandboxes } = deps.sagas;
+  const { subjectId: operationId, isFresh } = call;
+  if (isFresh || !(await deps.store.snapshots.get(operationId))) {
+    const actor = actorOf(call);
+    const operation = { kind: 'snapshot', operationId, name: name ?? operationId, snapshotKind: kind, actor } as const;
+    await sandboxes.operate(sandboxId, operation);
+  }
+  await waitWithin(deps, wait, async (signal) => {
+    await sandboxes.operated(sandboxId, operationId, signal);
+  });
+  return requireSnapshot(deps, operationId);
 }

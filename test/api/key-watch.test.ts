@@ -1,6 +1,6 @@
 // What a key has opened ends when the key is revoked, and goes on while the store is away. A second.
 import { afterEach, expect, it, vi } from 'vitest';
-import { KeyWatch } from '../../services/streams/key-watch.ts';
+import { KeyWatch } from '../../services/streams/streams.ts';
 
 const looks = vi.fn<(id: string) => Promise<{ revokedAt: string | null } | null>>();
 const requestOf = (id: string) => ({ apiKey: { id }, deps: { store: { apiKeys: { get: looks } } } }) as never;

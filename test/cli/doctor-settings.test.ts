@@ -1,7 +1,7 @@
 import { chmod, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { settingsOf } from '../../cli/doctor/settings.ts';
+import { settingsOf } from '../../cli/doctor/servers.ts';
 import { exportText } from '../../cli/operate/up.ts';
 import { leaveSettings } from '../../worker/config/left-settings.ts';
 import { useFreshState } from '../support/use-folder.ts';

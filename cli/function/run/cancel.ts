@@ -1,7 +1,7 @@
 import type { BulkRequest } from '../../../clients/typescript/functions.ts';
 import type { BulkAction, Run } from '../../../clients/typescript/http/openapi.ts';
 import type { Runs } from '../../../clients/typescript/runs.ts';
-import { waitSignal } from '../../sandbox/follow.ts';
+import { waitSignal } from '../../sandbox/sandbox-text.ts';
 import { JSON_OPTION, WAIT_OPTION, waitSeconds } from '../../terminal/arguments.ts';
 import { EXIT } from '../../terminal/cli-error.ts';
 import { customCommand } from '../../terminal/command.ts';

@@ -4,7 +4,7 @@ import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import type { Runs } from '../../../clients/typescript/runs.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
-import { follow, StepPrinter } from '../../sandbox/follow.ts';
+import { follow, StepPrinter } from '../../sandbox/sandbox-text.ts';
 import { logIn } from '../../ssh/ssh.ts';
 import { flag } from '../../terminal/arguments.ts';
 import { CliError, EXIT, usageError } from '../../terminal/cli-error.ts';

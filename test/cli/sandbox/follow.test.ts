@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { waitSignal } from '../../../cli/sandbox/follow.ts';
+import { waitSignal } from '../../../cli/sandbox/sandbox-text.ts';
 import { quietIo } from '../run-line.ts';
 
 /** Holds only what the listener needs, as a stream that waits does. */
