@@ -6,8 +6,9 @@ import { isApprovalId } from '../../model/ids.ts';
 import { checked, JSON_OPTION, option, positional, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { command, customCommand, nounCommand, pagedCommand } from '../terminal/command.ts';
+import { SHORT_DIGEST } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
-import { APPROVAL_HEADER, approvalLines, approvalRow, policyLines, SHORT_DIGEST } from './approval-text.ts';
+import { APPROVAL_HEADER, approvalLines, approvalRow, policyLines } from './approval-text.ts';
 
 const ID = { id: positional('Id of an approval') };
 const PROJECT = { project: option('Another project (operators)') };

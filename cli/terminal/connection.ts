@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Approval } from '../../clients/typescript/http/openapi.ts';
 import { MayflyConnectionError } from '../../clients/typescript/http/problem.ts';
 import type { ClientOptions } from '../../clients/typescript/http/transport.ts';
 import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
-import { tellOfApproval } from '../approval/approval-text.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import type { Io } from './io.ts';
 
@@ -101,4 +101,17 @@ function currentKey(env: NodeJS.ProcessEnv, apiUrl: string): string {
   const stored = readConnectionFile(path);
   if (stored && new URL(stored.apiUrl).origin === new URL(apiUrl).origin) return stored.apiKey;
   throw new MayflyConnectionError(apiUrl, new Error('`mayfly up` was stopped, or listens elsewhere now'));
+}
+
+/** Of the digest, in what is told to be typed: 48 bits of what was shown. */
+export const SHORT_DIGEST = 12;
+
+export function decideLine(verb: 'approve' | 'refuse', { id, digest }: Approval): string {
+  return `mayfly approval ${verb} ${id} --digest ${digest.slice(0, SHORT_DIGEST)}`;
+}
+
+/** Tells who runs a command that it waits, and how that ends. */
+function tellOfApproval(io: Io, approval: Approval): void {
+  io.note(`Waiting for approval ${approval.id} (${approval.rules.join(', ')}), until ${approval.expiresAt}.`);
+  io.note(`  Somebody with ${approval.role} decides: ${decideLine('approve', approval)}`);
 }
