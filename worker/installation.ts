@@ -41,18 +41,7 @@ export interface Installation {
    * libvirtd of our own is ended.
    */
   stop(options: { sandboxes: 'keep' | 'destroy' }): Promise<void>;
-  describe(): InstallationDescription;
-}
-
-interface InstallationDescription {
-  temporalAddress: string;
-  /** Null when the server is not ours. */
-  temporalUiUrl: string | null;
-  /** Null on a simulated host. */
-  libvirtUri: string | null;
-  sandboxesDir: string;
-  credentialsDir: string;
-  leaseFiles: string[];
+  describe(): ReturnType<typeof described>;
 }
 
 /**
@@ -147,10 +136,12 @@ async function openTemporalUi(
   return url;
 }
 
-function described(servers: Servers, { hypervisor, state }: HostMachine): InstallationDescription {
+function described(servers: Servers, { hypervisor, state }: HostMachine) {
   return {
     temporalAddress: servers.temporalAddress,
+    /** Null when the server is not ours. */
     temporalUiUrl: servers.temporalUiUrl,
+    /** Null on a simulated host. */
     libvirtUri: hypervisor.uri,
     sandboxesDir: state.sandboxes,
     credentialsDir: state.credentials,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { StoreOptions } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
 import { auditKey } from '../config/secret-file.ts';
-import { keysHere } from '../payloads/keys-here.ts';
+import { keysHere } from '../payloads/data-converter.ts';
 import { AnchorFiles } from './anchor-files.ts';
 
 /** As {@link auditAccess}, for a command of the command line. @throws MayflyError internal, payload_key_unusable */

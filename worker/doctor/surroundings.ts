@@ -4,7 +4,7 @@ import type { Store } from '../../store/connect.ts';
 import { connectStore } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
 import { HostLock } from '../machine/host-lock.ts';
-import { keysHere } from '../payloads/keys-here.ts';
+import { keysHere } from '../payloads/data-converter.ts';
 import { recallServers } from '../servers/remembered-servers.ts';
 import { readTemporalTls, whyNoTls } from '../servers/temporal-tls.ts';
 import { NothingThere } from './check.ts';

@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, type ClientOptions } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
+import { isThere } from '../../host/os/directory.ts';
+import type { StoreOptions } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
 import { MarkedPayloads } from './marked-payloads.ts';
 import { EncryptedPayloads } from './payload-codec.ts';
@@ -25,6 +27,17 @@ export function installationKeys(
   makes = false,
 ): Promise<PayloadKeys> {
   return payloadKeys(payloadKeyPath(config), makes);
+}
+
+/**
+ * What opens the store for a command of the command line: the keys of the installation, where this machine has them. Without
+ * them it can be asked for what is not sealed.
+ * @throws MayflyError payload_key_unusable when they are there and cannot be used
+ */
+export async function keysHere(
+  config: Pick<Config, 'payloadKeyFile' | 'stateDir'>,
+): Promise<Pick<StoreOptions, 'keys'>> {
+  return (await isThere(payloadKeyPath(config))) ? { keys: await installationKeys(config) } : {};
 }
 
 /** How everything that is sent to Temporal is written and read. */

@@ -1,20 +1,27 @@
 import { join } from 'node:path';
 import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js';
 import type { TLSConfig } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
+import type { Logger } from 'pino';
 import { MayflyError } from '../../model/errors.ts';
 import { connectStore } from '../../store/connect.ts';
+import type { Closers } from '../config/closers.ts';
 import type { Config } from '../config/config.ts';
 import { secretKey } from '../config/secret-file.ts';
-import type { Process } from '../process.ts';
 import { readTemporalTls } from '../servers/temporal-tls.ts';
 import { API_RULES } from './api-rules.ts';
 import { type Caller, TaskTokens } from './caller.ts';
 import { hostRules } from './host-rules.ts';
 import { TemporalProxy } from './temporal-proxy.ts';
 
-type ProxyPartDeps = Pick<Process, 'config' | 'storeUri' | 'dataConverter' | 'logger' | 'closers'> & {
+interface ProxyPartDeps {
+  config: Config;
   temporalAddress: string;
-};
+  storeUri: string;
+  dataConverter: DataConverter;
+  logger: Logger;
+  closers: Closers;
+}
 
 /** Serves Temporal to the API and to hosts, to each what its row in docs/security.md says. @throws MayflyError temporal_unavailable */
 export async function startProxyPart(deps: ProxyPartDeps): Promise<{ address: string }> {

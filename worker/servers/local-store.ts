@@ -4,7 +4,7 @@ import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { connectStore, type Store, type StoreOptions } from '../../store/connect.ts';
 import { Closers } from '../config/closers.ts';
 import type { Config } from '../config/config.ts';
-import { keysHere } from '../payloads/keys-here.ts';
+import { keysHere } from '../payloads/data-converter.ts';
 import { recallServers } from './remembered-servers.ts';
 import { startStoreServer } from './store-server.ts';
 

@@ -1,3 +1,4 @@
+import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { type BakeSourceInput, requestedBake } from '../../model/snapshots/bake-saga.ts';
 import type { BakedImage, BakedSource } from '../../model/snapshots/baked-source.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
@@ -6,8 +7,11 @@ import { now } from '../saga/now.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga, type Undo } from '../saga/saga.ts';
 import { BakeLife } from './bake-life.ts';
-import { builderOf } from './builder.ts';
 import { taskSteps, taskUndos } from './task-life.ts';
+import { TaskSandbox } from './task-sandbox.ts';
+
+/** TTL of a builder that nobody else ends any more, s. */
+const TTL_SECONDS = 7_200;
 
 /** Images are copied, checked and read once more: at 100 MB/s one of 60 GB takes half an hour. */
 const WITHIN_MS = 40 * MINUTE_MS;
@@ -68,4 +72,34 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
     { state: 'ready', image, readyAt: now(), waitingFor: null },
     { kind: 'source.baked', detail: { snapshotId: snapshot.id, image } },
   );
+}
+
+/** The sandbox in which a snapshot is cleaned, with no way to the internet. */
+function builderOf(bake: BakeSourceInput): TaskSandbox {
+  const { builderId: id, hostId, installationId, snapshot, name, actor, requestedAt, timeouts, size } = bake;
+  const spec = {
+    source: snapshot.source,
+    snapshotId: snapshot.id,
+    cpus: null,
+    memoryMib: null,
+    ttlSeconds: TTL_SECONDS,
+    idleSeconds: null,
+    autoResume: false,
+    metadata: { purpose: `bakes the source ${name}` },
+    agentId: null,
+    network: { egress: 'none' },
+  } as const;
+  const input: SandboxInput = {
+    id,
+    spec,
+    ...(size && { size }),
+    ...(timeouts && { timeouts }),
+    createdBy: actor,
+    requestedAt,
+    begin: 'create',
+    hosts: [{ hostId, installationId }],
+    mayBeOff: true,
+    builds: 'source',
+  };
+  return new TaskSandbox(input, 'bake_failed');
 }
