@@ -3,6 +3,7 @@ import type { AuditEntry } from '../../model/sandbox/audit.ts';
 import { DUPLICATE_KEY, isDuplicateKey, reaching, refusalsOf } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
 import { modelOf } from '../mongo/model.ts';
+import { pagesOf } from '../mongo/pages.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
@@ -159,17 +160,11 @@ export class AuditCollections {
 
   /** What is stored of all chains beside their entries, in pages, by their ids. */
   async *states(): AsyncGenerator<StoredState[]> {
-    for (let after = ''; ; ) {
-      const page = await this.#heads
-        .find({ _id: { $gt: after } })
-        .sort({ _id: 1 })
-        .limit(PAGE)
-        .lean<HeadDocument[]>();
-      yield page.map(stateOf);
-      const last = page.at(-1);
-      if (!last || page.length < PAGE) return;
-      after = last._id;
-    }
+    const read = (after: string) => {
+      const query = this.#heads.find({ _id: { $gt: after } }).sort({ _id: 1 });
+      return query.limit(PAGE).lean<HeadDocument[]>().exec();
+    };
+    for await (const page of pagesOf(PAGE, read)) yield page.map(stateOf);
   }
 
   /** False when its number is taken. */

@@ -1,20 +1,28 @@
 import { createHash } from 'node:crypto';
 import type { Schema } from 'mongoose';
+import { z } from 'zod';
 import { isMayflyError } from '../../model/errors.ts';
+import { encrypted } from '../../model/fields.ts';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
-import { ENCRYPTED, NAME, NUMBER, strictSchema, TEXT } from '../mongo/schema.ts';
+import { fieldsOf } from '../mongo/model-fields.ts';
+import { NAME, strictSchema, TEXT } from '../mongo/schema.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
 import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
 
+const entryFields = z.object({
+  sandboxId: z.string(),
+  seq: z.int(),
+  body: encrypted(z.string()),
+  hash: z.string(),
+  previousHash: z.string(),
+  recent: z
+    .array(z.string())
+    .describe(
+      "Short digests of the latest event ids, this one's last: tells a repeated append without reading back. A hint only, what counts is the `eventId` in a body",
+    ),
+});
 /** One entry; `_id` = `<sandboxId>/<seq>`, so that the unique insert settles who wrote that number. */
-export interface EntryDocument extends AuditEntry {
-  _id: string;
-  /**
-   * Short digests of the latest event ids, this one's last: tells a repeated append without reading back. A hint
-   * only, what counts is the `eventId` in a body.
-   */
-  recent: string[];
-}
+export type EntryDocument = z.infer<typeof entryFields> & { _id: string };
 
 /**
  * The head of a sandbox's chain as one string, `<count>.<hash>.<mac>` with the count padded: the greater text is the
@@ -40,15 +48,7 @@ const HEAD = /^(\d{12})\.([0-9a-f]{64})\.([0-9a-f]{64})$/;
 const EXPIRED = /^(\d{1,12})\/([0-9a-f]{64})\/([0-9TZ:.-]{24})\/([0-9a-f]{64})$/;
 
 export function entrySchema(): Schema<EntryDocument> {
-  return strictSchema<EntryDocument>({
-    _id: NAME,
-    sandboxId: NAME,
-    seq: NUMBER,
-    body: ENCRYPTED,
-    hash: NAME,
-    previousHash: NAME,
-    recent: [String],
-  });
+  return strictSchema<EntryDocument>({ _id: NAME, ...fieldsOf(entryFields.shape) });
 }
 
 export function headSchema(): Schema<HeadDocument> {

@@ -24,24 +24,10 @@ export function strictPart(definition: SchemaDefinition): mongoose.Schema {
   return new mongoose.Schema(definition, { strict: 'throw', _id: false, id: false, minimize: false });
 }
 
-/** Who did it: an `Actor` of model/sandbox/sandbox.ts. */
-export function actorPart(): mongoose.Schema {
-  return strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT, project: NAME, approvalId: TEXT });
-}
-
 /** A string that may not be empty (mongoose's `required` takes the empty string for absent). */
 export const NAME = { type: String, required: true } as const;
 /** Any string, also an empty one. */
 export const TEXT = { type: String } as const;
-export const NULLABLE_TEXT = { type: String, default: null } as const;
-
-/** Field that is encrypted. @param standIn for a field that is only shown, so that its document is read without it */
-function encrypted(standIn?: StandIn) {
-  return { type: mongoose.Schema.Types.Mixed, default: null, encrypted: standIn ?? true };
-}
-
-export const ENCRYPTED = encrypted();
-export const ENCRYPTED_TEXT = encrypted((problem) => problem);
 
 /** Returns the encrypted fields of a schema by their paths, and what stands for each. */
 export function encryptedFields(schema: mongoose.Schema): Map<string, StandIn | null> {
@@ -52,5 +38,3 @@ export function encryptedFields(schema: mongoose.Schema): Map<string, StandIn | 
   });
   return found;
 }
-export const NUMBER = { type: Number, required: true } as const;
-export const NULLABLE_NUMBER = { type: Number, default: null } as const;

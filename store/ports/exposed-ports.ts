@@ -1,7 +1,6 @@
-import { MayflyError } from '../../model/errors.ts';
 import { type ExposedPort, exposedPort } from '../../model/ports/exposed-port.ts';
-import { isSandboxId } from '../../model/sandbox-id.ts';
 import { repositoryOf } from '../repository/repository.ts';
+import { assertSandboxId } from '../sandboxes/assert-sandbox-id.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 
 type PortKey = Pick<ExposedPort, 'sandboxId' | 'port'>;
@@ -20,7 +19,7 @@ export class ExposedPorts extends repositoryOf({ collection: 'exposedPorts', nou
 
   /** Those of a sandbox, by number. @param unreadable takes those that cannot be read */
   async of(sandboxId: string, unreadable?: Unreadable[]): Promise<ExposedPort[]> {
-    checkId(sandboxId);
+    assertSandboxId(sandboxId);
     return (await this.find({ sandboxId }, { unreadable })).sort((a, b) => a.port - b.port);
   }
 
@@ -36,16 +35,12 @@ export class ExposedPorts extends repositoryOf({ collection: 'exposedPorts', nou
 
   /** Closes all of a sandbox. */
   async closeAll(sandboxId: string): Promise<void> {
-    checkId(sandboxId);
+    assertSandboxId(sandboxId);
     await this.deleteAll({ sandboxId });
   }
 }
 
 function idOf({ sandboxId, port }: PortKey): string {
-  checkId(sandboxId);
+  assertSandboxId(sandboxId);
   return `${sandboxId}/${port}`;
-}
-
-function checkId(id: string): void {
-  if (typeof id !== 'string' || !isSandboxId(id)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
 }

@@ -3,6 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
 import { modelOf } from '../mongo/model.ts';
+import { pagesOf } from '../mongo/pages.ts';
 import type { Anchor, AnchorTip } from './anchor.ts';
 import { Births } from './births.ts';
 import { BrokenChain } from './broken-chain.ts';
@@ -119,18 +120,11 @@ export class Register {
 
   /** All that is stored from a number on, also what should not be there, by its id. */
   async *stored(from = 0): AsyncGenerator<RegisterDocument> {
-    let after = from > 0 ? numberText(from - 1) : '';
-    for (;;) {
-      const page = await this.#entries
-        .find({ _id: { $gt: after } })
-        .sort({ _id: 1 })
-        .limit(PAGE)
-        .lean<RegisterDocument[]>();
-      yield* page;
-      const last = page.at(-1);
-      if (!last || page.length < PAGE) return;
-      after = last._id;
-    }
+    const read = (after: string) => {
+      const query = this.#entries.find({ _id: { $gt: after } }).sort({ _id: 1 });
+      return query.limit(PAGE).lean<RegisterDocument[]>().exec();
+    };
+    for await (const page of pagesOf(PAGE, read, from > 0 ? numberText(from - 1) : '')) yield* page;
   }
 
   /** What the anchor says; null where there is none. @throws BrokenChain when it can't be read */

@@ -4,7 +4,7 @@ import { entryId, expiredText, type HeadDocument, parseHead } from '../audit/aud
 import type { AuditKeys } from '../audit/audit-verifier.ts';
 import { below } from '../mongo/below.ts';
 import { reaching } from '../mongo/failure.ts';
-import { type Archive, collectionOf, type Exported, found, type Raw } from './retained.ts';
+import { type Archive, collectionOf, datedBefore, type Exported, found, type Raw } from './retained.ts';
 import type { EndedSandbox } from './retention.ts';
 
 /** Entries are removed so many at a time. */
@@ -26,12 +26,7 @@ export class AuditRetention {
    */
   async due(page: { before: string; after: EndedSandbox | null; limit: number }): Promise<EndedSandbox[]> {
     const { before, after, limit } = page;
-    const filter = after
-      ? {
-          endedAt: { $lt: before, $gte: after.endedAt },
-          $or: [{ endedAt: { $gt: after.endedAt } }, { _id: { $gt: after.id } }],
-        }
-      : { endedAt: { $lt: before } };
+    const filter = datedBefore('endedAt', before, after);
     const options = { sort: { endedAt: 1, _id: 1 } as const, limit, projection: { endedAt: 1 } };
     const heads = await reaching('read which audit trails are past', () =>
       this.#heads().find(filter, options).toArray(),

@@ -24,6 +24,13 @@ export function collectionOf(connection: Connection, name: string) {
   return connection.collection<Raw>(name);
 }
 
+/** Filter of what is dated before an instant, in pages by date and id. @param after where the page before ended; null: the first */
+export function datedBefore(field: string, before: string, after: { id: string; endedAt: string } | null) {
+  if (!after) return { [field]: { $lt: before } };
+  const $or = [{ [field]: { $gt: after.endedAt } }, { _id: { $gt: after.id } }];
+  return { [field]: { $lt: before, $gte: after.endedAt }, $or };
+}
+
 /** What goes with a sandbox besides its commands, by collection. Certificates are public; inputs of commands are secret, and never exported. */
 export function partsOf(sandboxId: string): [collection: string, filter: Record<string, unknown>][] {
   return [

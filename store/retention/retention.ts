@@ -1,9 +1,8 @@
-import { MayflyError } from '../../model/errors.ts';
-import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { below } from '../mongo/below.ts';
 import { reaching } from '../mongo/failure.ts';
-import { type Archive, collectionOf, documentsOf, type Exported, partsOf } from './retained.ts';
+import { assertSandboxId } from '../sandboxes/assert-sandbox-id.ts';
+import { type Archive, collectionOf, datedBefore, documentsOf, type Exported, partsOf } from './retained.ts';
 
 /** A sandbox that has ended, and when its record was last written. ISO 8601. */
 export interface EndedSandbox {
@@ -28,12 +27,7 @@ export class Retention {
    */
   async due(page: { before: string; after: EndedSandbox | null; limit: number }): Promise<EndedSandbox[]> {
     const { before, after, limit } = page;
-    const filter = after
-      ? {
-          updatedAt: { $lt: before, $gte: after.endedAt },
-          $or: [{ updatedAt: { $gt: after.endedAt } }, { _id: { $gt: after.id } }],
-        }
-      : { updatedAt: { $lt: before } };
+    const filter = datedBefore('updatedAt', before, after);
     const ended = this.#collection('endedSandboxes');
     const documents = await reaching('read which sandboxes ended long ago', () =>
       ended.find(filter, { sort: { updatedAt: 1, _id: 1 }, limit, projection: { updatedAt: 1 } }).toArray(),
@@ -46,7 +40,7 @@ export class Retention {
    * it lives once more.
    */
   async isNeeded(sandboxId: string): Promise<boolean> {
-    checkId(sandboxId);
+    assertSandboxId(sandboxId);
     const needs: [collection: string, filter: Record<string, unknown>][] = [
       ['sandboxes', { _id: sandboxId }],
       ['snapshots', { sandboxId, state: { $in: LIVING_SNAPSHOTS } }],
@@ -60,7 +54,7 @@ export class Retention {
 
   /** All that is stored of a sandbox that has ended, but for its audit, to be exported. */
   documents(sandboxId: string): AsyncGenerator<Exported> {
-    checkId(sandboxId);
+    assertSandboxId(sandboxId);
     return documentsOf(this.archive, sandboxId);
   }
 
@@ -70,7 +64,7 @@ export class Retention {
    * @returns how many documents of which collections that were
    */
   async remove({ id, endedAt }: EndedSandbox): Promise<Removed> {
-    checkId(id);
+    assertSandboxId(id);
     return reaching('remove a sandbox that ended long ago', async () => {
       const removed: Record<string, number> = await this.#removeCommands(id);
       await this.#collection('snapshotNames').deleteMany(below(id));
@@ -123,8 +117,4 @@ export class Retention {
   async #delete(name: string, filter: Record<string, unknown>): Promise<number> {
     return (await this.#collection(name).deleteMany(filter)).deletedCount;
   }
-}
-
-function checkId(id: string): void {
-  if (typeof id !== 'string' || !isSandboxId(id)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
 }

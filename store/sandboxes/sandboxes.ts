@@ -11,6 +11,7 @@ import { modelOf } from '../mongo/model.ts';
 import { cursorOf, olderThan, type Page, pageOf } from '../sealed/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
+import { assertSandboxId } from './assert-sandbox-id.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
 import { documentOf, heldNameOf, livingDocumentOf, recordOf, sandboxSchema, setOf } from './sandbox-document.ts';
 
@@ -55,7 +56,7 @@ export class Sandboxes {
    * @throws MayflyError name_taken; internal when the id is taken by another request
    */
   async create(record: SandboxRecord): Promise<SandboxRecord> {
-    checkId(record.id);
+    assertSandboxId(record.id);
     for (;;) {
       const isNew = await this.#insert(record);
       const ended = isFinal(record.state) ? null : await this.#afterItsEnd(record.id);
@@ -77,7 +78,7 @@ export class Sandboxes {
    * now goes on being called so, and is not found by it.
    */
   async put(record: SandboxRecord): Promise<void> {
-    checkId(record.id);
+    assertSandboxId(record.id);
     if (isFinal(record.state)) return this.#move(documentOf(record), this.#alive, this.#ended);
     try {
       await this.#move(livingDocumentOf(record), this.#ended, this.#alive);
@@ -97,7 +98,7 @@ export class Sandboxes {
 
   /** @throws MayflyError invalid_id */
   async get(id: string): Promise<SandboxRecord | null> {
-    checkId(id);
+    assertSandboxId(id);
     // The last look is for one that has just begun to end once more.
     const found = await this.#anywhere(id);
     return found && recordOf(found);
@@ -105,7 +106,7 @@ export class Sandboxes {
 
   /** Which host has it, or had it, for who has no key to the rest; null: none. @throws MayflyError invalid_id */
   async hostIdOf(id: string): Promise<string | null> {
-    checkId(id);
+    assertSandboxId(id);
     const look = (home: Model<SandboxDocument>) =>
       home.findById(id, { hostId: 1 }).lean<Pick<SandboxDocument, 'hostId'>>();
     return ((await look(this.#alive)) ?? (await look(this.#ended)) ?? (await look(this.#alive)))?.hostId ?? null;
@@ -130,7 +131,7 @@ export class Sandboxes {
    * @throws MayflyError sandbox_not_found; sandbox_ended when it has, and would be opened again
    */
   async update(id: string, changes: Changes): Promise<SandboxRecord> {
-    checkId(id);
+    assertSandboxId(id);
     const isEnd = changes.state !== undefined && isFinal(changes.state);
     const changed = isEnd ? await this.#end(id, changes) : await this.#change(this.#alive, id, setOf(changes));
     const late = changed ?? (await this.#changeEnded(id, changes));
@@ -163,7 +164,7 @@ export class Sandboxes {
    * @throws MayflyError name_taken, sandbox_not_found
    */
   async claim({ id, project }: Pick<SandboxRecord, 'id' | 'project'>, changes: Claimed): Promise<SandboxRecord> {
-    checkId(id);
+    assertSandboxId(id);
     const { name = null } = changes;
     const set = { ...setOf(changes), project, ...(name !== null && { heldName: heldNameOf(project, name) }) };
     try {
@@ -285,10 +286,6 @@ export class Sandboxes {
 function byAge(a: SandboxDocument, b: SandboxDocument): number {
   if (a.createdAt !== b.createdAt) return a.createdAt > b.createdAt ? -1 : 1;
   return a._id > b._id ? -1 : 1;
-}
-
-function checkId(id: string): void {
-  if (typeof id !== 'string' || !isSandboxId(id)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
 }
 
 /** A member of a pool that was claimed since has its caller's request by now. */

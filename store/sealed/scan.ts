@@ -1,5 +1,6 @@
 import type { Connection } from 'mongoose';
 import { reaching } from '../mongo/failure.ts';
+import { pagesOf } from '../mongo/pages.ts';
 import type { Unreadable } from './sealed-fields.ts';
 import type { Sealing } from './sealing.ts';
 
@@ -40,16 +41,10 @@ export async function scanRecords(connection: Connection, sealing: Sealing, with
 
 /** Reads the documents of a collection in pages, by their ids. */
 export async function* documentsOf(connection: Connection, name: string): AsyncGenerator<StoredDocument> {
-  for (let after = ''; ; ) {
-    const page = await reaching('read all documents', () =>
-      connection
-        .collection<StoredDocument>(name)
-        .find({ _id: { $gt: after } }, { sort: { _id: 1 }, limit: AT_ONCE })
-        .toArray(),
+  const stored = connection.collection<StoredDocument>(name);
+  const read = (after: string) =>
+    reaching('read all documents', () =>
+      stored.find({ _id: { $gt: after } }, { sort: { _id: 1 }, limit: AT_ONCE }).toArray(),
     );
-    yield* page;
-    const last = page.at(-1);
-    if (!last || page.length < AT_ONCE) return;
-    after = last._id;
-  }
+  for await (const page of pagesOf(AT_ONCE, read)) yield* page;
 }

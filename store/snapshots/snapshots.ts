@@ -2,7 +2,6 @@ import type { Connection } from 'mongoose';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isSnapshotId } from '../../model/ids.ts';
-import { isSandboxId } from '../../model/sandbox-id.ts';
 import {
   type SnapshotReason,
   type SnapshotRecord,
@@ -11,6 +10,7 @@ import {
 } from '../../model/snapshots/snapshot.ts';
 import type { StoredPart } from '../../model/snapshots/storage.ts';
 import { recordRepositoryOf, repositoryOf } from '../repository/repository.ts';
+import { assertSandboxId } from '../sandboxes/assert-sandbox-id.ts';
 import type { Page } from '../sealed/page-cursor.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -101,10 +101,8 @@ export class Snapshots extends recordRepositoryOf({
    * @param query.sandboxId only those of it @param query.project only those of it
    */
   async list({ sandboxId, project, ...query }: SnapshotQuery): Promise<Page<SnapshotRecord>> {
-    const of = {
-      ...(sandboxId !== undefined && { sandboxId: checkedSandbox(sandboxId) }),
-      ...(project && { project }),
-    };
+    if (sandboxId !== undefined) assertSandboxId(sandboxId);
+    const of = { ...(sandboxId !== undefined && { sandboxId }), ...(project && { project }) };
     return this.page({ ...of, reason: { $nin: UNLISTED } }, query, 'createdAt');
   }
 
@@ -120,7 +118,8 @@ export class Snapshots extends recordRepositoryOf({
 
   /** Those of a sandbox that nobody has finished. */
   async creating(sandboxId: string): Promise<SnapshotRecord[]> {
-    return this.find({ sandboxId: checkedSandbox(sandboxId), state: 'creating' });
+    assertSandboxId(sandboxId);
+    return this.find({ sandboxId, state: 'creating' });
   }
 
   /** What counts in quotas: every one that is saved, or begun, and not deleted. */
@@ -137,9 +136,4 @@ export class Snapshots extends recordRepositoryOf({
       measuredAt: saved?.savedAt ?? null,
     }));
   }
-}
-
-function checkedSandbox(id: string): string {
-  if (isSandboxId(id)) return id;
-  throw new MayflyError('invalid_id', 'That is not a sandbox id.');
 }
