@@ -14,7 +14,6 @@ const storedProject = z.object({
   createdAt: instant,
   deletedAt: instant.nullable(),
 });
-type StoredProject = z.infer<typeof storedProject>;
 /** What is not named stays, also of the limits. */
 type Changes = Partial<Pick<Project, 'sources'>> & { limits?: Partial<ProjectLimits> };
 
@@ -99,6 +98,6 @@ export class Projects extends repositoryOf({
 }
 
 /** The embedded store leaves the nulls of `$setOnInsert` out. */
-function projectOf({ sources = null, limits, deletedAt = null, ...rest }: StoredProject): Project {
-  return { ...rest, sources, limits: { ...NO_LIMITS, ...(limits as Partial<ProjectLimits>) }, deletedAt };
+function projectOf({ limits, ...rest }: z.infer<typeof storedProject>): Project {
+  return { sources: null, deletedAt: null, ...rest, limits: { ...NO_LIMITS, ...(limits as Partial<ProjectLimits>) } };
 }

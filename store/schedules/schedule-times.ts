@@ -8,6 +8,8 @@ import type { Unreadable } from '../sealed/sealed-fields.ts';
 import { type ScheduleRef, scheduleKeyOf } from './schedules.ts';
 
 const AT_ONCE = 500;
+/** Fields that the embedded store leaves out where `$setOnInsert` sets null. */
+const LEFT_OUT = { triggerId: null, reason: null, detail: null, runId: null };
 
 export interface TimesQuery {
   state?: ScheduleTime['state'] | undefined;
@@ -78,13 +80,11 @@ export class ScheduleTimes extends repositoryOf({
     await this.deleteAll({ _id: rangeBelow(scheduleKeyOf(ref)) });
   }
 
-  /** The embedded store leaves the nulls of `$setOnInsert` out. */
   protected override readonly recordOf = (
     document: DocumentOf<ScheduleTime> & { removeAfter: string },
   ): ScheduleTime => {
     const { _id, removeAfter: _until, untold: _untold, ...time } = document as typeof document & { untold?: string };
-    const { triggerId = null, reason = null, detail = null, runId = null } = time;
-    return { ...time, triggerId, reason, detail, runId };
+    return { ...LEFT_OUT, ...time };
   };
 }
 

@@ -44,7 +44,7 @@ export async function startRelayedAgent(): Promise<RelayedAgent> {
   const routes = { sandboxes: sandboxAgentRoute(connections), ports: portsRoute(connections) };
   const relay = await startRelay({ address: '127.0.0.1', port: 0, routes, logger: pino({ level: 'silent' }) });
   const address = { url: relay.url, key: relay.key.toString('hex') };
-  const guests = new RelayClient({ hosts: { relayOf: async () => address, get: async () => null } } as never);
+  const guests = new RelayClient({ relays: { get: async () => address }, hosts: { get: async () => null } } as never);
   return {
     guests,
     agent,
