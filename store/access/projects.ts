@@ -14,8 +14,12 @@ const storedProject = z.object({
   createdAt: instant,
   deletedAt: instant.nullable(),
 });
+type StoredProject = z.infer<typeof storedProject>;
 /** What is not named stays, also of the limits. */
 type Changes = Partial<Pick<Project, 'sources'>> & { limits?: Partial<ProjectLimits> };
+
+/** Fields that the embedded store leaves out where `$setOnInsert` sets null. */
+const LEFT_OUT = { sources: null, deletedAt: null };
 
 /** As it is until it is changed: all that there is may be used. */
 const FIRST: Project = {
@@ -97,7 +101,6 @@ export class Projects extends repositoryOf({
   }
 }
 
-/** The embedded store leaves the nulls of `$setOnInsert` out. */
-function projectOf({ limits, ...rest }: z.infer<typeof storedProject>): Project {
-  return { sources: null, deletedAt: null, ...rest, limits: { ...NO_LIMITS, ...(limits as Partial<ProjectLimits>) } };
+function projectOf({ limits, ...rest }: StoredProject): Project {
+  return { ...LEFT_OUT, ...rest, limits: { ...NO_LIMITS, ...(limits as Partial<ProjectLimits>) } };
 }
