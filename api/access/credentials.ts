@@ -13,8 +13,8 @@ import { awakeSandbox, type RunningSandbox } from '../../services/sandboxes/awak
 import { requireSandbox } from '../../services/service-deps.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, type Env, type RequestDeps, waitAsPreferred, waitLimit } from '../http/context.ts';
-import { ASKED_FOR, idempotencyHeaders, json, preferHeaders, RUNNING, SAGA } from '../http/problem-answers.ts';
 import { type Responder, type Route, reply, routeOf } from '../http/route.ts';
+import { ASKED_FOR, idempotencyHeaders, json, preferHeaders, RUNNING, SAGA } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import {

@@ -7,8 +7,8 @@ import { ID_PATTERNS } from '../../model/ids.ts';
 import { orThrow } from '../../services/service-deps.ts';
 import type { Store } from '../../store/connect.ts';
 import { actorOf, waitAsPreferred } from '../http/context.ts';
-import { json, pageOf, preferHeaders } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
+import { json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
 
 const route = routeOf('hosts');

@@ -9,8 +9,8 @@ import { orThrow, requireProject } from '../../services/service-deps.ts';
 import { apiKeyIdFrom } from '../../store/access/api-keys.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Env } from '../http/context.ts';
-import { json, keyHeaders, pageOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { json, keyHeaders, pageOf } from '../http/schemas.ts';
 import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
 
 const quotaBytes = z

@@ -6,7 +6,7 @@ import { actor, instant } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId, PROJECT_ID_PATTERN } from '../../model/project.ts';
 import { idOf, printable } from '../../model/request-fields.ts';
-import { cursor, limit, viewOf } from '../http/problem-answers.ts';
+import { cursor, limit, viewOf } from '../http/schemas.ts';
 
 export const setPolicy = z.strictObject({ rules: policyRules }).openapi('SetPolicy');
 

@@ -7,8 +7,8 @@ import { currentPolicy } from '../../services/approvals/policy-check.ts';
 import { requireProject } from '../../services/service-deps.ts';
 import { auditPage, pageOfChain } from '../audit/audit.ts';
 import { actorOf, type Env, preferenceOf, preferredWait } from '../http/context.ts';
-import { auditQuery, json, pageOf, preferHeaders } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { auditQuery, json, pageOf, preferHeaders } from '../http/schemas.ts';
 import {
   approvalAnswer,
   approvalListQuery,

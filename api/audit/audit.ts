@@ -3,9 +3,9 @@ import { ID_PATTERNS, isAuditSubject, isSandboxName } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { requireSandbox } from '../../services/service-deps.ts';
 import type { RequestDeps } from '../http/context.ts';
-import { auditQuery, json } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { sandboxIdOf } from '../http/sandbox-reference.ts';
+import { auditQuery, json } from '../http/schemas.ts';
 import { SANDBOX_REFERENCE, sandboxParams } from '../resources/sandbox-schemas.ts';
 
 export const auditPage = z

@@ -11,7 +11,7 @@ import {
   whole,
 } from '../../model/request-fields.ts';
 import { commandRecord, commandSpec, END_SIGNALS } from '../../model/sandbox/command.ts';
-import { instant, keywords } from '../http/problem-answers.ts';
+import { instant, keywords } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { eventData } from '../streams/event-stream.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { App } from '../http/context.ts';
-import { keywords } from '../http/problem-answers.ts';
+import { keywords } from '../http/schemas.ts';
 
 /**
  * The API's description (OpenAPI 3.1), made from the very schemas that requests are checked with. To be called once: it

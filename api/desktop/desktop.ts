@@ -12,8 +12,8 @@ import { DESKTOP_PORTS, refuseTyping } from '../../services/ports/refuse-typing.
 import { startCommand } from '../commands/command-schemas.ts';
 import { answerStart, startAnswers } from '../commands/start-command.ts';
 import { actorOf, type Env } from '../http/context.ts';
-import { GUEST, idempotencyHeaders, instant, json, keywords, preferHeaders } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { GUEST, idempotencyHeaders, instant, json, keywords, preferHeaders } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { issueToken } from '../ports/port-schemas.ts';
 import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';

@@ -6,7 +6,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { idOf } from '../../model/request-fields.ts';
 import { commandRecord } from '../../model/sandbox/command.ts';
 import { CURRENT } from '../../services/diff/comparison.ts';
-import { instant, problemAnswer, wholeText } from '../http/problem-answers.ts';
+import { instant, problemAnswer, wholeText } from '../http/schemas.ts';
 
 const { changes, paths } = LIMITS.diff;
 const path = z.string().min(1, 'must be absolute').openapi({ pattern: '^/[^\\u0000]*$', example: '/etc' });

@@ -8,8 +8,8 @@ import { changesAsLines, changesAsTar, listedChanges } from '../../services/diff
 import { heldStream } from '../../services/streams/streams.ts';
 import { actorOf, type Env, type RequestDeps } from '../http/context.ts';
 import { problemOf } from '../http/problem.ts';
-import { RUNNING, SAGA } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { RUNNING, SAGA } from '../http/schemas.ts';
 import { diffAnswer, diffLine, diffParams, diffQuery, fileAnswer } from './diff-schemas.ts';
 
 const route = routeOf('snapshots');

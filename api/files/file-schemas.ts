@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { fileEntry } from '../../services/files/directory-listing.ts';
-import { wholeText } from '../http/problem-answers.ts';
+import { wholeText } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 /** `agent` bounds it too: go/agent/files/directory.go. */

@@ -10,8 +10,8 @@ import { contentAnswer, headersOf } from '../../services/files/file-content.ts';
 import { refusalOf, smallJsonOf } from '../../services/guests.ts';
 import { actorOf, type Env } from '../http/context.ts';
 import { filePathOf } from '../http/file-path.ts';
-import { GUEST, json, pageOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { GUEST, json, pageOf } from '../http/schemas.ts';
 import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
 import {
   deleteFileQuery,

@@ -4,7 +4,7 @@ import { functionRecord, functionSpec, functionVersion } from '../../model/funct
 import { setupRecord } from '../../model/functions/setup/setup.ts';
 import { ON_FAILURE } from '../../model/functions/traces.ts';
 import { waitSpec } from '../../model/waitpoints/waiting.ts';
-import { wholeText } from '../http/problem-answers.ts';
+import { wholeText } from '../http/schemas.ts';
 
 export const functionParams = z.strictObject({ name: functionName });
 export const versionParams = functionParams.extend({

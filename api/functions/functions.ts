@@ -17,8 +17,8 @@ import { refuseInexact } from '../../services/schema/input-schemas.ts';
 import { requireFunction, requireVersion } from '../../services/service-deps.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, type RequestDeps, waitAsPreferred } from '../http/context.ts';
-import { answerList, json, listOf, preferHeaders } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
+import { answerList, json, listOf, preferHeaders } from '../http/schemas.ts';
 import { deleteQuery, functionAnswer, functionParams, versionAnswer, versionParams } from './function-schemas.ts';
 
 const route = routeOf('functions');

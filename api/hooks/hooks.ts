@@ -10,8 +10,8 @@ import { orThrow, requireFunction, requireHook } from '../../services/service-de
 import type { HookChanges } from '../../store/functions/hooks.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf, type RequestDeps } from '../http/context.ts';
-import { answerList, json, keyHeaders, listOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { answerList, json, keyHeaders, listOf } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { createHook, hookAnswer, hookParams, hooksQuery, hookView, rotateSecrets, schemeOf } from './hook-schemas.ts';
 

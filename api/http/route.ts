@@ -13,8 +13,8 @@ import { strip } from '../schema/strip.ts';
 import { isOptional, limitBody, readJson } from './body.ts';
 import { type App, actorOf, type Env, open, preferenceOf, type RequestDeps, requires } from './context.ts';
 import { problemResponse } from './problem.ts';
-import { BODY, type Codes, KEYED, noQuery, problems } from './problem-answers.ts';
 import { resolveSandboxId } from './sandbox-reference.ts';
+import { BODY, type Codes, KEYED, noQuery, problems } from './schemas.ts';
 import { checked } from './validation.ts';
 
 /** Header of an answer that was given before. */

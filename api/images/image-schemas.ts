@@ -4,7 +4,7 @@ import { imageRecord } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idOf, passed, printable, VARIABLES_FIT, variableName, variablesFit } from '../../model/request-fields.ts';
 import { isBakedSourceName } from '../../model/snapshots/baked-source.ts';
-import { instant } from '../http/problem-answers.ts';
+import { instant } from '../http/schemas.ts';
 
 const { image } = LIMITS;
 

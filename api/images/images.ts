@@ -11,8 +11,8 @@ import { describeContext, receiveContext } from '../../services/images/receive-c
 import { requireImage } from '../../services/service-deps.ts';
 import { auditPage, pageOfChain } from '../audit/audit.ts';
 import { actorOf } from '../http/context.ts';
-import { auditQuery, CREATE, json, keyHeaders, pageOf, pageQuery } from '../http/problem-answers.ts';
 import { type Responder, type Route, reply, routeOf } from '../http/route.ts';
+import { auditQuery, CREATE, json, keyHeaders, pageOf, pageQuery } from '../http/schemas.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { strip } from '../schema/strip.ts';
 import { buildImage as buildSchema, contextAnswer, contextParams, imageAnswer, imageParams } from './image-schemas.ts';

@@ -17,8 +17,8 @@ import { ownSandboxInput } from '../../services/sandboxes/own-sandbox.ts';
 import { type Origin, placeableOrigin } from '../../services/sandboxes/placement.ts';
 import { requireSandbox, requireSnapshot } from '../../services/service-deps.ts';
 import { actorOf, type Env, type RequestDeps } from '../http/context.ts';
-import { viewOf } from '../http/problem-answers.ts';
 import { type Responder, reply } from '../http/route.ts';
+import { viewOf } from '../http/schemas.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 
 export const playbookParams = z.strictObject({

@@ -5,8 +5,8 @@ import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { requirePlaybook } from '../../services/service-deps.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, type RequestDeps } from '../http/context.ts';
-import { ASKED_FOR, CREATE, json, keyHeaders, pageOf, pageQuery } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
+import { ASKED_FOR, CREATE, json, keyHeaders, pageOf, pageQuery } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { answerWrite, playbookAnswer, playbookParams, playbookView, writePlaybook } from './described.ts';
 

@@ -8,8 +8,8 @@ import { sourceName, whole } from '../../model/request-fields.ts';
 import { idleMibHoursOf, requirePool, setPool } from '../../services/pools/set-pool.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { RequestDeps } from '../http/context.ts';
-import { instant, json, pageOf, preferHeaders } from '../http/problem-answers.ts';
 import { type Responder, type Route, routeOf } from '../http/route.ts';
+import { instant, json, pageOf, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { strip } from '../schema/strip.ts';
 

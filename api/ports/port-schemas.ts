@@ -3,7 +3,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { type ExposedPort, exposedPort } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { whole } from '../../model/request-fields.ts';
-import { instant, listOf, wholeText } from '../http/problem-answers.ts';
+import { instant, listOf, wholeText } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { strip } from '../schema/strip.ts';
 

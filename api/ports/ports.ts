@@ -12,8 +12,8 @@ import {
 import { TOKEN_NAME } from '../../services/ports/port-token.ts';
 import { refuseTypingBy } from '../../services/ports/refuse-typing.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { answerList, GUEST, json, preferHeaders, SAGA } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
+import { answerList, GUEST, json, preferHeaders, SAGA } from '../http/schemas.ts';
 import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { issueToken, openPort, portAnswer, portList, portParams, portView, tokenAnswer } from './port-schemas.ts';

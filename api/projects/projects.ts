@@ -11,8 +11,8 @@ import type { Store } from '../../store/connect.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import type { Env } from '../http/context.ts';
-import { instant, json, pageOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { instant, json, pageOf } from '../http/schemas.ts';
 
 const projectId = z
   .string()

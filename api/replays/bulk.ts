@@ -13,8 +13,8 @@ import { VERSIONS } from '../../services/runs/replay-run.ts';
 import { orThrow, requireFunction } from '../../services/service-deps.ts';
 import { functionParams } from '../functions/function-schemas.ts';
 import { actorOf, type Env, type RequestDeps } from '../http/context.ts';
-import { json, keyHeaders } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
+import { json, keyHeaders } from '../http/schemas.ts';
 import { pastInstant } from '../runs/run-schemas.ts';
 
 const bulkParams = functionParams.extend({

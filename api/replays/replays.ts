@@ -3,8 +3,8 @@ import { LIMITS } from '../../model/limits.ts';
 import { type Door, redriven, replayed, samenessOf } from '../../services/runs/replay-run.ts';
 import { requireRun } from '../../services/service-deps.ts';
 import { actorOf, type RequestDeps } from '../http/context.ts';
-import { json, keyHeaders } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
+import { json, keyHeaders } from '../http/schemas.ts';
 import { redriveQuery, replayBody, runAnswer, runParams, runView } from '../runs/run-schemas.ts';
 import { TAKEN } from '../runs/trigger.ts';
 

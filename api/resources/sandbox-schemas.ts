@@ -7,7 +7,7 @@ import { captureId, PRINTABLE_SCHEMA, printable, snapshotId, sourceName, whole }
 import { bootWish, idleAction, type SandboxRecord, sandboxRecord, sandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { cursor, keywords, limit, problemAnswer } from '../http/problem-answers.ts';
+import { cursor, keywords, limit, problemAnswer } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
 
 /** Names that mean something to a JavaScript object and can never mean something to a person. */

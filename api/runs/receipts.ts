@@ -3,8 +3,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { eventMediaType, type RunRecord } from '../../model/functions/run.ts';
 import { requireRun } from '../../services/service-deps.ts';
 import type { RequestDeps } from '../http/context.ts';
-import { instant, json } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { instant, json } from '../http/schemas.ts';
 import { runParams, SAFE } from './run-schemas.ts';
 
 const route = routeOf('runs');

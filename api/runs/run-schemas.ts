@@ -14,7 +14,7 @@ import { waitWithin } from '../../services/waiting.ts';
 import { offset } from '../commands/command-schemas.ts';
 import { functionParams } from '../functions/function-schemas.ts';
 import { type Env, type RequestDeps, waitLimit } from '../http/context.ts';
-import { cursor, idempotencyHeaders, limit, problemAnswer, wholeText } from '../http/problem-answers.ts';
+import { cursor, idempotencyHeaders, limit, problemAnswer, wholeText } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
 
 /** How the process of a run waits. */

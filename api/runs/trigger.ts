@@ -9,8 +9,8 @@ import { type Accepted, sha256 } from '../../services/intake/accept-event.ts';
 import { receivedEvent, sameEvent } from '../../services/runs/received.ts';
 import { readResult } from '../../services/runs/run-content.ts';
 import { actorOf, type Env, preferenceOf } from '../http/context.ts';
-import { BODY, json } from '../http/problem-answers.ts';
 import { REPLAYED, type Route, reply, routeOf } from '../http/route.ts';
+import { BODY, json } from '../http/schemas.ts';
 import {
   answerContent,
   batchAnswer,

@@ -9,6 +9,7 @@ import { operate } from '../../services/sandboxes/operation.ts';
 import { requireSandbox } from '../../services/service-deps.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, preferredWait, type RequestDeps } from '../http/context.ts';
+import { fail, type Responder, type Route, reply, routeOf } from '../http/route.ts';
 import {
   ASKED_FOR,
   CREATE,
@@ -18,8 +19,7 @@ import {
   pageOf,
   preferHeaders,
   WAKE,
-} from '../http/problem-answers.ts';
-import { fail, type Responder, type Route, reply, routeOf } from '../http/route.ts';
+} from '../http/schemas.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import {

@@ -2,8 +2,8 @@ import { z } from '@hono/zod-openapi';
 import { SCOPES } from '../../model/scopes.ts';
 import { type StoredPart, sumOf } from '../../model/snapshots/storage.ts';
 import { requireSandbox } from '../../services/service-deps.ts';
-import { instant, json } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { instant, json } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 const route = routeOf('storage');

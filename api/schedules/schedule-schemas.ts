@@ -14,7 +14,7 @@ import {
   scheduleTime,
 } from '../../model/schedules/schedule.ts';
 import { zoneOf } from '../../model/schedules/zone.ts';
-import { cursor, instant, limit, wholeText } from '../http/problem-answers.ts';
+import { cursor, instant, limit, wholeText } from '../http/schemas.ts';
 
 const { schedules: limits } = LIMITS.functions;
 

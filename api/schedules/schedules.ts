@@ -11,8 +11,8 @@ import { timeKeyOf } from '../../store/schedules/schedule-times.ts';
 import { decodeCursor, encodeCursor } from '../../store/sealed/page-cursor.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf } from '../http/context.ts';
-import { answerList, json, keyHeaders, listOf, pageOf } from '../http/problem-answers.ts';
 import { type Responder, type Route, reply, routeOf } from '../http/route.ts';
+import { answerList, json, keyHeaders, listOf, pageOf } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import {
   askAnswer,

@@ -4,8 +4,8 @@ import { type SecretRecord, secretName, secretRecord, warningOf } from '../../mo
 import { deleteSecret, putSecret as put, requireSecret } from '../../services/secrets/put-secret.ts';
 import type { SecretUsed } from '../../store/secrets/secret-uses.ts';
 import { actorOf } from '../http/context.ts';
-import { instant, json, listOf } from '../http/problem-answers.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
+import { instant, json, listOf } from '../http/schemas.ts';
 
 const { secrets: limits } = LIMITS.functions;
 

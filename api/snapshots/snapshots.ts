@@ -12,8 +12,8 @@ import {
 import { requireSandbox, requireSnapshot } from '../../services/service-deps.ts';
 import { takeSnapshot } from '../../services/snapshots/ephemeral-snapshot.ts';
 import { preferredWait } from '../http/context.ts';
-import { idempotencyHeaders, json, OPERATION, pageOf, pageQuery, preferHeaders } from '../http/problem-answers.ts';
 import { fail, type Outcome, type Responder, type Route, reply, routeOf } from '../http/route.ts';
+import { idempotencyHeaders, json, OPERATION, pageOf, pageQuery, preferHeaders } from '../http/schemas.ts';
 import { answerOnce, type Operation } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sandboxAnswer, sandboxParams } from '../resources/sandbox-schemas.ts';

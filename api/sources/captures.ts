@@ -9,6 +9,7 @@ import { placeSource } from '../../services/sources/source-host.ts';
 import { beginCapture, beginCaptureDeletion } from '../../services/sources/take-capture.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, waitAsPreferred } from '../http/context.ts';
+import { fail, type Outcome, type Route, reply, routeOf } from '../http/route.ts';
 import {
   ASKED_FOR,
   idempotencyHeaders,
@@ -18,8 +19,7 @@ import {
   preferHeaders,
   SOURCE,
   SOURCE_TASK,
-} from '../http/problem-answers.ts';
-import { fail, type Outcome, type Route, reply, routeOf } from '../http/route.ts';
+} from '../http/schemas.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sourceParams, takeCapture } from './source-schemas.ts';

@@ -15,8 +15,8 @@ import { preparedSource } from '../../services/sources/source-host.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf } from '../http/context.ts';
 import { filePathOf } from '../http/file-path.ts';
-import { ASKED_FOR, idempotencyHeaders, json, pageOf, SAGA, SOURCE } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { ASKED_FOR, idempotencyHeaders, json, pageOf, SAGA, SOURCE } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { onHost, sourceCommand, sourceFileParams, sourceParams } from './source-schemas.ts';
 

@@ -5,7 +5,7 @@ import { isProjectId } from '../../model/project.ts';
 import { hostId, printable, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
 import { bakedSource, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { sourceAccess } from '../../model/snapshots/source-access.ts';
-import { auditQuery } from '../http/problem-answers.ts';
+import { auditQuery } from '../http/schemas.ts';
 
 const sourceHostId = hostId
   .optional()

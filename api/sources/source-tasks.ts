@@ -4,8 +4,8 @@ import type { SourceAccess, SourceTask } from '../../model/snapshots/source-acce
 import type { SourcePowerEnd, SourcePowerTask } from '../../model/snapshots/source-power.ts';
 import { changedSource, type PlacedSource, placeSource } from '../../services/sources/source-host.ts';
 import { actorOf, waitAsPreferred } from '../http/context.ts';
-import { idempotencyHeaders, json, SAGA, SOURCE_TASK } from '../http/problem-answers.ts';
 import { fail, type Outcome, type Responder, type Route, reply, routeOf } from '../http/route.ts';
+import { idempotencyHeaders, json, SAGA, SOURCE_TASK } from '../http/schemas.ts';
 import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
 import { accessAnswer, sourceParams, sourcePower, sourceTask, stopSource } from './source-schemas.ts';
 

@@ -6,8 +6,8 @@ import { describeSource, listSources } from '../../services/sources/known-source
 import { auditedSource, bakedSourceOf, bakeOf, beginBake } from '../../services/sources/source-host.ts';
 import { auditPage, pageOfChain } from '../audit/audit.ts';
 import { waitAsPreferred } from '../http/context.ts';
-import { idempotencyHeaders, json, pageOf, preferHeaders, SAGA } from '../http/problem-answers.ts';
 import { fail, type Outcome, type Route, reply, routeOf } from '../http/route.ts';
+import { idempotencyHeaders, json, pageOf, preferHeaders, SAGA } from '../http/schemas.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { sourceReadRoutes } from './source-reads.ts';

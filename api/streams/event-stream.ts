@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { keywords } from '../http/problem-answers.ts';
+import { keywords } from '../http/schemas.ts';
 
 /**
  * An answer of server-sent events. As tools take it, `schema` is that of one event: OpenAPI 3.1 does not say, and 3.2 has

@@ -12,8 +12,8 @@ import { placeableOrigin } from '../../services/sandboxes/placement.ts';
 import { requireTemplate } from '../../services/service-deps.ts';
 import { waitWithin } from '../../services/waiting.ts';
 import { actorOf, type Env, type RequestDeps, waitLimit } from '../http/context.ts';
-import { json, keyHeaders, pageOf, preferHeaders, SAGA, SOURCE } from '../http/problem-answers.ts';
 import { type Outcome, type Responder, type Route, reply, routeOf } from '../http/route.ts';
+import { json, keyHeaders, pageOf, preferHeaders, SAGA, SOURCE } from '../http/schemas.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 

@@ -16,8 +16,8 @@ import { TokenBuckets } from '../../services/ingress/token-buckets.ts';
 import { requireRun } from '../../services/service-deps.ts';
 import { addToken, completeWaitpoint as complete, waitpointOf } from '../../services/waitpoints/waitpoint.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { answerList, json, listOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { answerList, json, listOf } from '../http/schemas.ts';
 import { runParams } from '../runs/run-schemas.ts';
 
 const { timeoutSeconds } = LIMITS.functions.waitpoints;

@@ -7,8 +7,8 @@ import { type DeliveryRecord, deliveryRecord } from '../../model/webhooks/delive
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
 import { orThrow, requireEndpoint } from '../../services/service-deps.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { cursor, json, limit, pageOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { cursor, json, limit, pageOf } from '../http/schemas.ts';
 import { endpointParams } from './endpoint-schemas.ts';
 
 const deliveryParams = endpointParams.extend({

@@ -9,8 +9,8 @@ import {
 } from '../../services/webhooks/change-endpoint.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf } from '../http/context.ts';
-import { answerList, json, keyHeaders, pageOf } from '../http/problem-answers.ts';
 import { type Route, routeOf } from '../http/route.ts';
+import { answerList, json, keyHeaders, pageOf } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import {
   changeEndpoint,

@@ -85,8 +85,8 @@ export async function openDiffDoor(): Promise<DiffDoor> {
   const routes = { snapshots: snapshotsRoute(snapshots) };
   const relay = await startRelay({ address: '127.0.0.1', port: 0, routes, logger: pino({ level: 'silent' }) });
   const address = { url: relay.url, key: relay.key.toString('hex') };
-  const hosts = { relayOf: async () => address, get: async () => null };
-  const relays = new RelayClient({ hosts } as unknown as ConstructorParameters<typeof RelayClient>[0]);
+  const store = { relays: { get: async () => address }, hosts: { get: async () => null } };
+  const relays = new RelayClient(store as unknown as ConstructorParameters<typeof RelayClient>[0]);
   const door = await openDoor(relays);
   const http = await serveHttp(door.app);
   const client = new MayflyClient({ baseUrl: http.url, apiKey: await door.key('sandboxes:read', 'sandboxes:write') });
