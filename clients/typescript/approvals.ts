@@ -1,7 +1,7 @@
+import type { CallOptions } from './http/deadline.ts';
 import { followEvents } from './http/event-stream.ts';
 import type { Approval, Policy, PolicyRule } from './http/openapi.ts';
 import { type OptionsOf, Resource } from './http/resource.ts';
-import type { CallOptions } from './http/transport.ts';
 
 /** Requests that wait for approval, and the rules that require it. */
 export class Approvals extends Resource {

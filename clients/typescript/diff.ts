@@ -1,8 +1,8 @@
 import { percentEncode } from '../../model/files/file-path.ts';
+import type { CallOptions } from './http/deadline.ts';
 import type { Diff, DiffLine, FileDiff } from './http/openapi.ts';
 import { MayflyApiError, MayflyConnectionError, problemFrom } from './http/problem.ts';
 import { Resource } from './http/resource.ts';
-import type { CallOptions } from './http/transport.ts';
 import type { GuestPath } from './sandbox/files.ts';
 
 interface DiffOptions extends CallOptions {

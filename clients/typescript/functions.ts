@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallOptions } from './http/deadline.ts';
 import type { BulkAction, DeployFunction, FunctionVersion } from './http/openapi.ts';
 import { type BodyOf, bytesOf, Resource } from './http/resource.ts';
-import type { CallOptions, PostOptions } from './http/transport.ts';
+import type { PostOptions } from './http/transport.ts';
 
 /** Milliseconds. */
 const PREPARING_EVERY_MS = 1_000;

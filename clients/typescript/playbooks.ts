@@ -1,5 +1,5 @@
+import type { CallOptions } from './http/deadline.ts';
 import { bytesOf, Resource } from './http/resource.ts';
-import type { CallOptions } from './http/transport.ts';
 
 /** Changes in sandboxes, as Ansible playbooks. */
 export class Playbooks extends Resource {

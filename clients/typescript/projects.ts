@@ -1,6 +1,6 @@
+import type { CallOptions } from './http/deadline.ts';
 import type { Pool, Secret } from './http/openapi.ts';
 import { type OptionsOf, Resource } from './http/resource.ts';
-import type { CallOptions } from './http/transport.ts';
 
 /** Tenants, for operators. */
 export class Projects extends Resource {

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RawJson } from '../../model/events/json/raw-json.ts';
+import type { CallOptions } from './http/deadline.ts';
 import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
 import type { DiffLine, ReceiptKeys, Run, RunProgress } from './http/openapi.ts';
 import { bytesOf, prefer, Resource, type WaitOptions } from './http/resource.ts';
 import { patiently } from './http/retry.ts';
-import type { CallOptions, PostOptions, RequestShape } from './http/transport.ts';
+import type { PostOptions, RequestShape } from './http/transport.ts';
 import type {
   BatchItem,
   CloudEvent,

@@ -1,8 +1,8 @@
 import { filePathInUrl } from '../../model/files/file-path.ts';
+import type { CallOptions } from './http/deadline.ts';
 import type { FileEntry, SourceTask } from './http/openapi.ts';
 import { MayflyApiError } from './http/problem.ts';
 import { type Page, Resource } from './http/resource.ts';
-import type { CallOptions } from './http/transport.ts';
 import type { GuestPath } from './sandbox/files.ts';
 
 /** Content of a file of a source, to be read to its end or cancelled, or the entries of a directory. */

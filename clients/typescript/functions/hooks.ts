@@ -1,6 +1,7 @@
+import type { CallOptions } from '../http/deadline.ts';
 import type { CompletedWaitpoint, Hook } from '../http/openapi.ts';
 import { Resource } from '../http/resource.ts';
-import type { CallOptions, PostOptions } from '../http/transport.ts';
+import type { PostOptions } from '../http/transport.ts';
 
 /** Endpoints for signed events from outside. */
 export class Hooks extends Resource {

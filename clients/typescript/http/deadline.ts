@@ -1,5 +1,14 @@
 import { MayflyDeadlineError } from './problem.ts';
 
+export interface CallOptions {
+  signal?: AbortSignal;
+  /**
+   * After which a call that may be sent again is given up, with all its attempts and what they wait for. What reads or sends
+   * content, and what is sent once only, ends with `signal` alone. Seconds. `@default` the client's
+   */
+  deadlineSeconds?: number;
+}
+
 /** A timer that is longer fires at once: setTimeout counts in 31 bits. Milliseconds. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 

@@ -1,7 +1,8 @@
 import { LIMITS } from '../../../model/limits.ts';
+import type { CallOptions } from './deadline.ts';
 import type { Approval, paths } from './openapi.ts';
 import { MayflyConnectionError } from './problem.ts';
-import type { CallOptions, PostOptions, RequestShape, Transport } from './transport.ts';
+import type { PostOptions, RequestShape, Transport } from './transport.ts';
 
 /**
  * undici, which is Node's fetch, gives up on an answer whose headers take 300 s (its `headersTimeout` default), so

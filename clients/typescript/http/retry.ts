@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallOptions } from './deadline.ts';
 import { MayflyApiError, MayflyConnectionError } from './problem.ts';
-import type { CallOptions } from './transport.ts';
 
 /** Attempts at one request, the first included. */
 const MAX_ATTEMPTS = 4;

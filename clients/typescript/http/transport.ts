@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { stringifyRaw } from '../../../model/events/json/raw-json.ts';
 import { isSandboxId } from '../../../model/sandbox-id.ts';
-import { withinDeadline } from './deadline.ts';
+import { type CallOptions, withinDeadline } from './deadline.ts';
 import type { Approval } from './openapi.ts';
 import { ApprovalNeededError, MayflyApiError, MayflyConnectionError, problemFrom } from './problem.ts';
 import { unhurried, withRetries } from './retry.ts';
@@ -21,15 +21,6 @@ export interface ClientOptions {
    * `@default` such a request throws {@link ApprovalNeededError}
    */
   onApproval?: (approval: Approval) => void;
-}
-
-export interface CallOptions {
-  signal?: AbortSignal;
-  /**
-   * After which a call that may be sent again is given up, with all its attempts and what they wait for. What reads or sends
-   * content, and what is sent once only, ends with `signal` alone. Seconds. `@default` the client's
-   */
-  deadlineSeconds?: number;
 }
 
 export interface PostOptions extends CallOptions {

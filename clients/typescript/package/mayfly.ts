@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { isFinal, isSettled } from '../../../model/sandbox/sandbox-state.ts';
+import type { CallOptions } from '../http/deadline.ts';
 import { withinDeadline } from '../http/deadline.ts';
 import type { Sandbox as SandboxRecord } from '../http/openapi.ts';
 import { ApprovalNeededError, MayflyApiError, problemFrom } from '../http/problem.ts';
-import type { CallOptions, PostOptions } from '../http/transport.ts';
+import type { PostOptions } from '../http/transport.ts';
 import { type CreateOneSandbox, MayflyClient } from '../mayfly-client.ts';
 import { Sandbox } from './sandbox.ts';
 

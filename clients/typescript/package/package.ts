@@ -6,6 +6,7 @@
 
 export type { Statement } from '../../../model/functions/receipt.ts';
 export type { BulkRequest } from '../functions.ts';
+export type { CallOptions } from '../http/deadline.ts';
 export type {
   Approval,
   Command,
@@ -24,7 +25,7 @@ export type {
 export type { Problem } from '../http/problem.ts';
 export { ApprovalNeededError, MayflyApiError, MayflyConnectionError, MayflyDeadlineError } from '../http/problem.ts';
 export type { AnswerOf, BodyOf, OptionsOf, Page, PageOptions, Route, WaitOptions } from '../http/resource.ts';
-export type { CallOptions, ClientOptions, PostOptions } from '../http/transport.ts';
+export type { ClientOptions, PostOptions } from '../http/transport.ts';
 export type { CreateOneSandbox } from '../mayfly-client.ts';
 export { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../receipts/verify-receipt.ts';
 export type {

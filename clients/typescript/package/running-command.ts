@@ -1,5 +1,5 @@
+import type { CallOptions } from '../http/deadline.ts';
 import type { Command } from '../http/openapi.ts';
-import type { CallOptions } from '../http/transport.ts';
 import type { MayflyClient } from '../mayfly-client.ts';
 import type { CommandOutput } from '../sandbox/commands.ts';
 

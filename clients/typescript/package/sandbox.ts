@@ -1,3 +1,4 @@
+import type { CallOptions } from '../http/deadline.ts';
 import type {
   Command,
   FileEntry,
@@ -8,7 +9,7 @@ import type {
   TakeSnapshot,
 } from '../http/openapi.ts';
 import type { WaitOptions } from '../http/resource.ts';
-import type { CallOptions, PostOptions } from '../http/transport.ts';
+import type { PostOptions } from '../http/transport.ts';
 import type { MayflyClient } from '../mayfly-client.ts';
 import type { Content, GuestPath, WriteOptions } from '../sandbox/files.ts';
 import { RunningCommand } from './running-command.ts';

@@ -1,8 +1,8 @@
 import { isSandboxId } from '../../../model/sandbox-id.ts';
+import type { CallOptions } from '../http/deadline.ts';
 import { type EventStreamOptions, followEvents } from '../http/event-stream.ts';
 import type { Command, CommandOutput as OutputEvent } from '../http/openapi.ts';
 import { Resource, sandboxPath } from '../http/resource.ts';
-import type { CallOptions } from '../http/transport.ts';
 
 type OutputStream = OutputEvent['stream'];
 

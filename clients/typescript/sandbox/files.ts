@@ -1,8 +1,8 @@
 import { filePathInUrl } from '../../../model/files/file-path.ts';
+import type { CallOptions } from '../http/deadline.ts';
 import type { FileEntry } from '../http/openapi.ts';
 import { MayflyApiError } from '../http/problem.ts';
 import { type Page, type PageOptions, Resource, sandboxPath } from '../http/resource.ts';
-import type { CallOptions } from '../http/transport.ts';
 
 /** An absolute path in a guest; as bytes when it is not UTF-8. */
 export type GuestPath = string | Uint8Array;

@@ -1,7 +1,7 @@
 import { NOTHING } from '../../../model/ports/pieces.ts';
+import type { CallOptions } from '../http/deadline.ts';
 import type { Port, PortToken } from '../http/openapi.ts';
 import { type BodyOf, Resource, sandboxPath } from '../http/resource.ts';
-import type { CallOptions } from '../http/transport.ts';
 
 type PortSettings = Omit<BodyOf<'POST /v1/sandboxes/{id}/ports'>, 'port'>;
 
