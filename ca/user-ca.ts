@@ -7,7 +7,7 @@ import { type Revoked, revocationList } from './revocation-list.ts';
 import { readKeys, signingKeyPath } from './rotation.ts';
 import { signUserCertificate } from './user-certificate.ts';
 
-export interface Certificate {
+interface Certificate {
   certificate: string;
   keyId: string;
   serial: bigint;

@@ -27,7 +27,7 @@ import type { SnapshotQuery } from './snapshots/snapshots.ts';
 import { storedParts } from './stored-parts.ts';
 
 /** Whose eyes: those of a key's project, or of an operator, who sees all projects. */
-export interface Viewer {
+interface Viewer {
   project: string;
   isOperator: boolean;
 }

@@ -18,7 +18,7 @@ import { requestIdOfClient } from './tracing/request-id.ts';
 import { ownRemoval } from './upkeep/asked-removal.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
 
-export interface HostPart {
+interface HostPart {
   machine: HostMachine;
   ended: Promise<void>;
 }

@@ -112,8 +112,6 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
   };
 }
 
-export type BulkActivities = ReturnType<typeof createBulkActivities>;
-
 function now(): string {
   return new Date().toISOString();
 }

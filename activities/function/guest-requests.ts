@@ -7,7 +7,7 @@ const MOST_ENTRIES = 1_000;
 const LISTING_BYTES = 1_048_576;
 
 /** What is at a path of a guest; a symbolic link is itself. */
-export interface Found {
+interface Found {
   type: string;
   size: number;
 }

@@ -195,8 +195,6 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
   };
 }
 
-export type ScheduleActivities = ReturnType<typeof createScheduleActivities>;
-
 /** They stay: the function is to be mended first. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'function_not_found',

@@ -22,7 +22,7 @@ export interface CarryDeps {
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
 }
 
-export interface Sending {
+interface Sending {
   imageId: string;
   index: number;
   to: string;

@@ -27,7 +27,7 @@ interface StartInput
   certificate: string;
 }
 
-export interface Started {
+interface Started {
   ssh: SshEndpoint;
   boot: Boot | null;
   steps: StepTiming[];

@@ -98,6 +98,4 @@ export function createSetupEndActivities({ store, reconciliation }: SagaDeps) {
   };
 }
 
-export type SetupEndActivities = ReturnType<typeof createSetupEndActivities>;
-
 type Changes = (found: SetupRecord) => Parameters<Store['functionSetups']['change']>[1];

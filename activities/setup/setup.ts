@@ -137,5 +137,3 @@ export function createSetupActivities({ store, reconciliation }: SagaDeps) {
     },
   };
 }
-
-export type SetupActivities = ReturnType<typeof createSetupActivities>;

@@ -217,7 +217,7 @@ function about(kind: SavedKind, { state, recorded, isSafe }: FoundSaved): string
 }
 
 /** Whether residue is to be removed, and by whom. */
-export interface Fixing {
+interface Fixing {
   fix: boolean;
   /** A host worker serves this machine: it is asked, since nobody else may change what it counts. */
   isServed: boolean;

@@ -8,7 +8,7 @@ import { goldenImage, MACHINE_SOURCE, PLATFORM, PLATFORM_ARGS, type RootImage } 
 import { StageReader } from './stage-reader.ts';
 import { expanded, splitWords, type Variables } from './words.ts';
 
-export interface Wish {
+interface Wish {
   dockerfile: string;
   args: Variables;
   /** A stage, by name or place; null: the last. */

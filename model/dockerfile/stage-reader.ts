@@ -11,7 +11,7 @@ import { isUser } from './user.ts';
 import { expanded, splitWords, type Variables } from './words.ts';
 
 /** What is known around a stage. */
-export interface Surroundings {
+interface Surroundings {
   /** Of ARGs before the first FROM. */
   globalArgs: Variables;
   given: Variables;

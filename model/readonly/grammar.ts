@@ -9,7 +9,7 @@ interface StagePositions {
 }
 
 /** The command that a text says, and where its words are: `positions[pipeline][stage]`. */
-export interface Parsed {
+interface Parsed {
   command: ReadonlyCommand;
   positions: StagePositions[][];
 }

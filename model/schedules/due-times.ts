@@ -7,7 +7,7 @@ import { nextRun, type Occurrence, type Times, timesBetween } from './times.ts';
 type MissedTime = Omit<DueTime, 'overlap'> & { reason: MissedReason };
 
 /** What became due of a schedule. */
-export interface Due {
+interface Due {
   changes: Pick<ScheduleRecord, 'handledUntil' | 'queue' | 'past' | 'pauses' | 'asks'>;
   missed: MissedTime[];
   /** When the next time is due. Milliseconds since 1970; Infinity: there is none. */

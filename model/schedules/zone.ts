@@ -1,5 +1,5 @@
 /** A change of a zone's offset from UTC. */
-export interface Transition {
+interface Transition {
   /** Milliseconds since 1970. */
   at: number;
   /** Offset of the zone before it, and from then on: what is added to UTC. Milliseconds. */

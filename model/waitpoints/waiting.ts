@@ -18,7 +18,7 @@ export const waitSpec = z.object({
     ),
 });
 /** Treatment of a run whose process waits. */
-export type WaitSpec = z.infer<typeof waitSpec>;
+type WaitSpec = z.infer<typeof waitSpec>;
 
 export const DEFAULT_WAIT: WaitSpec = {
   time: 'counts',

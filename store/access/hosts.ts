@@ -10,7 +10,7 @@ import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 type HostDocument = DocumentOf<HostRecord> & { claimedAt: string | null };
 
 /** Who is to serve a host id from now on. */
-export type HostClaim = Pick<HostRecord, 'id' | 'installationId' | 'kind' | 'hostUuid' | 'startedAt'>;
+type HostClaim = Pick<HostRecord, 'id' | 'installationId' | 'kind' | 'hostUuid' | 'startedAt'>;
 
 /** What each host worker last said of its machine and its relay; `_id` = host id, written by that worker only. */
 export class Hosts extends repositoryOf({

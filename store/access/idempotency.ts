@@ -24,7 +24,7 @@ const storedClaim = z.object({
 type StoredClaim = z.infer<typeof storedClaim>;
 
 /** Whose key: the same Idempotency-Key of two API keys are two. */
-export interface IdempotencySlot {
+interface IdempotencySlot {
   apiKeyId: string;
   key: string;
 }

@@ -8,12 +8,12 @@ import type { Page } from '../sealed/page-cursor.ts';
 type ApprovalDocument = DocumentOf<ApprovalRecord> & { changedAt: string };
 
 /** An approval as it is since that time, by the clock of the process that changed it. ISO 8601. */
-export interface ChangedApproval {
+interface ChangedApproval {
   record: ApprovalRecord;
   changedAt: string;
 }
 
-export interface ApprovalQuery {
+interface ApprovalQuery {
   project: string;
   /** As it is now: what has expired is no longer waiting. `@default` all */
   state?: ApprovalRecord['state'];
@@ -22,7 +22,7 @@ export interface ApprovalQuery {
 }
 
 /** What one change writes. */
-export type ApprovalChange = Pick<ApprovalRecord, 'state'> &
+type ApprovalChange = Pick<ApprovalRecord, 'state'> &
   Partial<Pick<ApprovalRecord, 'decidedBy' | 'decidedAt' | 'reason' | 'usedAt' | 'usedFor'>>;
 
 const DAY_MS = 86_400_000;

@@ -4,7 +4,7 @@ import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
 import type { AuditProblem } from './audit-problem.ts';
 
 /** What was found of a chain by itself. */
-export interface FoundChain {
+interface FoundChain {
   head: AuditHead | null;
   expired: ExpiredEnd | null;
   /** Up to where there are entries, or should be by its head. */

@@ -4,7 +4,7 @@ import type { SandboxDocument } from '../sandboxes/sandbox-document.ts';
 import { RunRepository } from './run-document.ts';
 
 /** An attempt that is under way: the run, and how many sandboxes were begun for it with this one. */
-export interface AttemptRef {
+interface AttemptRef {
   runId: string;
   tries: number;
 }

@@ -34,13 +34,13 @@ export interface RunQuery extends PageQuery {
   deadLetter?: boolean | undefined;
 }
 
-export type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedupe'>>;
+type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedupe'>>;
 
 /** Fields of a run that can be read when another is damaged. */
 export type DamagedRun = Pick<RunRecord, 'id' | 'tries' | 'member' | 'members' | 'retentionDays' | 'updatedAt'>;
 
 /** Who wants a run to end, and which run took its place, where one did. */
-export type CancelWish = { cancelledBy: Actor; updatedAt: string; supersededBy?: string };
+type CancelWish = { cancelledBy: Actor; updatedAt: string; supersededBy?: string };
 
 /** Who wants a run to end tells it at once, or has died. Milliseconds. */
 const TOLD_WITHIN_MS = 5_000;

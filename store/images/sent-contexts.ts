@@ -25,7 +25,7 @@ const sentContext = z.object({
 type StoredArchive = z.infer<typeof sentContext>;
 
 /** One that was sent as a whole; its id is that of the sending. */
-export interface KeptArchive extends Pick<StoredArchive, 'project' | 'digest' | 'bytes'> {
+interface KeptArchive extends Pick<StoredArchive, 'project' | 'digest' | 'bytes'> {
   id: string;
   usedAt: Date;
 }

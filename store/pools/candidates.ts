@@ -17,7 +17,7 @@ interface Candidate {
   pool: PoolRecord;
 }
 
-export interface Candidates {
+interface Candidates {
   request: ClaimRequest;
   /** The project's own, then shared ones, each in no order: of many requests at once, each begins with another. */
   members: Candidate[];

@@ -12,7 +12,7 @@ const hadShare = z.object({
 type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 
 /** How much of a pool that projects share one of them may have. */
-export interface Share {
+interface Share {
   pool: PoolOf;
   project: string;
   /** How often the pool has been filled: with each, everybody begins anew. */

@@ -57,7 +57,7 @@ export function piecesOf<Part extends string>(collection: string) {
 }
 
 /** Gathers what it is given into pieces. Nobody reads the content before its end is written. */
-export class PieceWriter {
+class PieceWriter {
   #n = 0;
   #held: Uint8Array[] = [];
   #size = 0;

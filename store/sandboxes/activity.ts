@@ -12,7 +12,7 @@ const storedActivity = z.object({
   ),
 });
 /** When a sandbox was last used, 0: never, and what still uses it. */
-export type Activity = Required<Omit<z.infer<typeof storedActivity>, 'busy'>>;
+type Activity = Required<Omit<z.infer<typeof storedActivity>, 'busy'>>;
 
 const BUSY = 'yes';
 

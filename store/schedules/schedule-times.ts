@@ -11,7 +11,7 @@ const AT_ONCE = 500;
 /** Fields that the embedded store leaves out where `$setOnInsert` sets null. */
 const LEFT_OUT = { triggerId: null, reason: null, detail: null, runId: null };
 
-export interface TimesQuery {
+interface TimesQuery {
   state?: ScheduleTime['state'] | undefined;
   limit: number;
   /** The `at` and local time of the last of the page before. */

@@ -7,7 +7,7 @@ import type { Unreadable } from '../sealed/sealed-fields.ts';
 
 export type ScheduleRef = Pick<ScheduleRecord, 'project' | 'name'>;
 type DueSchedule = Pick<ScheduleRecord, 'project' | 'name' | 'version' | 'wakeAt'>;
-export type ScheduleChanges = Partial<Omit<ScheduleRecord, 'project' | 'name'>>;
+type ScheduleChanges = Partial<Omit<ScheduleRecord, 'project' | 'name'>>;
 /** What has to hold of one that is changed. */
 type Condition = Partial<Pick<ScheduleRecord, 'version' | 'pausedAt' | 'deletedAt'>>;
 

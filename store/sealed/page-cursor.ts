@@ -2,7 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { SealedFields, Unreadable } from './sealed-fields.ts';
 
 /** Where a page of a list, newest first, ended. Opaque to callers, who only give it back. */
-export interface Position {
+interface Position {
   /** When the last item was made, ISO 8601. */
   at: string;
   id: string;

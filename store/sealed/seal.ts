@@ -4,7 +4,7 @@ import { MayflyError } from '../../model/errors.ts';
 
 const { Binary, BSON, DBRef } = mongoose.mongo;
 /** A value as it is stored. */
-export type Sealed = InstanceType<typeof Binary>;
+type Sealed = InstanceType<typeof Binary>;
 
 /** A key of the installation: 32 bytes, and 16 hex digits under which what is sealed says whose it is. */
 export interface StoreKey {

@@ -4,7 +4,7 @@ import { type DeliveryRecord, type DeliveryState, deliveryRecord } from '../../m
 import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Page, PageQuery } from '../sealed/page-cursor.ts';
 
-export interface DeliveryQuery extends Omit<PageQuery, 'project'> {
+interface DeliveryQuery extends Omit<PageQuery, 'project'> {
   endpointId: string;
   state?: DeliveryState | undefined;
 }

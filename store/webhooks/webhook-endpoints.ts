@@ -5,7 +5,7 @@ import { byAge } from '../mongo/by-age.ts';
 import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 
-export type EndpointChanges = Partial<Omit<EndpointRecord, 'id' | 'project' | 'createdBy' | 'createdAt'>>;
+type EndpointChanges = Partial<Omit<EndpointRecord, 'id' | 'project' | 'createdBy' | 'createdAt'>>;
 
 /** Where events are sent to, one document each. */
 export class WebhookEndpoints extends recordRepositoryOf({

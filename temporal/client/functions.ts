@@ -31,7 +31,7 @@ const KEY = defineSearchAttributeKey(SEARCH_ATTRIBUTES.key, SearchAttributeType.
 type FunctionRef = Pick<DispatcherInput, 'project' | 'name'>;
 
 /** What came of starting a run: `ran`: it never began by its record, and Temporal has seen it come to its end. */
-export type RunStart = 'begun' | 'runs' | 'ran';
+type RunStart = 'begun' | 'runs' | 'ran';
 
 /** Starts and signals the workflows of functions: dispatchers, runs, bulk actions and setups. */
 export class FunctionWorkflows extends WorkflowClient {

@@ -25,7 +25,7 @@ interface Removal {
 }
 
 /** What is here; nothing starts in the state folder while it is looked at. */
-export interface Installed {
+interface Installed {
   /** Of which something is on this machine: they are to be destroyed, with their proof, first. */
   sandboxIds: string[];
   /** In the order in which it is to be removed; all of it is Mayfly's alone. */

@@ -23,7 +23,7 @@ interface Waiting {
 }
 
 /** An entry in the audit trail of a task. */
-export interface TaskEntry {
+interface TaskEntry {
   kind: AuditKind;
   detail: Record<string, unknown>;
 }

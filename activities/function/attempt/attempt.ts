@@ -34,5 +34,3 @@ export function createAttemptActivities(deps: Deps) {
     },
   };
 }
-
-export type AttemptActivities = ReturnType<typeof createAttemptActivities>;

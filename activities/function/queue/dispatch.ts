@@ -76,5 +76,3 @@ export function createDispatchActivities(deps: SagaDeps) {
     },
   };
 }
-
-export type DispatchActivities = ReturnType<typeof createDispatchActivities>;

@@ -23,7 +23,7 @@ export const DEFAULT_NETWORKS: NetworkPlans = {
   dnsServers: [],
 };
 
-export interface Subnet {
+interface Subnet {
   gateway: string;
   prefix: number;
   firstLease: string;

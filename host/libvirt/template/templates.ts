@@ -21,7 +21,7 @@ export interface MachineKind {
   limitsCpus: boolean;
 }
 
-export type Choice = { template: HostTemplate; key: string } | { template: null; key: string | null; why: BootReason };
+type Choice = { template: HostTemplate; key: string } | { template: null; key: string | null; why: BootReason };
 
 /** A guest that boots without a network is there within a minute, or hangs on something. Milliseconds. */
 const AGENT_MS = 60_000;

@@ -15,7 +15,7 @@ export type QueueRules = Pick<FunctionSpec, 'concurrency' | 'throttle'>;
 /** Why none is admitted of a key now, or of all. */
 export type Held = Full | TooSoon;
 /** What a run is bound to when it is admitted. */
-export type Bound = Pick<RunRecord, 'version' | 'versionDigest'>;
+type Bound = Pick<RunRecord, 'version' | 'versionDigest'>;
 
 /** The next of a key. */
 export interface Next {

@@ -8,7 +8,7 @@ import type { QueueFields, RunDocument } from '../run-document.ts';
 import { hashOf, prefixOf } from '../run-place.ts';
 
 /** What is taken of each rule by who is admitted. */
-export type Slots = Pick<QueueFields, 'slot0' | 'slot1'>;
+type Slots = Pick<QueueFields, 'slot0' | 'slot1'>;
 
 /** A rule has no slot left. */
 export interface Full extends Pick<ConcurrencyRule, 'onFull'> {

@@ -6,7 +6,7 @@ import { rangeBelow } from '../../mongo/below.ts';
 import type { QueueFields, RunDocument } from '../run-document.ts';
 import { hashOf, prefixOf } from '../run-place.ts';
 
-export type Ticket = Required<Pick<QueueFields, 'ticket' | 'ticketAt' | 'ticketUntil'>>;
+type Ticket = Required<Pick<QueueFields, 'ticket' | 'ticketAt' | 'ticketUntil'>>;
 
 /** Others began too short a time ago. */
 export interface TooSoon extends Pick<ThrottleRule, 'onFull'> {
