@@ -127,7 +127,7 @@ export const DEFAULT_TEMPLATE_TIMES = {
   /** How long after that failures are remembered, when nobody asks for a template. */
   rememberedMs: 3_600_000,
   /** The guest boots meanwhile, to its end, and is asked whether its image is ready. */
-  settleMs: 200_000 + LONGEST_CHECK_SECONDS * 1_000,
+  settleMs: 320_000 + LONGEST_CHECK_SECONDS * 1_000,
 };
 export type TemplateTimes = typeof DEFAULT_TEMPLATE_TIMES;
 
