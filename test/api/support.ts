@@ -23,12 +23,12 @@ export async function jsonOf<T>(response: Response | Promise<Response>): Promise
 export const problemOf = (response: Response | Promise<Response>) => jsonOf<Problem>(response);
 
 export function host(id: string, changes: Partial<HostRecord> = {}): HostRecord {
-  const now = new Date().toISOString();
+  const now = Date.now();
   return hostRecord(id, {
     capacity: { cpus: 2, memoryTotalMib: 8_192, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
     sources: [{ name: 'golden', cloneable: true, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 }],
-    startedAt: now,
-    lastSeenAt: now,
+    startedAt: new Date(now).toISOString(),
+    lastSeenAt: new Date(now + 3_600_000).toISOString(), // no worker says so again, however long a test takes
     ...changes,
   });
 }

@@ -49,9 +49,8 @@ const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 /** Two projects on one installation: the first has two hundred things, the second one of each. */
 export async function twoProjects({ store, key }: Door) {
   const runs = source(SECRET_SOURCE, false);
-  const lastSeenAt = new Date(Date.now() + 3_600_000).toISOString(); // no worker says so again, however long this takes
   const sources = [source('golden'), source('open'), runs, source(ALPHAS_SOURCE)];
-  await store.hosts.describe(host(HOST, { lastSeenAt, sources }));
+  await store.hosts.describe(host(HOST, { sources }));
   await store.projects.create(ALPHA, { sources: [SECRET_SOURCE] });
   await store.projects.create(BETA, { sources: ['open'] });
   const keys = await Promise.all(
