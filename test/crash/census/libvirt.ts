@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { macAddress } from '../../../model/ids.ts';
 import { type Finding, idIn } from './finding.ts';
 
 const run = promisify(execFile);
@@ -27,7 +28,7 @@ export async function libvirtIn(uri: string | null): Promise<LibvirtFindings> {
   const ownerOf = (mac: string) => nics.find((nic) => nic.mac === mac)?.owner ?? null;
   const ours = names.filter((name) => idIn(name) !== null);
   const domains = ours.map((name): Finding => ({ kind: 'domain', id: idIn(name), where: `virsh list --all: ${name}` }));
-  return { findings: [...domains, ...(await taps(nics)), ...(await firewall(nics))], ownerOf };
+  return { findings: [...domains, ...(await taps(nics)), ...(await firewall(nics, ours))], ownerOf };
 }
 
 function nicsOf(owner: string, xml: string): Nic[] {
@@ -49,12 +50,14 @@ async function taps(nics: readonly Nic[]): Promise<Finding[]> {
     });
 }
 
-/** Every port and MAC of a sandbox that a rule names. */
-async function firewall(nics: readonly Nic[]): Promise<Finding[]> {
+/** Ports and MACs of sandboxes that a rule names; a rule is there before libvirt says which interfaces a sandbox has. */
+async function firewall(nics: readonly Nic[], sandboxes: readonly string[]): Promise<Finding[]> {
   const { stdout } = await run('nft', ['list', 'ruleset'], LIMIT);
   const named = new Set(stdout.match(/\bvnet\d+\b|\b52:54:00(?::[0-9a-f]{2}){3}\b/g) ?? []);
+  const mayHave = (id: string, mac: string) => Array.from({ length: 8 }, (_, nth) => macAddress(id, nth)).includes(mac);
   return [...named].map((name): Finding => {
     const nic = nics.find(({ tap, mac }) => tap === name || mac === name);
-    return { kind: 'firewall', id: nic?.owner ?? null, where: `nft list ruleset: ${name}` };
+    const id = nic?.owner ?? sandboxes.find((sandbox) => mayHave(sandbox, name)) ?? null;
+    return { kind: 'firewall', id, where: `nft list ruleset: ${name}` };
   });
 }
