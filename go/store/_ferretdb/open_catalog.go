@@ -70,17 +70,23 @@ func readSchema(ctx context.Context, db *fsql.DB) (map[string][]string, error) {
 // repairIndexes drops indexes that the metadata lacks, forgets those that SQLite lacks, and creates the one of _id:
 // without it a collection takes two documents of one _id.
 func (r *Registry) repairIndexes(ctx context.Context, dbName string, db *fsql.DB, c *Collection, indexes []string) error {
+	id := IndexInfo{Name: backends.DefaultIndexName, Key: []IndexKeyPair{{Field: "_id"}}, Unique: true}
 	listed := map[string]bool{}
 	for _, index := range c.Settings.Indexes {
 		listed[c.TableName+"_"+index.Name] = true
 	}
+	isWhole := listed[c.TableName+"_"+id.Name] && len(listed) == len(indexes)
 	for _, name := range indexes {
 		if listed[name] {
 			continue
 		}
+		isWhole = false
 		if _, err := db.ExecContext(ctx, fmt.Sprintf("DROP INDEX %q", name)); err != nil {
 			return err
 		}
+	}
+	if isWhole {
+		return nil
 	}
 	c.Settings.Indexes = slices.DeleteFunc(c.Settings.Indexes, func(index IndexInfo) bool {
 		return !slices.Contains(indexes, c.TableName+"_"+index.Name)
@@ -88,6 +94,5 @@ func (r *Registry) repairIndexes(ctx context.Context, dbName string, db *fsql.DB
 	if c.Settings.UUID == "" {
 		c.Settings.UUID = uuid.NewString()
 	}
-	id := IndexInfo{Name: backends.DefaultIndexName, Key: []IndexKeyPair{{Field: "_id"}}, Unique: true}
 	return r.indexesCreate(ctx, dbName, c.Name, []IndexInfo{id})
 }
