@@ -1,4 +1,4 @@
-import { ChildWorkflowCancellationType, type ChildWorkflowHandle, condition, log } from '@temporalio/workflow';
+import { type ChildWorkflowHandle, condition, log } from '@temporalio/workflow';
 import { readable } from '../../model/sagas/readable.ts';
 import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../../model/sandbox/certificate-saga.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
@@ -19,7 +19,6 @@ export async function renewTrust({ id }: SandboxEntity): Promise<void> {
       workflowId,
       args: [{ sandboxId: id }],
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      cancellationType: ChildWorkflowCancellationType.ABANDON,
       staticSummary: readable(`what ${id} trusts`),
     });
     if (run) return told(run, id);

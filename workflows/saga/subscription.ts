@@ -115,13 +115,18 @@ export async function trySignal<Args extends unknown[]>(
   }
 }
 
-/** Starts a child that outlives this run, unless told otherwise. @returns null where its workflow id is in use */
+/**
+ * Starts a child that outlives this run, unless told otherwise. Shielded from cancellation: a start that is abandoned between its
+ * two events never resolves (SDK 1.24). @returns null where its workflow id is in use
+ */
 export async function startUnlessPresent<T extends Workflow>(
   type: string,
   options: WithWorkflowArgs<T, ChildWorkflowOptions>,
 ): Promise<ChildWorkflowHandle<T> | null> {
   try {
-    return await startChild<T>(type, { parentClosePolicy: ParentClosePolicy.ABANDON, ...options });
+    return await CancellationScope.nonCancellable(() =>
+      startChild<T>(type, { parentClosePolicy: ParentClosePolicy.ABANDON, ...options }),
+    );
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return null;
     throw error;

@@ -1,4 +1,4 @@
-import { CancellationScope, type ChildWorkflowHandle, type ParentClosePolicy } from '@temporalio/workflow';
+import type { ChildWorkflowHandle, ParentClosePolicy } from '@temporalio/workflow';
 import {
   EPHEMERAL_SNAPSHOT_WORKFLOW,
   type EphemeralSnapshotInput,
@@ -17,14 +17,12 @@ export class SnapshotKeepers {
   /** @returns false where one is there already: the workflow that needs it was lost, or reset */
   async keep(input: EphemeralSnapshotInput, staticSummary: string): Promise<boolean> {
     const { snapshotId } = input;
-    const keeper = await CancellationScope.nonCancellable(() =>
-      startUnlessPresent<typeof ephemeralSnapshot>(EPHEMERAL_SNAPSHOT_WORKFLOW, {
-        workflowId: ephemeralSnapshotWorkflowIdOf(snapshotId),
-        args: [input],
-        parentClosePolicy: this.parentClosePolicy,
-        staticSummary,
-      }),
-    );
+    const keeper = await startUnlessPresent<typeof ephemeralSnapshot>(EPHEMERAL_SNAPSHOT_WORKFLOW, {
+      workflowId: ephemeralSnapshotWorkflowIdOf(snapshotId),
+      args: [input],
+      parentClosePolicy: this.parentClosePolicy,
+      staticSummary,
+    });
     if (keeper) this.#keepers.set(snapshotId, keeper);
     return keeper !== null;
   }

@@ -1,3 +1,4 @@
+import { CancellationScope } from '@temporalio/workflow';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { startUnlessPresent, waitForWorkflow } from '../saga/subscription.ts';
@@ -12,9 +13,8 @@ export async function runTaskCommand(command: CommandInput, staticSummary: strin
   const child = await startUnlessPresent<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
     workflowId,
     args: [command],
-    cancellationType: 'ABANDON',
     staticSummary,
   });
-  if (child) await child.result();
+  if (child) await Promise.race([child.result(), CancellationScope.current().cancelRequested]);
   else await waitForWorkflow({ workflowId }, () => controlUntilDone.isCommandOver({ commandId }));
 }

@@ -1,4 +1,4 @@
-import { CancellationScope, type ChildWorkflowHandle, log, workflowInfo } from '@temporalio/workflow';
+import { type ChildWorkflowHandle, log, workflowInfo } from '@temporalio/workflow';
 import type { ErrorCode } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { DESTROY, SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/messages.ts';
@@ -108,11 +108,9 @@ export class TaskSandbox {
 export function startSandbox(input: SandboxInput): Promise<Sandbox | null> {
   const { id, spec, pool } = input;
   const purpose = pool ? `, for the pool ${pool.name}` : '';
-  return CancellationScope.nonCancellable(() =>
-    startUnlessPresent<typeof sandbox>(SANDBOX_WORKFLOW, {
-      workflowId: workflowIdOf(id),
-      args: [input],
-      staticSummary: readable(`${id} from ${spec.snapshotId ?? spec.source}${purpose}`),
-    }),
-  );
+  return startUnlessPresent<typeof sandbox>(SANDBOX_WORKFLOW, {
+    workflowId: workflowIdOf(id),
+    args: [input],
+    staticSummary: readable(`${id} from ${spec.snapshotId ?? spec.source}${purpose}`),
+  });
 }
