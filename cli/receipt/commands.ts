@@ -5,14 +5,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../../clients/typescript/receipts/verify-receipt.ts';
-import {
-  type Descriptor,
-  type Envelope,
-  EVENT_NAME,
-  logName,
-  RESULT_NAME,
-  type Statement,
-} from '../../model/functions/receipt.ts';
+import { type Descriptor, EVENT_NAME, logName, RESULT_NAME, type Statement } from '../../model/functions/in-toto.ts';
+import type { Envelope } from '../../model/functions/receipt.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import { RUN, runId } from '../function/input/names.ts';

@@ -13,7 +13,7 @@ import {
   RESULT_NAME,
   STATEMENT_TYPE,
   type Statement,
-} from './receipt.ts';
+} from './in-toto.ts';
 import { type Attempt, eventMediaType, type RunRecord } from './run.ts';
 
 /** What is kept of one stream of a process. */

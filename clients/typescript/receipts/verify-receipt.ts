@@ -1,12 +1,12 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import {
-  type Envelope,
   PAYLOAD_TYPE,
   PREDICATE_TYPE,
   preAuthEncoding,
   STATEMENT_TYPE,
   type Statement,
-} from '../../../model/functions/receipt.ts';
+} from '../../../model/functions/in-toto.ts';
+import type { Receipt } from '../http/openapi.ts';
 
 /** A receipt that was signed by one of the keys. */
 export interface VerifiedReceipt {
@@ -66,8 +66,8 @@ function keyOf(pem: string): KeyObject {
   throw new ReceiptError('what was given as a key is no Ed25519 public key in PEM');
 }
 
-function envelopeOf(receipt: unknown): Envelope {
-  const { payload, payloadType, signatures } = (receipt ?? {}) as Partial<Record<keyof Envelope, unknown>>;
+function envelopeOf(receipt: unknown): Receipt {
+  const { payload, payloadType, signatures } = (receipt ?? {}) as Partial<Record<keyof Receipt, unknown>>;
   const list: unknown[] = Array.isArray(signatures) ? signatures : [];
   const known = list.map((each) => {
     const { keyid, sig } = (each ?? {}) as { keyid?: unknown; sig?: unknown };

@@ -431,7 +431,7 @@ it('finds residue that nobody has a record of', async () => {
 });
 
 it('finds nothing where nothing is wrong', async () => {
-  await withStore((store) => store.hosts.describe(host('well')));
+  await withStore((store) => store.hosts.describe(host('well', { lastSeenAt: new Date().toISOString() })));
   await auditKey(join(state.root, 'control', 'audit.key'));
   await UserCa.open(join(state.root, 'control', 'ca'));
   await polls(CONTROL_QUEUE, '1@here', 'workflow');
