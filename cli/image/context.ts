@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { BuildImage } from '../../clients/typescript/http/openapi.ts';
-import type { Images } from '../../clients/typescript/sources.ts';
+import type { Images } from '../../clients/typescript/images.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { archiveBytes, archiveOf, type Found, foundIn } from '../copy/folder.ts';
 import { usageError } from '../terminal/cli-error.ts';

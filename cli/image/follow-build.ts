@@ -1,7 +1,7 @@
 import type { Command, Image } from '../../clients/typescript/http/openapi.ts';
 import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
+import type { Images } from '../../clients/typescript/images.ts';
 import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
-import type { Images } from '../../clients/typescript/sources.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { followRecord, type Io, printable } from '../terminal/io.ts';
 

@@ -1,21 +1,30 @@
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { Approvals } from './approvals.ts';
-import { Hooks, Schedules, Waitpoints } from './functions/hooks.ts';
+import { Captures } from './captures.ts';
+import { Hooks } from './functions/hooks.ts';
+import { Schedules } from './functions/schedules.ts';
+import { Waitpoints } from './functions/waitpoints.ts';
 import { Functions } from './functions.ts';
 import type { CallOptions } from './http/deadline.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './http/event-stream.ts';
 import type { CreateSandbox, Host, Sandbox } from './http/openapi.ts';
 import { Resource, sandboxPath, type WaitOptions } from './http/resource.ts';
 import { type ClientOptions, type PostOptions, Transport } from './http/transport.ts';
+import { Images } from './images.ts';
 import { Playbooks } from './playbooks.ts';
-import { Pools, Projects, Secrets } from './projects.ts';
+import { Pools } from './pools.ts';
+import { Projects } from './projects.ts';
 import { Runs } from './runs.ts';
 import { Commands } from './sandbox/commands.ts';
+import { Credentials } from './sandbox/credentials.ts';
+import { Desktop } from './sandbox/desktop.ts';
 import { Files } from './sandbox/files.ts';
-import { Credentials, Desktop, Ports } from './sandbox/ports.ts';
+import { Ports } from './sandbox/ports.ts';
+import { Secrets } from './secrets.ts';
 import { Snapshots } from './snapshots.ts';
-import { Captures, Images, Sources, Templates } from './sources.ts';
+import { Sources } from './sources.ts';
+import { Templates } from './templates.ts';
 import { WebhookEndpoints } from './webhook-endpoints.ts';
 
 /** Request for one sandbox. */

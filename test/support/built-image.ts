@@ -1,5 +1,5 @@
 import type { BuildImage, Image } from '../../clients/typescript/http/openapi.ts';
-import type { Images } from '../../clients/typescript/sources.ts';
+import type { Images } from '../../clients/typescript/images.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { eventually } from './eventually.ts';
 

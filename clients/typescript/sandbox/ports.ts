@@ -62,34 +62,3 @@ async function* begun(outgoing: ReadableStream<Uint8Array>): AsyncGenerator<Uint
   yield NOTHING;
   yield* outgoing;
 }
-
-/** Certificates of sandboxes. */
-export class Credentials extends Resource {
-  readonly issue = this.send('POST /v1/sandboxes/{id}/credentials');
-  readonly list = this.ask('GET /v1/sandboxes/{id}/credentials');
-  /** By serial or key id. `refusedAt` says whether the guest was seen to refuse the certificate. */
-  readonly revoke = this.ask('DELETE /v1/sandboxes/{id}/credentials/{credential}');
-  /** Revokes all that callers have. */
-  readonly revokeAll = this.ask('DELETE /v1/sandboxes/{id}/credentials');
-}
-
-/** Screens of sandboxes that have one. */
-export class Desktop extends Resource {
-  /** Size of the screen, its pointer and its windows. */
-  readonly look = this.ask('GET /v1/sandboxes/{id}/desktop');
-  /** Does one thing, once; returns when it is done. Programs may take longer to react. */
-  readonly act = this.send('POST /v1/sandboxes/{id}/desktop/actions');
-  /** Opens an address in the browser, or starts a program, which stays. */
-  readonly open = this.send('POST /v1/sandboxes/{id}/desktop/open');
-  /** URL and password with which a browser shows or controls the screen. */
-  readonly stream = this.send('POST /v1/sandboxes/{id}/desktop/streams');
-
-  /** The screen as a PNG file. */
-  screenshot(sandboxId: string, options: CallOptions = {}): Promise<Uint8Array> {
-    const path = `${sandboxPath(sandboxId)}/desktop/screenshot`;
-    return this.transport.repeated(options, async (signal) => {
-      const response = await this.transport.open({ method: 'GET', path, headers: { accept: 'image/png' } }, signal);
-      return new Uint8Array(await response.arrayBuffer());
-    });
-  }
-}

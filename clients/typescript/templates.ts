@@ -1,0 +1,12 @@
+import { Resource } from './http/resource.ts';
+
+/** Guests saved with their memory, which sandboxes wake from. */
+export class Templates extends Resource {
+  /** Returns when it has started, or exists: `building`, `verifying` or `ready`. */
+  readonly make = this.send('POST /v1/templates');
+  /** Those that are not gone, newest first. */
+  readonly list = this.ask('GET /v1/templates');
+  readonly get = this.ask('GET /v1/templates/{id}');
+  /** Returns the record: `gone`, or an earlier state when the wait was over first. */
+  readonly delete = this.ask('DELETE /v1/templates/{id}');
+}
