@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { writeFileAtomic } from '../host/os/atomic-file.ts';
-import { PAYLOAD_TYPE, preAuthEncoding, type Statement } from '../model/functions/in-toto.ts';
-import type { Envelope } from '../model/functions/receipt.ts';
+import { PAYLOAD_TYPE, preAuthEncoding, type Statement } from '../model/receipts/in-toto.ts';
+import type { Envelope } from '../model/receipts/receipt.ts';
 import { canonicalJson } from '../store/audit/canonical-json.ts';
 import { ensureKey, newSigningKey, readSigningKey } from './key-file.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Descriptor, describedBy, type Statement } from '../../model/functions/in-toto.ts';
+import { type Descriptor, describedBy, type Statement } from '../../model/receipts/in-toto.ts';
 import { usageError } from '../terminal/cli-error.ts';
 
 /** Of a folder that `mayfly receipt get --save` writes. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { encrypted, instant } from '../../model/fields.ts';
-import { type Envelope, envelope, type ReceiptKey, receiptKey } from '../../model/functions/receipt.ts';
+import { type Envelope, envelope, type ReceiptKey, receiptKey } from '../../model/receipts/receipt.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
 /** Signed statements about runs, one each, `_id` = run id. None is ever written over. */

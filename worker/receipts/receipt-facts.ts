@@ -3,7 +3,7 @@ import { acceptedSpec } from '../../activities/function/accepted-version.ts';
 import { mayHaveStarted } from '../../model/functions/command-end.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import { attemptIds, type RunRecord } from '../../model/functions/run.ts';
-import type { LogFacts, ProofFacts, ReceiptFacts } from '../../model/functions/statement.ts';
+import type { LogFacts, ProofFacts, ReceiptFacts } from '../../model/receipts/statement.ts';
 import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';

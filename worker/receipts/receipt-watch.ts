@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { ReceiptSigningKey } from '../../ca/receipt-key.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
-import { statementOf } from '../../model/functions/statement.ts';
+import { statementOf } from '../../model/receipts/statement.ts';
 import type { Store } from '../../store/connect.ts';
 import { receiptFacts } from './receipt-facts.ts';
 

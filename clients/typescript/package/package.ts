@@ -4,7 +4,7 @@
  * @module
  */
 
-export type { Statement } from '../../../model/functions/in-toto.ts';
+export type { Statement } from '../../../model/receipts/in-toto.ts';
 export type { BulkRequest } from '../functions.ts';
 export type { CallOptions } from '../http/deadline.ts';
 export type {

@@ -5,7 +5,7 @@ import {
   preAuthEncoding,
   STATEMENT_TYPE,
   type Statement,
-} from '../../../model/functions/in-toto.ts';
+} from '../../../model/receipts/in-toto.ts';
 import type { Receipt } from '../http/openapi.ts';
 
 /** A receipt that was signed by one of the keys. */

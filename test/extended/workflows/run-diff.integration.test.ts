@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import type { FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
-import type { Statement } from '../../../model/functions/in-toto.ts';
+import type { Statement } from '../../../model/receipts/in-toto.ts';
 import { attemptIds } from '../../../model/functions/run.ts';
 import { DIFF_SIDES, diffSnapshotId } from '../../../model/functions/traces.ts';
 import { ReceiptWatch } from '../../../worker/receipts/receipt-watch.ts';

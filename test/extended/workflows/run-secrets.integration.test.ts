@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { FILES_FOLDER } from '../../../model/functions/guest-layout.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
 import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
-import { statementOf } from '../../../model/functions/statement.ts';
+import { statementOf } from '../../../model/receipts/statement.ts';
 import { commandWorkflowIdOf } from '../../../model/sandbox/command-saga.ts';
 import { formsOf } from '../../../model/secrets/secret-forms.ts';
 import { receiptFacts } from '../../../worker/receipts/receipt-facts.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { statementOf } from '../../../model/functions/statement.ts';
+import { statementOf } from '../../../model/receipts/statement.ts';
 import { runRecord } from '../../store/run-records.ts';
 
 const NOTHING = { spec: null, disks: {}, logs: [], proofs: [], diffDigest: null, auditHead: null, builder: 'urn:b' };

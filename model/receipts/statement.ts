@@ -1,7 +1,8 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import type { FunctionSpec } from '../functions/function.ts';
+import { type Attempt, eventMediaType, type RunRecord } from '../functions/run.ts';
 import type { OutputStream, StreamSummary } from '../sandbox/command.ts';
-import type { FunctionSpec } from './function.ts';
 import {
   artifactName,
   BUILD_TYPE,
@@ -14,7 +15,6 @@ import {
   STATEMENT_TYPE,
   type Statement,
 } from './in-toto.ts';
-import { type Attempt, eventMediaType, type RunRecord } from './run.ts';
 
 /** What is kept of one stream of a process. */
 export interface LogFacts extends StreamSummary {
