@@ -1,10 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { Io } from '../cli/terminal/io.ts';
 import { ERRORS_BY_NOUN } from '../model/errors.ts';
+import { cliPage } from './docs/cli.ts';
 import { pictures } from './docs/pictures.ts';
 import { readOnlyPage } from './docs/read-only.ts';
 
-/** Writes docs/errors.md, the pictures and the table in docs/read-only.md: `npm run docs`. */
+/** Writes docs/cli.md, docs/errors.md, the pictures and the table in docs/read-only.md: `npm run docs`. */
 const sections = Object.entries(ERRORS_BY_NOUN).map(([noun, errors]) => {
   const rows = Object.entries(errors).map(
     ([code, { status, retryable, title, remedy }]) =>
@@ -34,6 +36,11 @@ await writeFile(fileURLToPath(new URL('../docs/errors.md', import.meta.url)), pa
 
 const readOnly = fileURLToPath(new URL('../docs/read-only.md', import.meta.url));
 await writeFile(readOnly, readOnlyPage(await readFile(readOnly, 'utf8')));
+
+const quiet = { write: () => true };
+const never = new AbortController().signal;
+const io = new Io({ stdout: quiet, stderr: quiet, env: {}, signal: never, force: never });
+await writeFile(fileURLToPath(new URL('../docs/cli.md', import.meta.url)), await cliPage(io));
 
 for (const [file, drawn] of Object.entries(await pictures())) {
   await writeFile(fileURLToPath(new URL(`../docs/${file}`, import.meta.url)), drawn);

@@ -7,7 +7,7 @@ import { PAGES, textOf, wrongIn } from './documented.ts';
 
 const root = createCommands(quietIo());
 
-/** Each `mayfly …` of a page: between backticks, or a line of a block. */
+/** Returns each `mayfly …` of a page: between backticks, or a line of a block. */
 function commandsOn(page: string): string[] {
   const text = textOf(page);
   const inline = [...text.matchAll(/`(?:sudo )?(?:bin\/)?mayfly ([a-z][^`\n]*)`/g)];
@@ -15,8 +15,8 @@ function commandsOn(page: string): string[] {
   return [...inline, ...lines].map(([, words = '']) => words.replace(/\s+#.*$/, '').trim());
 }
 
-// Promise: no page names a command or an option that is not there. Costs nothing; docs/pages.integration runs them.
-test('every command that a page names is one, with its options', async () => {
+// Guards: no page names an unknown command or option. Costs nothing; docs/pages.integration runs them.
+test('every command on a page exists, with its options', async () => {
   const wrong: string[] = [];
   let found = 0;
   for (const page of PAGES) {
@@ -30,7 +30,7 @@ test('every command that a page names is one, with its options', async () => {
   expect(wrong).toEqual([]);
 });
 
-test('the catalog, which loads no command, names the very commands below each', async () => {
+test('the catalog, which loads no command, lists the subcommands of each', async () => {
   const commands = await subCommandsOf(root);
   const below = Object.fromEntries(commands.map(([name, command]) => [name, namesBelow(command)]));
   for (const listed of LISTED) expect([listed.name, below[listed.name]]).toEqual([listed.name, getVerbs(listed)]);

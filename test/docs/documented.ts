@@ -4,7 +4,7 @@ import type { CommandDef } from 'citty';
 import { leafOf } from '../../cli/catalog/leaf.ts';
 import { repository } from '../../worker/config/artifacts.mjs';
 
-/** What people are told to read and to type. */
+/** Pages for users. */
 export const PAGES = [
   'README.md',
   'CONTRIBUTING.md',
@@ -13,7 +13,7 @@ export const PAGES = [
     .map((name) => join('docs', name)),
 ];
 
-/** Programs that a line of a page can begin with; what begins otherwise is no command line. */
+/** Programs at the start of a command line; other lines are not commands. */
 const PROGRAMS = /^(?:\$ )?(?:sudo )?(?:[A-Z]+=\S+ )?(?:(?:bin\/)?mayfly|curl|npm|npx|node|virsh|ssh|source)\b/;
 const INLINE = /`((?:sudo )?(?:bin\/)?mayfly [a-z-][^`\n]*)`/g;
 
@@ -38,7 +38,7 @@ export async function commandLinesOf(page: string, root: CommandDef): Promise<st
   return found;
 }
 
-/** What only names a command, as `mayfly ssh` does, lacks what that needs. */
+/** Reports whether a command has its arguments; a mere mention such as `mayfly ssh` has not. */
 async function isWhole(root: CommandDef, line: string): Promise<boolean> {
   const words = wordsOf(line);
   if (words[0]?.startsWith('--')) return true;
@@ -49,14 +49,14 @@ async function isWhole(root: CommandDef, line: string): Promise<boolean> {
   return rest.filter((word) => !word.startsWith('--')).length >= needed.length;
 }
 
-/** Of one `mayfly …`, without its comment; what is quoted, or stands for something, is one word. */
+/** Splits one `mayfly …` without its comment; a quotation or placeholder is one word. */
 export function wordsOf(line: string): string[] {
   const own = line.replace(/^(?:sudo )?(?:bin\/)?mayfly /, '').replace(/\s+#.*$/, '');
   const words = own.replace(/'[^']*'|"[^"]*"|<[^>]*>/g, 'quoted').trim();
   return words.split(/\s+/);
 }
 
-/** What of a command line is not a command's, or no option of it; null when all is. */
+/** Returns the unknown command or option of a command line; null when there is none. */
 export async function wrongIn(root: CommandDef, line: string): Promise<string | null> {
   const words = wordsOf(line);
   const own = words.includes('--') ? words.slice(0, words.indexOf('--')) : words;

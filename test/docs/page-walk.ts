@@ -17,16 +17,16 @@ export interface Typed {
   code: number;
   stdout: string;
   stderr: string;
-  /** The status of what curl was answered last; null: it asked nothing. */
+  /** Status of curl's last answer; null: no request. */
   status: number | null;
 }
 
-/** curl does not fail when it is refused; as it is typed, it shows no status. */
+/** Makes curl print the status, since it does not fail on a refusal. */
 const CURL = `curl() { command curl -sS -w '%{stderr}HTTP %{http_code}\\n' "$@"; }`;
 
 const MAKES_SANDBOXES = /\b(create|fork|claim|run|restore)\b|POST|-d |--json /;
 
-/** A simulated installation, with a home, and a folder to work in. */
+/** Simulated installation with a home, and a folder to work in. */
 export class Installation {
   readonly env: NodeJS.ProcessEnv;
 
@@ -64,7 +64,7 @@ export class Installation {
       await rm(folder, { recursive: true, force: true });
       throw error;
     });
-    const cache = { XDG_CACHE_HOME: dirname(cacheDir()) }; // the home is another, the CLI's scripts are not
+    const cache = { XDG_CACHE_HOME: dirname(cacheDir()) }; // keeps the cache of CLI scripts in spite of another home
     const typed = {
       ...env,
       ...cache,
@@ -80,7 +80,7 @@ export class Installation {
     return join(this.folder, 'state', 'images');
   }
 
-  /** Ends the sandboxes that are alive. @param ids only these. `@default` all */
+  /** Destroys live sandboxes. @param ids only these. `@default` all */
   async clear(ids?: ReadonlySet<string>): Promise<void> {
     const { items } = await this.client.listSandboxes({ alive: true });
     const ending = items.filter(({ id }) => !ids || ids.has(id));
@@ -98,9 +98,9 @@ export class Installation {
   }
 }
 
-/** One page's lines, typed into one shell, one after the other: what one sets, the next has. */
+/** Types a page's lines into one shell, in sequence: variables persist. */
 export class PageWalk {
-  /** What stands in a page for an id, and what it stands for here: the last that was printed. */
+  /** Last printed id for each placeholder of a page. */
   readonly #ids = new Map<string, string>();
   readonly #sandboxes = new Set<string>();
   readonly #variables: string;
@@ -112,13 +112,13 @@ export class PageWalk {
     this.#variables = join(installation.folder, `${page.replaceAll('/', '-')}.variables`);
   }
 
-  /** A line that is one `mayfly …` runs in this process, unless README's reads standard input; other lines run the program. */
+  /** Runs a single `mayfly …` in this process, unless README's reads standard input; other lines run the program. */
   async type(line: string): Promise<Typed> {
     const [command = ''] = line.split(' #');
     const isAlone = line.startsWith('mayfly ') || /^bin\/mayfly (?!run |ssh )[^|<>()]*$/.test(command);
     const typed = await (isAlone ? this.#inProcess(line) : this.#inShell(line));
     if (typed.code === 0) this.#remember(line, typed.stdout);
-    // What only lists them shows those of other pages.
+    // Lists show sandboxes of other pages too.
     if (MAKES_SANDBOXES.test(line)) {
       for (const [id] of typed.stdout.matchAll(/\bsbx-[0-9a-z]{16}\b/g)) this.#sandboxes.add(id);
     }
@@ -159,7 +159,7 @@ code=$?; declare -p KEY HOOK > '${this.#variables}' 2>/dev/null; exit $code`;
     });
   }
 
-  /** Ends what it made. */
+  /** Destroys its sandboxes. */
   async clear(): Promise<void> {
     await this.installation.clear(this.#sandboxes);
   }
@@ -182,7 +182,7 @@ code=$?; declare -p KEY HOOK > '${this.#variables}' 2>/dev/null; exit $code`;
     if (key) this.#ids.set('key', key);
   }
 
-  /** The variables that the pages use. */
+  /** Returns the variables that the pages use. */
   #given(): string {
     const id = (kind: string) => this.#ids.get(kind) ?? this.#ids.get(kind.replace('before ', '')) ?? '';
     return `ID=${id('sbx')} SNAPSHOT=${id('snp')} A=${id('before snp')} B=${id('snp')}`;

@@ -7,7 +7,10 @@ import { useOpened } from '../support/use-opened.ts';
 import { commandLinesOf, PAGES } from './documented.ts';
 import { Installation, PageWalk } from './page-walk.ts';
 
-/** Commands that no test of pages runs, each with why. docs/commands.test.ts holds that it is a command, with its options, all the same. */
+/**
+ * Commands that page tests skip, with the reason; docs/commands.test.ts still checks that they exist, with their
+ * options.
+ */
 export const NOT_HERE: [RegExp, string][] = [
   [/mayfly up\b/, 'it is what all of this runs in; worker/killed-up.integration'],
   [/mayfly uninstall/, 'takes away what all of this runs in; worker/uninstall.integration'],
@@ -48,28 +51,30 @@ export const NOT_HERE: [RegExp, string][] = [
   [/^npm run bench/, 'how it is called, with all that may be left out; bench/measure.test'],
 ];
 
-/** What a simulated host refuses, and how: its guests are process trees, which have no memory to save. */
+/** Options that a simulated host refuses, with its error: its guests are process trees, without memory to save. */
 const NOT_SIMULATED = new Map([['--full', 'memory']]);
 
 const SNAPSHOT = ['mayfly sandbox create golden-debian12', 'mayfly snapshot create sbx-…'];
-/** What a page takes for granted, and does not tell how to get. */
+/** Preconditions of a page that the page does not explain. */
 const GIVEN: Record<string, string[]> = {
   'docs/ports.md': ['mayfly sandbox create golden-debian12'],
   'docs/operations.md': [...SNAPSHOT, 'mayfly key list'],
   'docs/sources.md': [...SNAPSHOT, 'mayfly source bake web-1 --from snp-…'],
 };
-/** Pages that take long. */
+/** Slow pages. */
 export const LONG = ['README.md', 'CONTRIBUTING.md', 'docs/api.md', 'docs/sources.md'];
 
 const root = createCommands(quietIo());
-/** The command lines of each page. */
+/** Pages whose lines run: the generated reference of commands gives no examples. */
+const WALKED = PAGES.filter((page) => page !== 'docs/cli.md');
+/** Command lines of each page. */
 export const LINES = new Map(
-  await Promise.all(PAGES.map(async (page) => [page, await commandLinesOf(page, root)] as const)),
+  await Promise.all(WALKED.map(async (page) => [page, await commandLinesOf(page, root)] as const)),
 );
-/** The lines of each page that a test runs. One that stands on several pages, as `mayfly doctor`, is run for the first. */
+/** Returns the lines of each page to run; one on several pages, like `mayfly doctor`, runs on the first. */
 export function listWalks(): [page: string, commands: string[]][] {
   const typed = new Set<string>();
-  return PAGES.map((page) => {
+  return WALKED.map((page) => {
     const commands = (LINES.get(page) ?? []).filter((line) => {
       const isElsewhere = NOT_HERE.some(([left]) => left.test(line)) || typed.has(line);
       if (!/[…<$]/.test(line)) typed.add(line);
@@ -86,12 +91,12 @@ async function runLine(walk: PageWalk, line: string): Promise<void> {
   if (refusal) expect([code > 0, stdout], shown).toEqual([true, expect.stringContaining(refusal)]);
   else expect([code, stderr.includes('mayfly: ')], shown).toEqual([0, false]);
   if (status === null) return;
-  // a comment says what is answered: `# 200, …`; where there is none, it is no refusal
+  // a comment states the expected status: `# 200, …`; without one the request must succeed
   const told = / # (\d{3})\b/.exec(line)?.[1];
   expect(told === undefined ? status < 300 : status, shown).toBe(told === undefined ? true : Number(told));
 }
 
-/** An installation in which the lines of pages are run. */
+/** Starts an installation to run the lines of pages. */
 export function usePageWalks() {
   const installation = useOpened(
     () => Installation.start(),
@@ -109,7 +114,7 @@ export function usePageWalks() {
   return { installation, runPage };
 }
 
-/** web-1 is a server of somebody's. */
+/** Adds nginx to web-1, which pages describe as a user's server. */
 async function addNginx({ images }: Installation): Promise<void> {
   const folder = join(images, 'web-1', 'root', 'etc', 'nginx');
   await mkdir(folder);

@@ -6,13 +6,13 @@ import { LINES, listWalks, NOT_HERE, usePageWalks } from './page-walks.ts';
 
 const { runPage } = usePageWalks();
 
-test('each command of README.md runs as it stands', async () => {
+test('each command of README.md runs unchanged', async () => {
   const [page, commands] = listWalks().find(([name]) => name === 'README.md') ?? ['', []];
   expect(commands).not.toEqual([]);
   await runPage(page, commands);
 });
 
-test('what is left out is there: scripts, and files', () => {
+test('skipped commands exist: scripts, and files', () => {
   const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as { scripts: object };
   const left = [...LINES.values()].flat();
   for (const [pattern] of NOT_HERE)
