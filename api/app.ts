@@ -61,7 +61,7 @@ import { waitpointDoorRoutes, waitpointRoutes } from './waitpoints/waitpoints.ts
 import { deliveryRoutes } from './webhooks/deliveries.ts';
 import { endpointRoutes } from './webhooks/endpoints.ts';
 
-/** Serves agents: whatever holds for the API holds for what their tools ask. */
+/** Serves MCP. Tools call the API with the caller's key, under the same rules. */
 export function mcpRoutes(app: App, { store, logger }: AppDeps, keys: KeyWatch, serverOf: McpServerOf): void {
   const door = new McpDoor({ store, logger, app, serverOf });
   app.post('/mcp', limitBody(LIMITS.mcp.bodyBytes), readJson());
@@ -72,7 +72,10 @@ export function mcpRoutes(app: App, { store, logger }: AppDeps, keys: KeyWatch, 
   });
 }
 
-/** Where open ports are found on a machine of one's own: RFC 6761 §6.3 has every name below `localhost` lead to the loopback. */
+/**
+ * Default address of open ports on a local machine: RFC 6761 §6.3 resolves every name below `localhost` to the
+ * loopback.
+ */
 const DEFAULT_PORT_URL = 'http://localhost:7997';
 
 const ROUTES: Route[] = [
@@ -120,8 +123,8 @@ const ROUTES: Route[] = [
 ];
 
 /**
- * The HTTP API as one Hono app; `app.fetch` is what a server is given.
- * @param acceptance what another server of the process has, too
+ * Creates the HTTP API as one Hono app.
+ * @param acceptance intake that other servers of the process share
  */
 export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new InputSchemas())): App {
   const app: App = new OpenAPIHono<Env>({ getPath: routedPath });
@@ -152,14 +155,14 @@ export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new I
   refuseUnknownRoutes(app);
   for (const define of ROUTES) define(app);
   if (deps.hookPlace?.isHere ?? true) hookDoorRoutes(app, deps, acceptance);
-  else app.use(HOOK_PATH, open); // says nothing about keys where hooks are elsewhere
+  else app.use(HOOK_PATH, open); // unknown hook paths reveal nothing about keys
   healthRoutes(app, deps);
   const { mcpServerOf = (caller: Caller) => createMcpServer({ caller, version: deps.version }) } = deps;
   mcpRoutes(app, deps, streams.keys, mcpServerOf);
   metricsRoutes(app, deps, registry);
   docsRoutes(app);
   approvalPageRoutes(app);
-  let document: ReturnType<typeof openApiDocument> | undefined; // made once: anybody may ask for it, without a key
+  let document: ReturnType<typeof openApiDocument> | undefined; // built once, since it is public
   app.get('/openapi.json', open, (c) => {
     document ??= openApiDocument(app, deps.version);
     return c.json(document);

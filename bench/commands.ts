@@ -55,8 +55,8 @@ async function measureTrue(bench: Bench, { id }: Sandbox, plain: PlainSsh, sampl
 }
 
 /**
- * Times a line from `cat`'s standard input until it is back as live output: an upper bound for how long output is
- * under way, by one clock.
+ * Times a line from `cat`'s standard input until it is back as live output: an upper bound for the latency of output,
+ * by one clock.
  */
 async function measureEcho({ client: { commands }, runs }: Bench, sandbox: Sandbox, samples: Samples): Promise<void> {
   const { id } = await commands.run(sandbox.id, { argv: ['cat'], stdinOpen: true }, { waitSeconds: 0 });
@@ -73,7 +73,7 @@ async function measureEcho({ client: { commands }, runs }: Bench, sandbox: Sandb
   for await (const piece of output) if ('ended' in piece) return;
 }
 
-/** Sends and fetches 100 MiB between the same disks. */
+/** Uploads and downloads 100 MiB between the same disks. */
 async function measureFiles(
   { client: { files }, isQuick }: Bench,
   { id }: Sandbox,

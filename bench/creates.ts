@@ -3,10 +3,10 @@ import { type Bench, createRunning, destroy, SMALL_MIB } from './support/bench.t
 import { type Figures, round, Samples, type Spread } from './support/measure.ts';
 import { ownSeconds } from './support/processes.ts';
 
-/** Sandboxes made at once on a simulated host. */
+/** Concurrent creates on a simulated host. */
 export const BURST = { quick: 10, full: 50 };
 
-/** Measures whole lives through the API: what a caller waits for, and each step as the saga records it. */
+/** Measures whole lives through the API: a caller's waits, and each step that the workflow records. */
 export async function measureCreates(bench: Bench): Promise<Figures> {
   const samples = new Samples();
   let seconds = 0;
@@ -35,7 +35,7 @@ export async function measureCreates(bench: Bench): Promise<Figures> {
   return { spreads: { ...spreads, ...Object.fromEntries(beside) }, pairs, lines: [cost, ...lines] };
 }
 
-/** Computes what durability adds to the median of a whole create: saga minus the same steps called directly. */
+/** Computes the cost of durability in the median of a whole create: workflow minus the same steps called directly. */
 export function sagaCost(direct: Record<string, Spread>, saga: Record<string, Spread>) {
   const [plain, durable] = [direct['create'], saga['create']];
   if (!plain || !durable) throw new RangeError('a whole create was not measured');
@@ -56,7 +56,7 @@ async function measureBurst(bench: Bench): Promise<string> {
   );
 }
 
-/** Times many at once, until the last of them runs and until the last is gone. */
+/** Times concurrent creates until the last runs, and destroys until the last has ended. */
 export async function burstLine(
   count: number,
   create: () => Promise<unknown>,

@@ -16,12 +16,12 @@ import { type Extent, SMALL_MIB } from './support/bench.ts';
 import { type Figures, round, Samples } from './support/measure.ts';
 import { ownSeconds } from './support/processes.ts';
 
-/** All that the steps ask of Temporal is which workflow they are of. */
+/** Context of the steps, which read only their workflow from it. */
 const OF_NO_WORKFLOW = { info: {} } as Context;
 
 /**
- * Measures the steps of create and destroy called one after the other, without Temporal, store or audit: what a script around
- * the hypervisor takes.
+ * Measures the steps of create and destroy called in sequence, without Temporal, store or audit: the time of a script
+ * around the hypervisor.
  */
 export async function measureDirect(extent: Extent): Promise<Figures> {
   const { config, source, isSimulated, isQuick } = extent;
@@ -55,7 +55,7 @@ export async function measureDirect(extent: Extent): Promise<Figures> {
   }
 }
 
-/** Makes the steps of a life; nothing asks anything of the guest, so no connection is kept. */
+/** Makes the steps of a life; none uses the guest, so no connection is kept. */
 function lifeActivities(machine: HostMachine) {
   return {
     ...createReservationActivities({ ...machine, room: { checkAwake: async () => {} } }),
@@ -67,7 +67,7 @@ function lifeActivities(machine: HostMachine) {
   };
 }
 
-/** One sandbox whose steps are called directly. */
+/** Sandbox whose steps are called directly. */
 class DirectLife {
   readonly #target = { sandboxId: sandboxIdFrom(randomBytes(ID_BYTES)), generation: 0 };
 

@@ -6,7 +6,7 @@ import { type Figures, type Pair, Samples } from './support/measure.ts';
 
 const REVISIONS = ['2025-11-25', '2026-07-28'] as const;
 
-/** Measures what is called over HTTP, each beside what it stands on. */
+/** Measures interfaces over HTTP, each against the layer below it. */
 export async function measureDoors(bench: Bench): Promise<Figures> {
   const samples = new Samples();
   await measureClient(bench, samples);
@@ -57,7 +57,7 @@ async function measureMcp(bench: Bench, samples: Samples, revision: (typeof REVI
   }
 }
 
-/** Times a create from its second request, which uses what was approved, to `running`. */
+/** Times a create from its second request, which uses the approval, to `running`. */
 async function measureApproved(bench: Bench, samples: Samples): Promise<void> {
   const { client, installation, source } = bench;
   const clientOf = async (name: string, scopes: Parameters<MayflyClient['createKey']>[0]['scopes']) => {

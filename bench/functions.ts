@@ -11,14 +11,14 @@ import { type Figures, Samples } from './support/measure.ts';
 
 const POOL = 'runs';
 const MEMBERS = 2;
-/** Prints when it runs, so that nobody polls meanwhile, on the cores that are measured. Milliseconds since 1970. */
+/** Prints its start time, ms since 1970, so that no polling loads the measured cores. */
 const COMMAND = 'date +%s%3N';
 const POLL_MS = 1_000;
-/** Events accepted, and times of a schedule, for each round of a part that creates. */
+/** Ingested events, and times of a schedule, for each round of a part that creates. */
 const EVENTS = 10;
 const TIMES = 2;
 
-/** Measures functions beside what they stand on. */
+/** Measures functions against the layers below them. */
 export async function measureFunctions(bench: Bench): Promise<Figures> {
   const samples = new Samples();
   await withStore(bench, (_store, uri) => measureAccepting(bench, uri, samples));
@@ -48,7 +48,7 @@ export async function measureFunctions(bench: Bench): Promise<Figures> {
   };
 }
 
-/** Times an event accepted over HTTP, and a document of its size put into the same store by the driver alone. */
+/** Times an event ingested over HTTP, and an insert of equal size into the same store by the driver alone. */
 async function measureAccepting({ client, source, runs }: Bench, storeUri: string, samples: Samples): Promise<void> {
   await client.functions.deploy('paused', { source, command: 'true' });
   await client.functions.pause('paused');
@@ -65,7 +65,10 @@ async function measureAccepting({ client, source, runs }: Bench, storeUri: strin
   }
 }
 
-/** Times a run, from its event to its proof, and a sandbox that has the same command by hand. @param pool null: none, both boot */
+/**
+ * Times a run, from its event to its proof, and the same command in a sandbox by hand. @param pool null: none, both
+ * boot
+ */
 async function measureRuns(bench: Bench, samples: Samples, pool: string | null): Promise<void> {
   const { client, source, runs } = bench;
   const kind = pool ? 'warm' : 'cold';
@@ -94,7 +97,7 @@ async function runOnce({ client }: Bench, kind: 'warm' | 'cold', samples: Sample
   throw new Error(`${id} is ${outcome}, its boot ${boot?.way}`);
 }
 
-/** Times the end of a run, as it is stored, until a receiver on the loopback has its webhook. */
+/** Times the end of a run, from its record until a receiver on the loopback has its webhook. */
 async function measureWebhooks({ client, source, runs }: Bench, samples: Samples): Promise<void> {
   const server = createServer((request, response) => {
     const at = Date.now();
@@ -117,7 +120,7 @@ async function measureWebhooks({ client, source, runs }: Bench, samples: Samples
   }
 }
 
-/** Times each time of a schedule until its event is accepted, of a function that is paused. */
+/** Times each time of a schedule until its event is ingested, for a paused function. */
 async function measureSchedule({ client, source, runs }: Bench, samples: Samples): Promise<void> {
   await client.functions.deploy('timed', { source, command: 'true' });
   await client.functions.pause('timed');

@@ -10,16 +10,16 @@ import { type Figures, round, Samples } from './support/measure.ts';
 import { type Usage, usageOf } from './support/processes.ts';
 
 const MAYFLY = fileURLToPath(new URL('../bin/mayfly', import.meta.url));
-/** After the last create, until what it left to do is done. Milliseconds. */
+/** Time after the last create for its remaining work, ms. */
 const SETTLE_MS = 60_000;
 const AT_ONCE = 10;
 const CREATES = 10;
 
-/** Measures what Mayfly costs when nothing happens, in processes of its own. Leaves no sandbox behind. */
+/** Measures the cost of an idle Mayfly, in processes of its own. Leaves no sandbox behind. */
 export async function measureIdle({ config, source, isSimulated, isQuick }: Extent): Promise<Figures> {
   const env = { ...process.env, MAYFLY_HOST: config.hostKind, MAYFLY_TEMPLATES: 'off' };
   const samples = new Samples();
-  await (await Up.start(env)).stop(); // makes the folder, as the first one ever
+  await (await Up.start(env)).stop(); // creates the folder, as the first start
   const start = () => samples.time('mayfly up, until its API answers', () => Up.start(env));
   for (let run = 1; run < (isQuick ? 1 : 5); run++) await (await start()).stop();
   const up = await start();
@@ -50,7 +50,9 @@ export async function measureIdle({ config, source, isSimulated, isQuick }: Exte
   return { spreads: samples.spreads(), lines };
 }
 
-/** Returns what all of Mayfly uses meanwhile: `mayfly up`, Temporal and the store, without guests and libvirtd. */
+/**
+ * Returns the usage of all of Mayfly during a time: `mayfly up`, Temporal and the store, without guests and libvirtd.
+ */
 async function costOver({ pid }: Up, seconds: number): Promise<string> {
   const before = await usageOf(pid);
   await sleep(seconds * 1_000);
@@ -67,7 +69,7 @@ async function costOver({ pid }: Up, seconds: number): Promise<string> {
   return `${percent} % of a core, ${mib} MiB (${parts.join('; ')})`;
 }
 
-/** `mayfly up` as a person starts it. */
+/** Process of `mayfly up` as a person starts it. */
 class Up {
   private constructor(
     private readonly child: ChildProcess,

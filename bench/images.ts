@@ -7,13 +7,13 @@ import { type Bench, WAIT, withSandbox } from './support/bench.ts';
 import { type Figures, Samples } from './support/measure.ts';
 
 const POLL_MS = 250;
-/** Each step writes a file, as what is done by hand does. */
+/** Step that writes a file, the same as by hand. */
 const STEP = 'head -c 100000 /dev/urandom >"/srv/$(date +%N)"';
 const STEPS = 5;
-/** Builds take seconds each, so that a tenth of the rounds of others is enough. */
+/** Divisor of the number of rounds: builds take seconds each. */
 const SHARE = 10;
 
-/** Measures builds: the second of the same Dockerfile beside the first, and a step beside a command and a snapshot by hand. */
+/** Measures builds: a repeated build against the first, and a step against a command and a snapshot by hand. */
 export async function measureImages(bench: Bench): Promise<Figures> {
   const samples = new Samples();
   const rounds = { runs: Math.max(2, Math.ceil(bench.runs / SHARE)), warmUp: 0 };
@@ -34,7 +34,7 @@ async function measureBuilds(bench: Bench, samples: Samples): Promise<void> {
   const first = await samples.time('first build', () => build(client, dockerfile));
   const again = await samples.time('second build', () => build(client, dockerfile));
   if (again.cached !== again.steps.length) throw new Error(`${again.id} had steps to do`);
-  // Steps as they are recorded, from snapshot to snapshot: polling would slow them.
+  // Recorded times, from snapshot to snapshot: polling would slow the steps.
   const { items } = await client.snapshots.list(first.builderId);
   const ends = items.map(({ readyAt }) => Date.parse(readyAt ?? '')).sort((one, other) => one - other);
   if (ends.length < STEPS) throw new Error(`${first.id} has ${ends.length} snapshots`);
@@ -44,7 +44,7 @@ async function measureBuilds(bench: Bench, samples: Samples): Promise<void> {
       await client.commands.run(id, { command: STEP, user: 'root' }, WAIT);
       return client.snapshots.take(id, {}, WAIT);
     };
-    await byHand(); // the first has a disk of its own to make
+    await byHand(); // the first creates a disk of its own
     for (let nth = 1; nth < STEPS; nth++) await samples.time('command and snapshot', byHand);
     await deleteSnapshots(client, id);
   });

@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- [PART]… [--host simulated|libvirt] [--runs N] [--quick] [--json]`: measures Mayfly in a network namespace and a
- * folder of its own, both gone afterwards. Prints tables (with --json, the figures), keeps the figures in bench/results/ and draws
- * them beside the plain tools'.
+ * `npm run bench -- [PART]… [--host simulated|libvirt] [--runs N] [--quick] [--json]`: measures Mayfly in a network
+ * namespace and a folder of its own, both removed afterwards. Prints tables (with --json, the figures), saves the
+ * figures in bench/results/ and draws them next to the plain tools'.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -36,7 +36,9 @@ function readOptions(argv: string[]) {
   }
 }
 
-/** Measures part by part, and destroys all it made. A part that fails is named in the report, and the others go on. */
+/**
+ * Measures part by part, and destroys everything it made. The report names a part that fails, and the others continue.
+ */
 async function measure(io: Io, extent: Extent, wanted: readonly string[]): Promise<Report> {
   const { config, isSimulated } = extent;
   const report = emptyReport(config.hostKind);
@@ -89,7 +91,8 @@ async function bench(io: Io, argv: string[]): Promise<number> {
     ...(host !== undefined && { MAYFLY_HOST: oneOf('host', host, ['simulated', 'libvirt']) }),
   });
   const isSimulated = config.hostKind === 'simulated';
-  // A machine under TCG takes half a minute to boot, a simulated one 100 ms: so many runs as give a median in minutes.
+  // A machine under TCG boots in half a minute, a simulated one in 100 ms: these numbers of runs give a median in
+  // minutes.
   const usual = isQuick ? { runs: 3, warmUp: 1 } : isSimulated ? { runs: 20, warmUp: 10 } : { runs: 5, warmUp: 1 };
   const rounds = { ...usual, ...(runs !== undefined && { runs: wholeNumber('runs', runs, 1, 1_000) }) };
   const extent = { config, source: 'golden-debian12', isSimulated, isQuick, parts: {}, ...rounds };
@@ -105,7 +108,7 @@ const { stdout, stderr, env } = process;
 const io = new Io({ stdout, stderr, env, signal: end.signal, force: force.signal });
 const interrupt = () => (end.signal.aborted ? force : end).abort(new Error('interrupted'));
 if (isInPlace(env))
-  process.on('SIGINT', () => process.exit(EXIT.interrupted)); // the place's owner removes all of it
+  process.on('SIGINT', () => process.exit(EXIT.interrupted)); // the place's owner removes everything
 else for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, interrupt);
 try {
   process.exitCode = await bench(io, process.argv.slice(2));

@@ -17,7 +17,7 @@ import type { Figures } from './support/measure.ts';
 interface Part<T> {
   name: string;
   measure: (on: T) => Promise<Figures>;
-  /** Left out on a simulated host, which copies. */
+  /** Skips the part on a simulated host, which copies disks. */
   isOfLibvirt?: true;
 }
 
@@ -42,12 +42,15 @@ export const PARTS: readonly Part<Bench>[] = [
 ];
 
 const [WIDTH, LEFT, BAR, ROW, TOP] = [860, 250, 380, 50, 64];
-/** Colours of whoever reads: in GitHub's, light or dark. */
+/** Colours of GitHub's light and dark themes. */
 const STYLE = `text { font: 14px sans-serif; fill: #1f2328 } .name { font-weight: bold } .label { font-size: 12px }
   .ours { fill: #0969da } .beside { fill: #8c959f }
   @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .ours { fill: #4493f8 } .beside { fill: #656d76 } }`;
 
-/** Draws a bar for each median of ours above that of the plain tool in the same run; the longer of two has the full width. */
+/**
+ * Draws a bar for each median of Mayfly above that of the plain tool in the same run; the longer of two has the full
+ * width.
+ */
 export function benchPicture({ parts, machine, host, at }: Report): string {
   const pairs = Object.values(parts).flatMap(pairsOf);
   const label = pairs.map(

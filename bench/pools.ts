@@ -3,19 +3,19 @@ import { type Bench, createRunning, destroy, SMALL_MIB, WAIT } from './support/b
 import { type Figures, Samples } from './support/measure.ts';
 
 const POOL = 'bench';
-/** A member for each claim, and one that is being made meanwhile. */
+/** A member for each claim, and one under construction. */
 const MEMBERS = 4;
-/** Sandboxes that do nothing besides, and so many of them that are made at once. */
+/** Idle sandboxes during the measurement, and the concurrency of their creates. */
 const ALIVE = 100;
 const AT_ONCE = 10;
-/** Creates at once, twice a round, and so many members that none waits for another's. */
+/** Concurrent creates, twice a round, and enough members for all of them. */
 const BURST = 4;
 const BURST_MEMBERS = 12;
-/** Until nothing is done of the claim before: what a refill takes away is not a claim's. Milliseconds. */
+/** Pause until the previous claim's work is done, ms: its refill must not slow the next claim. */
 const QUIET_MS = 1_500;
 const POLL_MS = 100;
 
-/** Measures creates that have a member of a pool, and commands in it: alone, at once and beside sandboxes that do nothing. */
+/** Measures creates that claim a member of a pool, and commands in it: alone, concurrently, and with idle sandboxes. */
 export async function measurePools(bench: Bench): Promise<Figures> {
   const { client, source, isSimulated, isQuick } = bench;
   const samples = new Samples();
@@ -52,7 +52,7 @@ async function claim(bench: Bench, samples: Samples, beside: string): Promise<vo
   });
 }
 
-/** Claims at once when nothing else is done, and while members are made and others are destroyed. */
+/** Claims concurrently: on an idle host, and while members are created and others destroyed. */
 async function claimAtOnce(bench: Bench, samples: Samples): Promise<void> {
   const burst = (beside: string) => {
     const name = `claim, ${BURST} at once, ${beside}`;
@@ -61,13 +61,13 @@ async function claimAtOnce(bench: Bench, samples: Samples): Promise<void> {
   const end = (made: { id: string }[]) => Promise.all(made.map(({ id }) => destroy(bench, id)));
   await awaitMembers(bench, POOL, BURST_MEMBERS);
   const quiet = await burst('nothing else under way');
-  while ((await warmIn(bench, POOL)) <= BURST_MEMBERS - BURST) await sleep(POLL_MS); // one is made, and so are the next
+  while ((await warmIn(bench, POOL)) <= BURST_MEMBERS - BURST) await sleep(POLL_MS); // one is ready, and more follow
   const ending = end(quiet);
   const busy = await burst('members made and others destroyed');
   await Promise.all([ending, end(busy)]);
 }
 
-/** Waits until all members of a pool are there, and nothing is done. */
+/** Waits until all members of a pool are warm, and the host is idle. */
 export async function awaitMembers(bench: Bench, pool: string, count: number): Promise<void> {
   while ((await warmIn(bench, pool)) !== count) await sleep(POLL_MS);
   await sleep(QUIET_MS);

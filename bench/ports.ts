@@ -11,7 +11,7 @@ import { type Figures, type Pair, round, Samples } from './support/measure.ts';
 const BYTES = 16 * 1_048_576;
 const PATH = '/home/sandbox/mayfly-bench';
 const PROGRAM = fileURLToPath(new URL('../bin/mayfly', import.meta.url));
-/** A request a connection: `/file` is so many bytes of zeros, all else is small. */
+/** Program that serves one request per connection: `/file` is that many zero bytes, any other path a small answer. */
 const SERVER = `use IO::Socket::INET; $SIG{CHLD} = 'IGNORE'; $| = 1;
 my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 100) or die $!; print $server->sockport, "\\n";
 while (my $c = $server->accept) {
@@ -25,8 +25,8 @@ const FILE = { times: round(1 / 0.7) };
 const SMALL = { moreMs: 5 };
 
 /**
- * Measures a file and a small answer of a program in a guest, on a new connection each, beside the same of the guest's files: all
- * go by the relay, so what differs is the door.
+ * Measures a file and a small answer of a guest's program, each on a new connection, against the same of the guest's
+ * files: all use the relay, so only the endpoint differs.
  */
 export async function measurePorts(bench: Bench): Promise<Figures> {
   const { client } = bench;
@@ -56,7 +56,7 @@ export async function measurePorts(bench: Bench): Promise<Figures> {
   return { spreads: samples.spreads(), pairs };
 }
 
-/** Starts the program. @returns the port at which it listens */
+/** Starts the program. @returns its port */
 async function serve({ client: { commands } }: Bench, id: string): Promise<number> {
   const { id: commandId } = await commands.run(id, { argv: ['perl', '-e', SERVER] }, { waitSeconds: 0 });
   for (let tries = 0; tries < 200; tries++) {
@@ -84,7 +84,7 @@ async function forwardPort({ installation }: Bench, id: string, port: number): P
 async function openPort({ client: { ports } }: Bench, id: string, port: number): Promise<Door> {
   const url = new URL((await ports.open(id, port)).url);
   const { token } = await ports.issueToken(id, port);
-  // Its name leads to this machine wherever it is resolved; what it stands for is in the header.
+  // Every URL of an open port leads to this machine; the header selects the port.
   return { port: Number(url.port), headers: { host: url.host, 'x-mayfly-token': token } };
 }
 

@@ -10,7 +10,7 @@ const AT_ONCE = 1_000;
 const RUNS = { quick: 20, full: 100 };
 const RULES: QueueRules = { concurrency: [{ limit: 100, key: '/k', onFull: 'queue' }], throttle: null };
 
-/** Measures the admission of the next run of a queue of 10 and of a long one, in one store, in turn. */
+/** Measures the admission of the next run of a queue of 10 and of a long one, in one store, alternating. */
 export async function measureQueue(bench: Bench): Promise<Figures> {
   const { client, source, isQuick } = bench;
   const samples = new Samples();
@@ -54,7 +54,7 @@ class Queue {
     }
   }
 
-  /** Admits one; then it ends, and another comes in its place. */
+  /** Admits a run, ends it, and adds another one. */
   async admit(samples: Samples): Promise<void> {
     const { store, name } = this;
     const at = new Date().toISOString();

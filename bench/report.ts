@@ -2,7 +2,7 @@ import { cpus, release, totalmem } from 'node:os';
 import { columns } from '../cli/terminal/io.ts';
 import { type Figures, type Pair, round } from './support/measure.ts';
 
-/** Figures of one run so far, with what they were measured on. */
+/** Figures of one run so far, with their machine. */
 export interface Report {
   at: string;
   machine: { cpu: string; cores: number; memoryMib: number; kernel: string; node: string };
@@ -18,7 +18,7 @@ export function emptyReport(kind: string): Report {
   return { at: new Date().toISOString(), machine, host: { kind, isolation: 'unknown' }, parts: {}, failed: [] };
 }
 
-/** Returns the report as a person reads it. */
+/** Formats the report for a person. */
 export function reportLines({ machine, host, parts, failed }: Report): string[] {
   return [
     `${host.kind} host (isolation: ${host.isolation}), ${machine.cores} × ${machine.cpu}, ${machine.memoryMib} MiB, ` +
@@ -44,7 +44,7 @@ interface Medians extends Pair {
   besideMs: number;
 }
 
-/** Returns the pairs both of which were measured. */
+/** Returns the pairs with both sides measured. */
 export function pairsOf({ spreads, pairs = [] }: Figures): Medians[] {
   return pairs.flatMap((pair) => {
     const [ours, beside] = [spreads[pair.ours], spreads[pair.beside]];

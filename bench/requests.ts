@@ -9,13 +9,13 @@ import { dataConverterOf, installationKeys, temporalClient } from '../worker/pay
 import { type Bench, createRunning, destroy, SMALL_MIB, WAIT, withSandbox, withStore } from './support/bench.ts';
 import { type Figures, Samples } from './support/measure.ts';
 
-/** Ended sandboxes in the store besides, and so many of them that are stored at once. */
+/** Number of ended sandboxes in the store, and the concurrency of storing them. */
 const STORED = { quick: 100, full: 10_000 };
 const AT_ONCE = 100;
 /** Rounds for each round of a part that creates: requests are short, and the first ones are interpreted. */
 const ROUNDS = 3;
 
-/** Measures the API's requests, and beside them what they stand on: a read of the store, an update that writes nothing. */
+/** Measures the API's requests against the layers below them: a read of the store, an update that writes nothing. */
 export async function measureRequests(bench: Bench): Promise<Figures> {
   const samples = new Samples();
   const stored = bench.isQuick ? STORED.quick : STORED.full;
@@ -44,7 +44,7 @@ export async function measureRequests(bench: Bench): Promise<Figures> {
   };
 }
 
-/** Measures requests about a sandbox that runs and rests. */
+/** Measures requests about an idle running sandbox. */
 async function measureLiving(bench: Bench, store: Store, id: string, samples: Samples): Promise<void> {
   const { client, config, installation } = bench;
   const rounds = { runs: bench.runs * ROUNDS, warmUp: bench.warmUp * ROUNDS };

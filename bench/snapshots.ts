@@ -9,7 +9,7 @@ const FORKS = 8;
 const FILES = 10_000;
 const LONG_WAIT = { waitSeconds: 600 };
 
-/** Measures snapshots and what is made of them, on real machines, beside libvirt alone on an equal one. */
+/** Measures snapshots, restores and forks, on real machines, against libvirt alone on an equal one. */
 export async function measureSnapshots(bench: Bench): Promise<Figures> {
   const { client, installation, isQuick } = bench;
   const samples = new Samples();
@@ -69,7 +69,7 @@ async function measureDiff(bench: Bench, sandboxId: string, samples: Samples): P
   return `${found} of ${FILES} new files found`;
 }
 
-/** Makes forks at once, and says how long until the last of them is verified. */
+/** Creates forks concurrently, and returns the time until the last is verified. */
 async function measureForks(bench: Bench, sandboxId: string, kind: SnapshotKind): Promise<string> {
   const { client } = bench;
   const { id: snapshotId } = await client.snapshots.take(sandboxId, { kind }, WAIT);
@@ -82,7 +82,7 @@ async function measureForks(bench: Bench, sandboxId: string, kind: SnapshotKind)
   return `${FORKS} forks, ${kind}: ${running} verified after ${seconds} s`;
 }
 
-/** Snapshots as libvirt alone takes them; their files go with the sandbox's workspace. */
+/** Snapshots by libvirt alone; their files are removed with the sandbox's workspace. */
 class PlainSnapshots {
   readonly #virsh: Virsh;
   readonly #folder: string;

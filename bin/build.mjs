@@ -7,12 +7,12 @@ import { pathToFileURL } from 'node:url';
 import { repository } from '../worker/config/artifacts.mjs';
 import { digestOf, manifestPath, stampOf } from './manifest.mjs';
 
-/** What is made of the sources of before stays this long, for processes that still run. Milliseconds. */
+/** Retention of outdated scripts for processes that still run, ms. */
 const keptMs = 14 * 24 * 3_600_000;
 
 /**
- * Packages that become part of the scripts: modules without native code, of many files each. The others are loaded from
- * node_modules as ever.
+ * Packages bundled into the scripts: modules without native code, of many files each. The others are loaded from
+ * node_modules.
  */
 const inside = [
   'citty',
@@ -25,7 +25,7 @@ const inside = [
   '@noble/hashes',
 ];
 
-/** Files that decide what the scripts are, without being in them. */
+/** Files that affect the scripts without being part of them. */
 const recipe = ['bin/build.mjs', 'bin/manifest.mjs', 'package-lock.json'];
 
 /**
@@ -54,8 +54,8 @@ export async function build(folder, name) {
 
 /**
  * @param {string} outdir
- * @param {Record<string, string>} sources Gets the digest of each of our files as it was read.
- * @returns {Promise<string[]>} the paths in the repository of all that went in
+ * @param {Record<string, string>} sources Gets the digest of each source file as it was read.
+ * @returns {Promise<string[]>} paths in the repository of all bundled files
  */
 async function bundle(outdir, sources) {
   const esbuild = createRequire(createRequire(import.meta.url).resolve('tsx/package.json'))('esbuild');
@@ -103,7 +103,7 @@ function plugin(sources) {
   };
 }
 
-/** Node looks for packages in the folders above a script. @param {string} folder */
+/** Links node_modules, since Node searches packages in the folders above a script. @param {string} folder */
 async function linkPackages(folder) {
   const link = join(folder, 'node_modules');
   try {
@@ -115,7 +115,7 @@ async function linkPackages(folder) {
 
 /**
  * @param {string} folder
- * @param {string} name Of the one that is in use now.
+ * @param {string} name Of the current one.
  */
 async function removeOld(folder, name) {
   const others = ['node_modules', basename(manifestPath(folder)), name];

@@ -1,5 +1,5 @@
 // @ts-check
-/** @module Which scripts of the CLI are in the cache, and of what they were made. */
+/** @module Scripts of the CLI in the cache, and the sources they were built from. */
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,14 +7,15 @@ import { repository } from '../worker/config/artifacts.mjs';
 
 /**
  * @typedef {object} Manifest
- * @property {string} build Name of the folder beside it that has the scripts.
- * @property {Record<string, string>} sources Digest of each of our files, by its path in the repository.
- * @property {Record<string, string>} packages Size and time of change of each file of a package, which are too many to read.
+ * @property {string} build Name of the adjacent folder with the scripts.
+ * @property {Record<string, string>} sources Digest of each source file, by its path in the repository.
+ * @property {Record<string, string>} packages Size and change time of each file of a package: there are too many to
+ * read.
  */
 
 /**
  * @param {string} cache
- * @returns {string} the folder of this repository's scripts: they name its files
+ * @returns {string} the folder of this repository's scripts, which contain its paths
  */
 export function programFolder(cache) {
   return join(cache, 'program', digestOf(repository));
@@ -25,7 +26,7 @@ export const manifestPath = (folder) => join(folder, 'manifest.json');
 
 /**
  * @param {string} folder
- * @returns {Manifest | null} null when there is none, or none that can be read: then it is made anew
+ * @returns {Manifest | null} null when it is missing or unreadable: then it is rebuilt
  */
 export function readManifest(folder) {
   try {
@@ -37,7 +38,7 @@ export function readManifest(folder) {
 
 /**
  * @param {Manifest} manifest
- * @returns {boolean} whether every file is as it was then
+ * @returns {boolean} true when every file is unchanged
  */
 export function isAsIn({ sources, packages }) {
   try {
@@ -46,7 +47,7 @@ export function isAsIn({ sources, packages }) {
       Object.entries(sources).every(([path, digest]) => digestOf(readFileSync(join(repository, path))) === digest)
     );
   } catch {
-    // A file that is no longer there.
+    // A file was removed.
     return false;
   }
 }

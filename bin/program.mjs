@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The CLI, ready to run: its sources and the smaller packages as a few scripts in the cache, which start in a tenth of the
- * time. They are made anew, in half a second, whenever a file that they were made of has changed.
+ * Loads the CLI: its sources and the smaller packages, bundled into a few cached scripts that start in a tenth of the
+ * time. They are rebuilt, in half a second, when a source file has changed.
  *
  * @module
  */
@@ -17,8 +17,8 @@ import { mapStackTraces } from './stack-traces.mjs';
 /** @typedef {typeof import('../cli/main.ts')} Program */
 
 /**
- * @returns {Promise<Program>} the CLI of the sources as they are now. Where the cache cannot be written they are
- *   translated while they are loaded, which takes half a second each time.
+ * @returns {Promise<Program>} the CLI of the current sources. If the cache is not writable, they are translated on
+ * load, which takes half a second each time.
  */
 export async function loadProgram() {
   const folder = programFolder(cacheDir());
@@ -30,7 +30,7 @@ export async function loadProgram() {
 
 /**
  * @param {string} folder
- * @returns {string | null} where the scripts are that were made of the sources as they are now
+ * @returns {string | null} folder of scripts built from the current sources
  */
 function current(folder) {
   const manifest = readManifest(folder);
@@ -44,7 +44,7 @@ function current(folder) {
  * @returns {Promise<string | null>}
  */
 async function make(folder) {
-  // A home that is not there, as daemons have, is not made for a cache.
+  // Daemons may have no home folder, which must not be created for a cache.
   if (!process.env['XDG_CACHE_HOME'] && !existsSync(homedir())) return null;
   try {
     const { build } = await import('./build.mjs');

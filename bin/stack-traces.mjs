@@ -1,13 +1,14 @@
 // @ts-check
-/** @module Stack traces that name our sources instead of the scripts made of them. */
+/** @module Stack traces that name source files instead of the bundled scripts. */
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Node's own support reads the map of every file of every package at start; this reads those that a trace needs.
- * @param {string} folder Of the scripts; the map of each is beside it.
+ * Maps stack traces to sources. Node's own support reads the map of every file of every package at start; this reads
+ * only the maps that a trace needs.
+ * @param {string} folder Of the scripts, with their maps.
  */
 export function mapStackTraces(folder) {
   const prefix = `${pathToFileURL(folder).href}/`;

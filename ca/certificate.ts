@@ -6,29 +6,29 @@ import type { Actor } from '../model/sandbox/sandbox.ts';
 import { isSandboxId } from '../model/sandbox-id.ts';
 
 export interface CertificateRequest {
-  /** The one principal: the id of a sandbox, or of a source that is looked at. */
+  /** Only principal: the id of a sandbox, or of a source that is inspected. */
   sandboxId: string;
-  /** One OpenSSH public key line. */
+  /** OpenSSH public key line. */
   publicKey: string;
   actor: Actor;
   /** Name of the golden VM that the sandbox was cloned from. */
   source: string;
-  /** Unique for ever: given by the store. */
+  /** Unique serial, assigned by the store. */
   serial: bigint;
   /** `@default` 1800 */
   ttlSeconds?: number;
 }
 
 /**
- * Valid from this long before its issue, since guests resume with a clock that is behind: the design's minute, and
- * another for one that is 90 s behind (caa-012). Its end counts from now. Seconds.
+ * Time before its issue from which a certificate is valid, s, since guests resume with a clock that is behind: the
+ * design's minute, and another for one that is 90 s behind (caa-012). Its end counts from now.
  */
 export const BACKDATE_SECONDS = 120;
-/** Also what the API lets through, which counts UTF-16 units, so that nothing it accepted fails here. */
+/** Limit of the API, which counts UTF-16 units, so that nothing it accepted fails here. */
 const MAX_FIELD_CHARACTERS = Math.max(LIMITS.agentId.maxLength, LIMITS.sourceName.maxLength);
 /**
- * sshd cuts its log lines at 1024 bytes (MSGBUFSIZ in OpenSSH's log.c), of which 250 are not ours. A longer field is
- * cut and ends in a digest of the whole. Characters.
+ * Longest encoded field, characters. A longer one is cut and ends in a digest of the whole, since sshd cuts its log
+ * lines at 1024 bytes (MSGBUFSIZ in OpenSSH's log.c), of which 250 are not ours.
  */
 const MAX_ENCODED = 128;
 const DIGEST_CHARACTERS = 16;
@@ -36,13 +36,12 @@ const PLAIN = /^[A-Za-z0-9._@+-]$/;
 const MAX_SERIAL = 2n ** 64n - 1n;
 
 /**
- * The identity string that sshd logs at every login:
- * `agent=<agent or -> key=<API key id> source=<source> sandbox=<id> certificate=<serial>`; that of a certificate for a
- * source has `sourceId=<id>` instead of `sandbox=<id>`.
+ * Returns the identity string that sshd logs at every login: `agent=<agent or -> key=<API key id> source=<source>
+ * sandbox=<id> certificate=<serial>`; that of a certificate for a source has `sourceId=<id>` instead of `sandbox=<id>`.
  *
- * Fields are percent-encoded (RFC 3986 §2.1), all but `A-Z a-z 0-9 . _ @ + -`: what separates fields, ends lines or
- * moves a terminal's cursor cannot stand in one, so none can forge another. A longer one ends in `~` and a digest.
- * @throws MayflyError invalid_request when a field is empty or longer than the API would have let it be
+ * Fields are percent-encoded (RFC 3986 §2.1), all but `A-Z a-z 0-9 . _ @ + -`: separators, line ends and control
+ * characters of terminals cannot occur in one, so none can forge another. A longer one ends in `~` and a digest.
+ * @throws MayflyError invalid_request when a field is empty or longer than the API accepts
  */
 export function keyIdOf(request: CertificateRequest): string {
   const fields: [string, string | null][] = [
@@ -55,7 +54,10 @@ export function keyIdOf(request: CertificateRequest): string {
   return fields.map(([name, value]) => `${name}=${value === null ? '-' : encoded(name, value)}`).join(' ');
 }
 
-/** The only principal of a certificate: the id of what it opens. @throws MayflyError invalid_id on anything else */
+/**
+ * Returns the only principal of a certificate: the id of the sandbox or source. @throws MayflyError invalid_id on
+ * anything else
+ */
 function checkedPrincipal(id: string): string {
   if (isSandboxId(id) || isSourceId(id)) return id;
   throw new MayflyError('invalid_id', 'A certificate is issued for one sandbox id or source id and for nothing else.');
@@ -68,7 +70,7 @@ export function checkedTtl(ttlSeconds: number): number {
   throw invalid('ttlSeconds', `a certificate lives ${min} to ${max} whole seconds`);
 }
 
-/** @throws MayflyError invalid_request when it is no unsigned 64-bit number from 1 */
+/** @throws MayflyError invalid_request for anything but an unsigned 64-bit number from 1 */
 export function checkedSerial(serial: bigint): bigint {
   if (serial >= 1n && serial <= MAX_SERIAL) return serial;
   throw invalid('serial', 'a serial is a number from 1 to 2^64 − 1');
@@ -78,7 +80,7 @@ function encoded(name: string, value: string): string {
   if (value === '' || value.length > MAX_FIELD_CHARACTERS) {
     throw invalid(name, `the ${name} of an identity has 1 to ${MAX_FIELD_CHARACTERS} characters`);
   }
-  if (value === '-') return '%2D'; // alone it means that there is none
+  if (value === '-') return '%2D'; // alone it marks an absent value
   const text = Array.from(Buffer.from(value), (byte) => {
     const char = String.fromCharCode(byte);
     return PLAIN.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;

@@ -7,8 +7,9 @@ import { flush, writeFileSynced } from '../host/os/atomic-file.ts';
 import { makeKeyPair } from '../host/ssh/key-pair.ts';
 
 /**
- * Makes a private key (0600) and its folder (0700) unless there is one. Two may try at once: `link` lets exactly one win.
- * @param make the text of a new one
+ * Creates a private key (0600) and its folder (0700) unless it exists. Of two concurrent calls `link` lets exactly one
+ * win.
+ * @param make returns the text of a new key
  */
 export async function ensureKey(path: string, make: () => string): Promise<void> {
   const folder = dirname(path);
@@ -27,14 +28,14 @@ export async function ensureKey(path: string, make: () => string): Promise<void>
   }
 }
 
-/** A new key of the user CA, as OpenSSH writes one. */
+/** Returns a new key of the user CA, in OpenSSH's format. */
 export function newCaKey(): string {
   return makeKeyPair('mayfly-user-ca').privateKey;
 }
 
 /**
- * @param what it is, for who reads the error; `@default` CA key
- * @throws Error when the key can be read or written by others, or is not a file of our own
+ * @param what name of the key in errors; `@default` CA key
+ * @throws Error when others can read or write the key, or it is not a file of our own
  */
 export async function checkPrivate(path: string, what = 'CA key'): Promise<void> {
   const about = await lstat(path);
@@ -52,7 +53,7 @@ export async function checkPrivate(path: string, what = 'CA key'): Promise<void>
   }
 }
 
-/** The public half of a private key file. @throws Error when it is no Ed25519 key */
+/** Returns the public half of a private key file. @throws Error for any key but Ed25519 */
 export async function publicLineOf(path: string): Promise<string> {
   const key = ssh2.utils.parseKey(await readFile(path));
   if (key instanceof Error || !key.isPrivateKey() || key.type !== 'ssh-ed25519') {
@@ -61,12 +62,12 @@ export async function publicLineOf(path: string): Promise<string> {
   return `${key.type} ${key.getPublicSSH().toString('base64')}`;
 }
 
-/** A new Ed25519 key: PKCS #8 in PEM. */
+/** Returns a new Ed25519 key: PKCS #8 in PEM. */
 export function newSigningKey(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
 }
 
-/** Reads what {@link newSigningKey} made. @throws Error when others may read it, or it is another kind of key */
+/** Reads a key of {@link newSigningKey}. @throws Error when others may read it, or it is another kind of key */
 export async function readSigningKey(path: string, what: string, remedy: string): Promise<KeyObject> {
   await checkPrivate(path, what);
   const key = createPrivateKey(await readFile(path));

@@ -6,16 +6,16 @@ export interface PublicKey {
   type: string;
   /** Type and base64 blob, without the comment. */
   line: string;
-  /** As `ssh-keygen -lf` prints it: `SHA256:` and unpadded base64. */
+  /** Fingerprint as `ssh-keygen -lf` prints it: `SHA256:` and unpadded base64. */
   fingerprint: string;
 }
 
 const MAX_LINE_BYTES = 8_192;
-/** The most is what OpenSSH reads: SSHBUF_MAX_BIGNUM in its sshbuf.h. */
+/** Sizes of RSA keys; OpenSSH reads no larger ones: SSHBUF_MAX_BIGNUM in its sshbuf.h. */
 const RSA_BITS = { min: 2_048, max: 16_384 };
 const LINE = /^(?<type>[a-z0-9@.-]{1,64}) (?<blob>[A-Za-z0-9+/]{1,8000}={0,2})(?: [\x20-\x7e]*)?\n?$/;
 
-/** Length of the key part in bytes for the types whose length is fixed (RFC 8709; RFC 5656 §3.1, uncompressed point). */
+/** Curves of the ECDSA types, with the length of an uncompressed point in bytes (RFC 5656 §3.1). */
 const CURVES = new Map([
   ['ecdsa-sha2-nistp256', { curve: 'nistp256', crv: 'P-256', pointBytes: 65 }],
   ['ecdsa-sha2-nistp384', { curve: 'nistp384', crv: 'P-384', pointBytes: 97 }],
@@ -25,8 +25,8 @@ const CURVES = new Map([
 const TYPES = new Set(['ssh-ed25519', ...CURVES.keys(), 'ssh-rsa']);
 
 /**
- * Exactly one public key line, without options: Ed25519, ECDSA on the NIST curves, RSA from 2048 bits. @throws
- * MayflyError public_key_refused that says what is wrong, without quoting the key
+ * Parses exactly one public key line, without options: Ed25519, ECDSA on the NIST curves, RSA from 2048 bits.
+ * @throws MayflyError public_key_refused with the reason, without quoting the key
  */
 export function parsePublicKey(text: string): PublicKey {
   if (Buffer.byteLength(text) > MAX_LINE_BYTES) throw invalid(`it is longer than ${MAX_LINE_BYTES} bytes`);
@@ -44,7 +44,7 @@ export function parsePublicKey(text: string): PublicKey {
   return { type, line: `${type} ${base64}`, fingerprint: fingerprintOf(blob) };
 }
 
-/** As `ssh-keygen -lf` prints it: `SHA256:` and unpadded base64. */
+/** Returns the fingerprint as `ssh-keygen -lf` prints it: `SHA256:` and unpadded base64. */
 export function fingerprintOf(blob: Buffer): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`;
 }
@@ -77,7 +77,7 @@ function isOnCurve(crv: string, point: Buffer): boolean {
     createPublicKey({ format: 'jwk', key: { kty: 'EC', crv, x, y } });
     return true;
   } catch {
-    return false; // OpenSSL's words say no more
+    return false; // OpenSSL's message adds nothing
   }
 }
 
@@ -93,7 +93,7 @@ function sshStrings(blob: Buffer): Buffer[] {
   return strings;
 }
 
-/** Of a positive mpint (RFC 4251 §5). A negative one counts 0. */
+/** Returns the length of a positive mpint (RFC 4251 §5); 0 for a negative one. */
 function bitLength(mpint: Buffer): number {
   if ((mpint[0] ?? 0x80) & 0x80) return 0;
   const firstByte = mpint.findIndex((byte) => byte !== 0);

@@ -5,7 +5,7 @@ import type { Envelope } from '../model/receipts/receipt.ts';
 import { canonicalJson } from '../store/audit/canonical-json.ts';
 import { ensureKey, newSigningKey, readSigningKey } from './key-file.ts';
 
-/** The Ed25519 key that signs receipts. It is outside the store: who changes what is stored cannot sign it. */
+/** Ed25519 key that signs receipts. It is outside the store, so that a writer of the store cannot sign. */
 export class ReceiptSigningKey {
   readonly keyid: string;
   /** SubjectPublicKeyInfo in PEM. */
@@ -18,7 +18,7 @@ export class ReceiptSigningKey {
   }
 
   /**
-   * Reads the key of a file (PKCS #8 in PEM, 0600); makes one when there is none.
+   * Reads the key of a file (PKCS #8 in PEM, 0600); creates it if missing.
    * @throws Error when others may read it, or it is not an Ed25519 key
    */
   static async open(path: string): Promise<ReceiptSigningKey> {
@@ -30,7 +30,7 @@ export class ReceiptSigningKey {
     return new ReceiptSigningKey(await readSigningKey(path, 'receipt key', 'Restore it from a backup, or rotate it.'));
   }
 
-  /** The same statement gives the same envelope. */
+  /** Signs a statement; the same statement gives the same envelope. */
   sign(statement: Statement): Envelope {
     return this.signPayload(PAYLOAD_TYPE, statement);
   }
@@ -42,7 +42,7 @@ export class ReceiptSigningKey {
   }
 }
 
-/** Puts another key in the place of the one that signs. What that has signed is still verified by its public key. */
+/** Replaces the signing key. Earlier receipts are still verified by the public key of the previous one. */
 export async function replaceReceiptKey(path: string): Promise<ReceiptSigningKey> {
   await writeFileAtomic(path, newSigningKey(), 0o600);
   return ReceiptSigningKey.read(path);

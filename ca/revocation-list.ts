@@ -10,15 +10,15 @@ export interface Revoked {
 }
 
 /**
- * With more, key ids are left out: each takes 116 bytes under each CA, a serial a few at most, and either is enough. Lists
- * travel through Temporal, which takes 2 MiB.
+ * Number of revocations above which key ids are omitted: each takes 116 bytes under each CA, a serial a few at most,
+ * and either is enough. Lists travel through Temporal, which takes 2 MiB.
  */
 const NAMED_AT_MOST = 1_000;
 
 /**
- * A key revocation list (PROTOCOL.krl of OpenSSH) for sshd's `RevokedKeys`, which holds each certificate by serial and, of
- * up to {@link NAMED_AT_MOST}, by key id. It counts only under the CA that it names, so it names every one that is trusted. Base64; empty when nothing
- * is revoked.
+ * Returns a key revocation list (PROTOCOL.krl of OpenSSH) for sshd's `RevokedKeys`, with each certificate by serial
+ * and, of up to {@link NAMED_AT_MOST}, by key id. It counts only under the CAs that it names, so it names every trusted
+ * one. Base64; empty without revocations.
  * @param caKeys public key lines of the CAs
  * @throws ExecError when ssh-keygen fails
  */

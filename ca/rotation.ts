@@ -12,7 +12,7 @@ import { parsePublicKey } from './public-key.ts';
  */
 type RotationStage = 'none' | 'begun' | 'finished';
 
-/** The keys of a CA as they stand in its folder. Lines without comments. */
+/** Keys in the folder of a CA. Lines without comments. */
 export interface CaKeys {
   stage: RotationStage;
   current: string;
@@ -30,8 +30,8 @@ export function signingKeyPath(directory: string): string {
 }
 
 /**
- * Reads the keys anew: another process may have moved the rotation on, or be doing so. A crash in the middle of a step
- * leaves a stage that counts as the one before or the one after, and the step can be asked for again.
+ * Reads the keys from the folder: another process may have advanced the rotation, or be doing so. A crash in the middle
+ * of a step leaves a stage that counts as the one before or the one after, and the step can be repeated.
  */
 export async function readKeys(directory: string): Promise<CaKeys> {
   const current = await publicLineOf(signingKeyPath(directory));
@@ -42,7 +42,7 @@ export async function readKeys(directory: string): Promise<CaKeys> {
   return { stage: next ? 'begun' : previous ? 'finished' : 'none', current, next, previous };
 }
 
-/** Makes the next key; from now on new guests trust it. Nothing is signed with it yet. */
+/** Creates the next key, which new guests trust from now on. It signs nothing yet. */
 export async function beginRotation(directory: string): Promise<void> {
   const { stage } = await readKeys(directory);
   if (stage === 'finished')
@@ -53,7 +53,7 @@ export async function beginRotation(directory: string): Promise<void> {
   await writeFileAtomic(join(directory, NEXT_PUBLIC), `${await publicLineOf(path)}\n`, 0o644);
 }
 
-/** The next key signs from now on. To be called when every guest trusts it. */
+/** Makes the next key the signing one. To be called when every guest trusts it. */
 export async function finishRotation(directory: string): Promise<void> {
   const keys = await readKeys(directory);
   if (keys.stage === 'finished') return;
@@ -66,7 +66,7 @@ export async function finishRotation(directory: string): Promise<void> {
   await rm(join(directory, NEXT_PUBLIC), { force: true });
 }
 
-/** The previous key is trusted no longer. To be called when nothing that it signed is needed. */
+/** Ends the trust in the previous key. To be called when nothing that it signed is needed. */
 export async function forgetPrevious(directory: string): Promise<void> {
   const { stage } = await readKeys(directory);
   if (stage === 'begun') throw outOfOrder('the next key does not sign yet', 'Run `mayfly ca rotate --finish` first.');

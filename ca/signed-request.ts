@@ -10,13 +10,13 @@ import type {
 import { canonicalJson } from '../store/audit/canonical-json.ts';
 import { ensureKey, newSigningKey, readSigningKey } from './key-file.ts';
 
-/** What the signed text begins with, so that the signature of nothing else passes for one of a request. */
+/** Format in the signed text, so that no other signature passes for one of a request. */
 const FORMAT = 'mayfly-request-1';
 const KEY_FILE = 'request.key';
 
-/** The Ed25519 key with which a process signs what it asks the control worker for. It never leaves the process's own folder. */
+/** Ed25519 key that signs a process's requests to the control worker. It never leaves the process's own folder. */
 export class RequestKey {
-  /** Its 32 bytes, base64url. */
+  /** Raw key of 32 bytes, base64url. */
   readonly publicKey: string;
 
   private constructor(private readonly key: KeyObject) {
@@ -24,7 +24,7 @@ export class RequestKey {
   }
 
   /**
-   * Reads the key of a folder (`request.key`, 0600); makes one when there is none.
+   * Reads the key of a folder (`request.key`, 0600); creates it if missing.
    * @throws Error when others may read it, or it is not an Ed25519 key
    */
   static async open(folder: string): Promise<RequestKey> {
@@ -33,7 +33,7 @@ export class RequestKey {
     return new RequestKey(await readSigningKey(path, 'request key', 'Restore it from a backup.'));
   }
 
-  /** @param by which process signs with it */
+  /** @param by process that signs with it */
   signer(by: Asker): RequestSigner {
     const { key, publicKey } = this;
     return {
@@ -45,7 +45,7 @@ export class RequestKey {
   }
 }
 
-/** Whether the owner of the key that a signature names has asked for exactly this. */
+/** Reports whether the owner of the key that a signature names has signed exactly this request. */
 export function isSignedBy<Kind extends RequestKind>(
   { value, ...said }: RequestSignature,
   kind: Kind,
@@ -55,7 +55,7 @@ export function isSignedBy<Kind extends RequestKind>(
     const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x: said.publicKey } });
     return verify(null, signedText(kind, asked, said), key, Buffer.from(value, 'base64url'));
   } catch {
-    return false; // it names no key
+    return false; // its public key is malformed
   }
 }
 

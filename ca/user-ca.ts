@@ -15,31 +15,31 @@ interface Certificate {
   validAfter: string;
   /** ISO 8601, whole seconds. */
   validBefore: string;
-  /** Of the certified public key, as `ssh-keygen -lf` prints it. */
+  /** Fingerprint of the certified public key, as `ssh-keygen -lf` prints it. */
   fingerprint: string;
   signedBy: string;
 }
 
-/** All that a certificate allows besides logging in. */
+/** Extensions of a certificate, its only rights besides logging in. */
 const RIGHTS = ['permit-pty'];
 
-/** What guests shall believe: which CAs sign certificates, and which of these certificates do not count. */
+/** Trust settings of guests: the CAs that sign certificates, and the revoked certificates. */
 interface Trust {
   /** OpenSSH public key lines. The first is the one that signs. */
   userCaKeys: string[];
-  /** An OpenSSH key revocation list, base64; empty: none. */
+  /** OpenSSH key revocation list, base64; empty for none. */
   revokedKeys: string;
 }
 
 /**
- * The user CA: whoever holds its key can log in to every sandbox, so it lives with the control worker alone. Keys are
- * read from the folder each time, so what `mayfly ca rotate` does there counts from the next call on.
+ * User CA. Its key opens every sandbox, so only the control worker has it. Keys are read from the folder each time, so
+ * that `mayfly ca rotate` takes effect with the next call.
  */
 export class UserCa {
   private constructor(private readonly directory: string) {}
 
   /**
-   * Opens the CA of a directory; makes its Ed25519 key when there is none.
+   * Opens the CA of a directory; creates its Ed25519 key if missing.
    * @throws Error when the key can be read or written by others, belongs to another user, or is not an Ed25519 key
    */
   static async open(directory: string): Promise<UserCa> {
@@ -50,26 +50,27 @@ export class UserCa {
     return new UserCa(directory);
   }
 
-  /** The public key lines that guests are seeded to trust; the first is the one that signs. */
+  /** Returns the public key lines that guests are seeded to trust; the first is the one that signs. */
   async publicKeys(): Promise<string[]> {
     const { current, next, previous } = await readKeys(this.directory);
     return [current, next, previous].filter((key) => key !== null);
   }
 
-  /** @returns the fingerprint of the key that signs now */
+  /** @returns fingerprint of the key that signs now */
   async signingKey(): Promise<string> {
     const { current } = await readKeys(this.directory);
     return fingerprintOf(Buffer.from(current.split(' ')[1] ?? '', 'base64'));
   }
 
-  /** What the guests of these revoked certificates shall believe. */
+  /** Returns the trust settings for guests with these revoked certificates. */
   async trust(revoked: readonly Revoked[]): Promise<Trust> {
     const userCaKeys = await this.publicKeys();
     return { userCaKeys, revokedKeys: await revocationList(userCaKeys, revoked) };
   }
 
   /**
-   * Its principal is the sandbox id alone, its only extension `permit-pty`; valid from {@link BACKDATE_SECONDS} ago.
+   * Signs a certificate with the sandbox id as only principal and `permit-pty` as only extension, valid from {@link
+   * BACKDATE_SECONDS} ago.
    * @throws MayflyError invalid_request, invalid_id, public_key_refused
    */
   async sign(request: CertificateRequest): Promise<Certificate> {

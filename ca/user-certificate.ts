@@ -7,7 +7,7 @@ interface CertifiedUser {
   key: PublicKey;
   serial: bigint;
   keyId: string;
-  /** The only one. */
+  /** Only principal. */
   principal: string;
   /** Seconds since 1970, like {@link validBefore}. */
   validAfter: number;
@@ -21,8 +21,9 @@ const USER = 1;
 const NONCE_BYTES = 32;
 
 /**
- * As OpenSSH makes it (PROTOCOL.certkeys). @param caKey an Ed25519 private key in OpenSSH format @returns its one
- * line, and the fingerprint of the key that signed it
+ * Signs a certificate in OpenSSH's format (PROTOCOL.certkeys).
+ * @param caKey Ed25519 private key in OpenSSH format
+ * @returns its line, and the fingerprint of the key that signed it
  */
 export function signUserCertificate(caKey: Buffer, user: CertifiedUser): { certificate: string; signedBy: string } {
   const ca = ssh2.utils.parseKey(caKey);
@@ -39,7 +40,7 @@ export function signUserCertificate(caKey: Buffer, user: CertifiedUser): { certi
   return { certificate: `${type} ${blob.toString('base64')}`, signedBy: fingerprintOf(signer) };
 }
 
-/** All fields from the first to the reserved one. */
+/** Returns all fields from the first to the reserved one. */
 function contentOf(type: string, user: CertifiedUser): Buffer {
   const { key, serial, keyId, principal, validAfter, validBefore, extensions } = user;
   const options = extensions.map((name) => Buffer.concat([sshString(name), sshString('')]));
@@ -59,7 +60,7 @@ function contentOf(type: string, user: CertifiedUser): Buffer {
   ]);
 }
 
-/** What a public key's blob has after its type: in a certificate the same fields stand behind the nonce. */
+/** Returns the fields of a public key's blob after its type, which follow the nonce in a certificate. */
 function partsOf({ line }: PublicKey): Buffer {
   const blob = Buffer.from(line.split(' ')[1] ?? '', 'base64');
   const reader = new WireReader(blob);

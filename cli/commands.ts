@@ -4,14 +4,14 @@ import type { Listed } from './catalog/listed.ts';
 import { OPERATE } from './catalog/operate.ts';
 import type { Io } from './terminal/io.ts';
 
-/** Command that lists the others. */
+/** Command that completes the others in a shell. */
 const COMPLETION: Listed = {
   name: 'completion',
   description: 'Print completions for a shell: source <(mayfly completion), or --shell zsh',
   load: async (io) => (await import('./completion.ts')).completionOf(createCommands)(io),
 };
 
-/** All commands, by what they are for. */
+/** All commands, grouped by purpose. */
 export const GROUPS: { title: string; commands: Listed[] }[] = [
   { title: 'EVERYDAY', commands: EVERYDAY },
   { title: 'BUILD', commands: BUILD },
@@ -20,7 +20,7 @@ export const GROUPS: { title: string; commands: Listed[] }[] = [
 ];
 export const LISTED = GROUPS.flatMap(({ commands }) => commands);
 
-/** Returns all of `mayfly`. A command is loaded when it is called for: most need a small part of what all need together. */
+/** Returns the root command. Each command is loaded on demand: most need few modules. */
 export function createCommands(io: Io): CommandDef {
   const names = LISTED.flatMap((one) => [one.name, ...(one.aliases ?? [])].map((name) => [name, one] as const));
   return defineCommand({
@@ -29,7 +29,7 @@ export function createCommands(io: Io): CommandDef {
   });
 }
 
-/** Loads a command. Its name and description are those of the catalog. */
+/** Loads a command. The catalog provides its name and description. */
 async function load(io: Io, name: string, listed: Listed): Promise<CommandDef> {
   return { ...(await listed.load(io)), meta: { name, description: listed.description } };
 }

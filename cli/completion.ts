@@ -7,7 +7,7 @@ const ARGS = {
   shell: { type: 'enum', options: ['bash', 'zsh'], description: 'Whose script', default: 'bash' },
 } as const satisfies ArgsDef;
 
-/** `mayfly completion`: a script that completes commands and options, made from the very commands. */
+/** `mayfly completion`: prints a script that completes commands and options, generated from the commands. */
 export const completionOf = (createCommands: (io: Io) => CommandDef) =>
   customCommand({
     args: ARGS,
@@ -23,7 +23,7 @@ interface Words {
   words: string[];
 }
 
-/** Of a command and all below it: what may come next. */
+/** Lists possible next words, of a command and all below it. */
 async function wordsBelow(command: CommandDef, path: string[]): Promise<Words[]> {
   const below = await subCommandsOf(command);
   const args = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
@@ -33,7 +33,10 @@ async function wordsBelow(command: CommandDef, path: string[]): Promise<Words[]>
   return [own, ...inner.flat()];
 }
 
-/** Words of commands before the cursor choose the list; behind the last of them options are completed, else files. */
+/**
+ * Generates the script. Words of commands before the cursor choose the list; after the last one it completes options,
+ * else files.
+ */
 function script(all: Words[]): string {
   const cases = all.map(({ path, words }) => `    '${path.join(' ')}') words='${words.join(' ')}' ;;`);
   return `_mayfly() {

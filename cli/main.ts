@@ -8,10 +8,10 @@ import { CliError, EXIT, usageError } from './terminal/cli-error.ts';
 import { Io } from './terminal/io.ts';
 import { exitCodeOf, reportError } from './terminal/report-error.ts';
 
-/** These end with the code of what they run in a sandbox, so that ours has to be one that is not taken for it. */
+/** Commands that exit with the code of their program in a sandbox, so their own codes must be distinguishable. */
 const ENDS_AS_ITS_COMMAND = new Set(['run', 'exec']);
 
-/** Runs one command line, with results and errors already printed. */
+/** Runs one command line, and prints its results and errors. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
   const options = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
   let [path, isOfCommand] = [['mayfly'], false];
@@ -47,7 +47,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   }
 }
 
-/** What is done to a run of a function, as `mayfly run` says it; with a program behind `--` that word names a sandbox. */
+/** Subcommands of a function's run, which `mayfly run` accepts; with a program after `--` the word names a sandbox. */
 const OF_RUN = new Set(['open', 'diff']);
 
 function withoutAlias(argv: string[]): string[] {
@@ -71,13 +71,13 @@ function interruption(cause: unknown): CliError {
   return new CliError(EXIT.interrupted, 'Interrupted', 'Ctrl-C or SIGTERM', 'Run it again when you like.', { cause });
 }
 
-/** Tells whether a pipe, a socket or a file is standard input; a terminal and /dev/null are devices. */
+/** Reports whether standard input is a pipe, a socket or a file; a terminal and /dev/null are devices. */
 function isPiped(): boolean {
   const stat = fstatSync(0);
   return stat.isFIFO() || stat.isFile() || stat.isSocket();
 }
 
-/** The process `mayfly`: Ctrl-C asks the command to end in order, a second one ends it at once. */
+/** Runs the process `mayfly`: Ctrl-C makes the command stop gracefully, a second one exits at once. */
 export async function main(argv: string[]): Promise<void> {
   const [controller, force] = [new AbortController(), new AbortController()];
   const interrupt = () => {

@@ -2,7 +2,7 @@ import { MayflyError } from '../model/errors.ts';
 import { oneLine } from './os/one-line.ts';
 
 export interface ConsoleResult {
-  /** Null when a signal ended it. */
+  /** Null when a signal ended the program. */
   exitCode: number | null;
   stdout: string;
   stderr: string;
@@ -11,45 +11,45 @@ export interface ConsoleResult {
 export interface ConsoleOptions {
   /** Written to standard input. */
   stdin?: string;
-  /** What is written must not be seen in the list of the host's processes. */
+  /** Keeps the arguments out of the host's process list. */
   isSecret?: boolean;
   /** Milliseconds. `@default` {@link CONSOLE_TIMEOUT_MS} */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
 
-/** Under emulation a process start takes 100 ms, more on a busy host, and a script here starts up to 200. Milliseconds. */
+/** Default timeout, ms. Under emulation a process start takes 100 ms or more, and a script here starts up to 200. */
 export const CONSOLE_TIMEOUT_MS = 150_000;
 
-/** A way into a running source that needs neither password nor key: its own host. Everything runs as root. */
+/** Root access to a running source through its own host, without password or key. */
 export interface SourceConsole {
   /**
    * Runs a program by argv.
-   * @throws MayflyError source_not_running; prepare_failed when there is no way in; host_unavailable
+   * @throws MayflyError source_not_running; prepare_failed without access; host_unavailable
    */
   run(argv: readonly string[], options?: ConsoleOptions): Promise<ConsoleResult>;
-  /** Writes a whole file, in place: not for a file that somebody reads. Throws as {@link run}. */
+  /** Writes a whole file in place: unsafe for a file with concurrent readers. Throws as {@link run}. */
   writeFile(path: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>;
 }
 
 export interface RunningSource {
   console: SourceConsole;
-  /** Where its sshd may answer, the likeliest first; whoever answers must prove to be it by its host key. */
+  /** Returns addresses of its sshd, likeliest first; the caller must verify the host key. */
   addresses(): Promise<SourceAddress[]>;
 }
 
 export interface SourceAddress {
   address: string;
-  /** Null: the one its sshd said when it was inspected. */
+  /** Null: the port found when the source was inspected. */
   port: number | null;
 }
 
-/** A script's own "no", with the reason on standard error (sysexits.h, EX_DATAERR). */
+/** Exit code of a script that refuses, with the reason on standard error (sysexits.h, EX_DATAERR). */
 const REFUSED = 65;
 
 /**
- * What every script here begins with. `fail` says why it refuses. The lock: a script outlives a host worker that is
- * killed, and its successor's must not run beside it.
+ * Start of every script here. `fail` refuses with a reason. The lock keeps a script that outlives its killed host
+ * worker from running beside the successor's.
  */
 const PRELUDE = `set -eu
 PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
@@ -63,8 +63,9 @@ flock -w 60 9 || fail 'an earlier step is still running on it'
 `;
 
 /**
- * @param script constant text; its data are arguments @returns what it printed @throws MayflyError prepare_failed with
- * the reason it gave
+ * Runs a script as root on the source.
+ * @param script constant text; its data are arguments
+ * @returns its standard output @throws MayflyError prepare_failed with the script's reason
  */
 export async function runScript(
   console: SourceConsole,
@@ -79,7 +80,7 @@ export async function runScript(
   throw new MayflyError('prepare_failed', `${how}${said}`);
 }
 
-/** What comes from a source is hostile: bounded, and of one line. */
+/** Returns hostile text of a source as one line of at most 1,000 characters. */
 export function printable(text: string): string {
   return oneLine(text).slice(0, 1_000);
 }

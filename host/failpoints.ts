@@ -3,7 +3,7 @@ import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
 import { pause } from './os/abort.ts';
 
 const WHERE = ['before', 'during', 'after'] as const;
-/** Where in a step a fault strikes. `during` is between two side effects of the same step. */
+/** Point of a step at which a fault strikes. `during` is between two side effects of the same step. */
 type FailpointWhere = (typeof WHERE)[number];
 
 type Action =
@@ -23,24 +23,25 @@ const POINT =
 const MAX_DELAY_MS = 3_600_000;
 
 /**
- * The one place where faults are injected. Grammar of `MAYFLY_FAILPOINTS`:
+ * Fault injection. Grammar of `MAYFLY_FAILPOINTS`:
  *
  *     points = point *( ";" point )
  *     point  = [ id "/" ] step "." ( "before" | "during" | "after" ) "=" [ count "*" ] action
  *     action = "error" | "error(" code ")" | "hang" | "delay(" milliseconds ")" | "deaf" | "kill" | "stop"
  *
- * Or `@` and the absolute path of a file that has them: it is read at each step, so a process that runs can be armed.
+ * Or `@` and the absolute path of a file with points: it is read at each step, so a running process can be armed.
  *
- * With an id, it strikes only at steps that are about that sandbox, snapshot, source, capture, bake or command:
- * `sbx-0123456789abcdef/cloneDisk.after=error`. Without one, at all of the process.
+ * A point with an id strikes only at steps of that sandbox, snapshot, source, capture, bake or command:
+ * `sbx-0123456789abcdef/cloneDisk.after=error`. Without an id, it strikes at all steps of the process.
  *
- * `error` is not retryable (`fault_injected`); `error(code)` is retryable when the error table says so. `hang` and `delay` end with their step, `deaf` takes no notice of its end. With a
- * count, only the first hits count: `cloneDisk.after=2*error(clone_failed)`. Without one, every hit does. `stop` sends the
- * process SIGSTOP: whoever waits for that finds it at this very point, and lets it go on with SIGCONT.
+ * `error` is not retryable (`fault_injected`); `error(code)` is retryable when the error table says so. `hang` and
+ * `delay` end when the step is cancelled, `deaf` ignores cancellation. A count limits the hits:
+ * `cloneDisk.after=2*error(clone_failed)`; without one, every hit strikes. `stop` sends the process SIGSTOP: a test
+ * waits for the stopped process, and resumes it with SIGCONT.
  */
 export class Failpoints {
   #points: ReadonlyMap<string, Failpoint>;
-  /** What the file said when it was last read. */
+  /** Content of the file when it was last read. */
   #said: string | null = null;
 
   private constructor(
@@ -51,8 +52,8 @@ export class Failpoints {
   }
 
   /**
-   * @param id only what is set for it is replaced. `@default` everything is; undefined points: no faults @throws as
-   * {@link parse}
+   * Replaces the points of one id, or all points.
+   * @param text undefined: no faults @param id `@default` all points are replaced @throws as {@link parse}
    */
   arm(text: string | undefined, id?: string): void {
     if (id === undefined) {
@@ -67,7 +68,7 @@ export class Failpoints {
 
   /**
    * @param text value of `MAYFLY_FAILPOINTS`; undefined or empty: no faults
-   * @throws MayflyError invalid_request that names the point which cannot be understood
+   * @throws MayflyError invalid_request that names the point which cannot be parsed
    */
   static parse(text: string | undefined): Failpoints {
     if (text?.startsWith('@/')) return new Failpoints(new Map(), text.slice(1));
@@ -80,14 +81,14 @@ export class Failpoints {
     return new Failpoints(points);
   }
 
-  /** Whether any fault is set: worth a warning at start. */
+  /** True when any fault is set: worth a warning at start. */
   get armed(): boolean {
     return this.file !== null || this.#points.size > 0;
   }
 
   /**
-   * What is set for one of the ids strikes first, then what is for the whole process. @param about whom the step is
-   * about @throws MayflyError the injected error; the signal's reason when it is aborted while hanging or delayed
+   * Triggers the fault that is set for one of the ids, else the one for the whole process. @param about ids of the step
+   * @throws MayflyError the injected error; the signal's reason when it is aborted while hanging or delayed
    */
   async hit(
     step: string,
@@ -106,7 +107,7 @@ export class Failpoints {
     }
   }
 
-  /** Hits are counted anew when the file says something else. */
+  /** Resets the hit counts when the file has changed. */
   #read(file: string): void {
     const said = readFileSync(file, 'utf8').trim();
     if (said === this.#said) return;

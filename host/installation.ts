@@ -10,10 +10,10 @@ import { readJson } from './os/json-file.ts';
 import type { StateDir } from './state-dir.ts';
 
 const Installation = z.strictObject({
-  /** Made once, of the host's request key. */
+  /** Made once, from the host's request key. */
   id: z.string().refine(isInstallationId),
   kind: z.enum(['libvirt', 'simulated']),
-  /** Whose libvirtd runs its machines; null on a simulated host. */
+  /** Instance of libvirtd that runs its machines, the system's or a private one; null on a simulated host. */
   libvirtd: z.enum(['system', 'private']).nullable(),
   hostUuid: z.string().nullable(),
   machineId: z.string().nullable(),
@@ -24,11 +24,11 @@ export type Installation = Readonly<z.infer<typeof Installation>>;
 export interface FoundMachine {
   kind: HostKind;
   libvirtd: Installation['libvirtd'];
-  /** libvirt's UUID of it, or what stands for that; null where there is none. */
+  /** libvirt's UUID of the machine, or its substitute; null where there is none. */
   hostUuid: string | null;
-  /** Whether the UUID may be another after the next start of libvirtd: neither firmware nor anybody else has set it. */
+  /** True when the UUID may change at the next start of libvirtd: neither firmware nor an administrator has set it. */
   mayChange: boolean;
-  /** That of `/etc/machine-id`, written as a UUID; null where there is none (machine-id(5)). */
+  /** Content of `/etc/machine-id`, written as a UUID; null where there is none (machine-id(5)). */
   machineId: string | null;
 }
 
@@ -37,7 +37,7 @@ export function installationFileOf(state: StateDir): string {
 }
 
 /**
- * What the folder says of itself; null when nobody has served it.
+ * Returns the installation recorded in the folder; null when no host has served it.
  * @throws MayflyError another_installation when its file is damaged
  */
 export async function readInstallation(state: StateDir): Promise<Installation | null> {
@@ -52,7 +52,7 @@ export async function readInstallation(state: StateDir): Promise<Installation | 
 }
 
 /**
- * Refuses a machine that is not the one of before: on it, everything would be found gone.
+ * Refuses a machine other than the recorded one: on it, every sandbox would be found gone.
  * @throws MayflyError another_installation
  */
 export function refuseAnotherMachine(state: StateDir, known: Installation | null, found: FoundMachine): void {
@@ -86,8 +86,8 @@ export function refuseAnotherKind(state: StateDir, known: Installation | null, k
 }
 
 /**
- * Keeps what the folder is tied to: its id is made when it has none.
- * @param requestKey the public key of the host, of which a new id is made
+ * Writes the installation that the folder is tied to, with a new id when it has none.
+ * @param requestKey the host's public key, from which a new id is made
  */
 export async function keepInstallation(
   state: StateDir,
@@ -102,7 +102,7 @@ export async function keepInstallation(
   return installation;
 }
 
-/** The machine's own id, as libvirt makes a UUID of it (`host_uuid_source = "machine-id"`); null where there is none. */
+/** Returns the machine's id as libvirt's UUID (`host_uuid_source = "machine-id"`); null where there is none. */
 export async function machineId(path = '/etc/machine-id'): Promise<string | null> {
   const text = (await orAbsent(readFile(path, 'utf8')))?.trim() ?? '';
   if (!/^[0-9a-f]{32}$/.test(text)) return null;
@@ -111,7 +111,7 @@ export async function machineId(path = '/etc/machine-id'): Promise<string | null
 
 const LIBVIRTDS = { system: "the system's libvirtd", private: 'a libvirtd of its own' } as const;
 
-/** Where libvirt makes its UUID up anew at each start, the machine's own id tells. */
+/** Compares UUIDs; where libvirt makes a new UUID at each start, compares machine ids. */
 function isSameMachine(known: Installation, found: FoundMachine): boolean {
   if (known.hostUuid === null || found.hostUuid === null || known.hostUuid === found.hostUuid) return true;
   return found.mayChange && known.machineId !== null && known.machineId === found.machineId;

@@ -13,30 +13,29 @@ import { isThere } from './os/directory.ts';
 import { readJson, writeJson } from './os/json-file.ts';
 import type { StateDir } from './state-dir.ts';
 
-/** Part of what is free now that is never promised: the host's own needs, and what no measurement shows. */
+/** Fraction of free capacity that is never reserved: the host's own needs, and unmeasured use. */
 const BUFFER = 0.2;
 const BYTES_PER_MIB = 1024 * 1024;
 
 const Reservation = z.strictObject({
-  /** Of the sandbox, or of the capture, that may grow so far. */
+  /** Id of the sandbox or the capture that may grow so far. */
   sandboxId: z.string().refine(isHolder),
   memoryMib: z.int().nonnegative(),
   diskBytes: z.int().nonnegative(),
-  /** While it is hibernated: the memory that it has given back and is to have again, and takes on the disk meanwhile. */
+  /** Memory of a hibernated sandbox: released, reserved on disk instead, and due back at wake. */
   savedMib: z.int().nonnegative().optional(),
 });
 export type Reservation = z.infer<typeof Reservation>;
 
-/** What sandboxes have taken of their promises, by id: resident memory, allocated disk. One that is missing has taken nothing. */
+/** Part of their reservations that sandboxes use, by id: resident memory, allocated disk. A missing id uses nothing. */
 export interface Grown {
   memoryMib: ReadonlyMap<string, number>;
   diskBytes: ReadonlyMap<string, number>;
 }
 
-/** Nobody was measured. */
 export const NOTHING_GROWN: Grown = { memoryMib: new Map(), diskBytes: new Map() };
 
-/** A refusal, with what there is too little of. */
+/** Refusal, with the resource that is short. */
 export class CapacityExhausted extends MayflyError {
   constructor(
     readonly lacks: keyof Grown,
@@ -47,8 +46,8 @@ export class CapacityExhausted extends MayflyError {
 }
 
 /**
- * What this machine has promised to sandboxes, one file each, so that it survives the worker. All admissions pass
- * through one mutex: a promise is counted from the moment it is given, not from when memory is really used.
+ * Reservations of this machine's sandboxes, one file each, so that they survive the worker. One mutex serializes all
+ * admissions: a reservation counts from the moment it is given, not from when memory is really used.
  */
 export class Ledger {
   readonly #promises = new Map<string, Reservation>();
@@ -57,7 +56,7 @@ export class Ledger {
 
   readonly #diskOvercommit: number;
 
-  /** @param diskOvercommit a sandbox is taken to write 1/n of the disk that it sees, until it has written more. `@default` 1 */
+  /** @param diskOvercommit expected disk use is 1/n of a sandbox's disk size until it has written more. `@default` 1 */
   constructor(
     private readonly state: StateDir,
     diskOvercommit = 1,
@@ -65,7 +64,7 @@ export class Ledger {
     this.#diskOvercommit = diskOvercommit;
   }
 
-  /** Reads the promises given before this process began. Files that are half-written or damaged are {@link unreadable}. */
+  /** Reads the reservations of earlier processes. Partial or damaged files become {@link unreadable}. */
   async open(): Promise<void> {
     await mkdir(this.state.reservations, { recursive: true, mode: 0o700 });
     for (const name of await readdir(this.state.reservations)) {
@@ -77,7 +76,7 @@ export class Ledger {
     }
   }
 
-  /** Counts what a sandbox has been given already, whether there is room or not. Repeating an id counts once. */
+  /** Records resources that a sandbox has already, even beyond the capacity. Repeating an id counts once. */
   restore(promise: Reservation): Promise<void> {
     return this.#mutex.runExclusive(async () => {
       const checked = Reservation.parse(promise);
@@ -86,8 +85,8 @@ export class Ledger {
   }
 
   /**
-   * Repeating an id counts once. @param capacity measured after `grown`, so that growth in between is counted twice,
-   * not lost @throws CapacityExhausted with the figures
+   * Reserves capacity; repeating an id counts once. @param capacity measured after `grown`, so that growth in between
+   * is counted twice, not lost @throws CapacityExhausted with the figures
    */
   reserve(request: Reservation, capacity: Capacity, grown = NOTHING_GROWN): Promise<void> {
     return this.#mutex.runExclusive(async () => {
@@ -101,7 +100,7 @@ export class Ledger {
     });
   }
 
-  /** A sandbox has gone to the disk: its memory is free for others. Repeating it counts once. */
+  /** Frees the memory of a hibernated sandbox for others. Repeating it counts once. */
   yieldMemory(sandboxId: string): Promise<void> {
     return this.#mutex.runExclusive(async () => {
       const promise = this.#promises.get(sandboxId);
@@ -112,7 +111,8 @@ export class Ledger {
   }
 
   /**
-   * Promises again the memory that it had given back; repeating it counts once. @param capacity as for {@link reserve}
+   * Reserves again the memory released by {@link yieldMemory}; repeating it counts once. @param capacity as for
+   * {@link reserve}
    * @throws CapacityExhausted with the figures
    */
   retakeMemory(sandboxId: string, capacity: Capacity, grown = NOTHING_GROWN): Promise<void> {
@@ -142,7 +142,7 @@ export class Ledger {
     });
   }
 
-  /** 80 % of what is available − what is promised and not yet taken; may be negative. */
+  /** Returns 80 % of the available capacity − reservations not yet used; may be negative. */
   room(capacity: Capacity, grown = NOTHING_GROWN): { memoryMib: number; diskBytes: number } {
     let memoryMib = (1 - BUFFER) * capacity.memoryAvailableMib;
     let diskBytes = (1 - BUFFER) * capacity.diskAvailableBytes;
@@ -154,19 +154,19 @@ export class Ledger {
     return { memoryMib: Math.floor(memoryMib), diskBytes: Math.floor(diskBytes) };
   }
 
-  /** What it is taken to grow to. A capture writes all that it was promised for, and memory is saved whole. */
+  /** Returns the expected disk use. A capture writes its whole reservation, and memory is saved whole. */
   #expectedBytes({ sandboxId, diskBytes, savedMib = 0 }: Reservation): number {
     if (!isSandboxId(sandboxId)) return diskBytes;
     const savedBytes = savedMib * BYTES_PER_MIB;
     return Math.ceil((diskBytes - savedBytes) / this.#diskOvercommit) + savedBytes;
   }
 
-  /** Those whose promise could not be read, and who have no other: what they were promised is not counted. */
+  /** Returns ids whose reservation files are unreadable and which have no other: their reservations are not counted. */
   unreadable(): string[] {
     return [...this.#unreadable].filter((id) => !this.#promises.has(id));
   }
 
-  /** The sandboxes that hold a promise: those whose growth matters to {@link reserve}. */
+  /** Returns the sandboxes with a reservation: {@link reserve} needs the growth of these. */
   sandboxIds(): string[] {
     return [...this.#promises.keys()].filter(isSandboxId);
   }
@@ -181,7 +181,7 @@ export class Ledger {
     return { memoryMib, diskBytes, sandboxes: this.sandboxIds().length };
   }
 
-  /** Looks at the layer `record` on this machine: the reservation's file. */
+  /** Inspects the layer `record` on this machine: the reservation's file. */
   async look(sandboxId: string): Promise<Observation> {
     const path = this.state.reservationOf(sandboxId);
     const found: string[] = [];
@@ -218,7 +218,7 @@ function isHolder(id: string): boolean {
   return isSandboxId(id) || isCaptureId(id);
 }
 
-/** Null when there is none that Mayfly wrote for that id. */
+/** Returns null when Mayfly has written none for that id. */
 async function readPromise(path: string, id: string): Promise<Reservation | null> {
   try {
     const promise = await readJson(path, Reservation);

@@ -3,8 +3,8 @@ import { isAuditSubject, isCaptureId, isSnapshotId } from '../model/ids.ts';
 import { isSandboxId } from '../model/sandbox-id.ts';
 
 /**
- * Where a host keeps what it makes. One folder per installation; below it, one folder per kind of thing, and in
- * those, names that are sandbox ids. QEMU runs as another user, so the way to a workspace is searchable (0711).
+ * Folder of a host's state. One folder per installation; below it, one per kind of thing, whose entries are named by
+ * id. QEMU runs as another user, so the path to a workspace is searchable (0711).
  */
 export class StateDir {
   /** @param root absolute path, e.g. `/var/lib/mayfly` */
@@ -25,11 +25,11 @@ export class StateDir {
   get snapshots(): string {
     return join(this.root, 'snapshots');
   }
-  /** The list of templates; what they are is among the snapshots. */
+  /** Index of the templates; their contents are among the snapshots. */
   get templates(): string {
     return join(this.root, 'templates.json');
   }
-  /** Documents on their way to a program. */
+  /** Temporary documents passed to programs. */
   get scratch(): string {
     return join(this.root, 'scratch');
   }
@@ -47,7 +47,7 @@ export class StateDir {
     if (!isCaptureId(captureId)) throw new RangeError(`not a capture id: ${JSON.stringify(captureId)}`);
     return join(this.captures, captureId);
   }
-  /** @param id of a sandbox, or of a source that is looked at */
+  /** @param id of a sandbox, or of a source under inspection */
   credentialsOf(id: string): string {
     if (!isAuditSubject(id)) throw new RangeError(`neither a sandbox id nor a source id: ${JSON.stringify(id)}`);
     return join(this.credentials, id);
@@ -58,7 +58,7 @@ export class StateDir {
   }
 }
 
-/** A path is only ever made from a real id: anything else here is a bug, or an attack that got past the door. */
+/** Asserts a real id before it becomes part of a path: anything else is a bug, or an attack that got past the API. */
 function checked(sandboxId: string): string {
   if (!isSandboxId(sandboxId)) throw new RangeError(`not a sandbox id: ${JSON.stringify(sandboxId)}`);
   return sandboxId;

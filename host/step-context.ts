@@ -1,6 +1,6 @@
-/** How a step is stopped and how it says that it is alive. */
+/** Cancellation and heartbeat of a step. */
 export interface StepContext {
   signal: AbortSignal;
-  /** Called at least once a second by steps that wait. */
+  /** Heartbeat: steps that wait call it at least once a second. */
   readonly alive: (detail: string) => void;
 }

@@ -1,7 +1,7 @@
 import type { StepContext } from './step-context.ts';
 
 export interface TemplateRequest {
-  /** Only that project's sandboxes wake from it: pages that guests share can be timed. */
+  /** Only this project's sandboxes wake from it: memory pages that guests share allow timing attacks. */
   project: string;
   source: string;
   /** Null: as the source has. */
@@ -12,46 +12,46 @@ export interface TemplateRequest {
 export interface HostTemplate {
   /** 64 hexadecimal digits, see {@link HostTemplates.keyOf}. */
   key: string;
-  /** Of the snapshot with memory that it is: `snp-…`. */
+  /** Id of its snapshot with memory: `snp-…`. */
   templateId: string;
-  /** When its memory was saved, ISO 8601. */
+  /** Time its memory was saved, ISO 8601. */
   savedAt: string;
 }
 
-/** What became of it since. */
+/** Usage of a template since its publication. */
 export interface TemplateUse {
   templateId: string;
   wakes: number;
-  /** Since the last that woke. */
+  /** Consecutive failures since the last successful wake. */
   failuresInARow: number;
-  /** Why the last that failed did; null: none has. A guest may have written it. */
+  /** Reason of the last failure; null: none. A guest may have written it. */
   lastFailure: string | null;
   /** ISO 8601; null: never. */
   lastUsedAt: string | null;
-  /** Whether it may be woken from: three failures in a row end that, and so does memory that has changed. */
+  /** True when it may be woken from: false after three failures in a row, and when its memory has changed. */
   isReady: boolean;
 }
 
 /**
- * The templates of one machine: memories of guests that have booted without a network and are nobody yet. As with
- * {@link Hypervisor}, every method that changes something is an "ensure".
+ * Templates of one machine: memories of guests that have booted without a network and have no identity yet. As with
+ * {@link Hypervisor}, every method that changes something is idempotent.
  */
 export interface HostTemplates {
   /**
-   * Names all that a machine woken from memory must have found unchanged: the content of the source's disks, its hardware, the
-   * CPU, QEMU, libvirt, the firmware, how templates are made, and the project.
+   * Digests all that a machine woken from memory must find unchanged: the content of the source's disks, its hardware,
+   * the CPU, QEMU, libvirt, the firmware, how templates are made, and the project.
    * @returns null where this host makes no templates, or none of that source
    * @throws MayflyError source_not_found
    */
   keyOf(request: TemplateRequest, context: StepContext): Promise<string | null>;
   /**
-   * Booted without a cable, to its end, quiet, with what a first login reads in its memory, and nothing in it that
-   * makes it that machine. @throws MayflyError template_failed
+   * Brings a builder, booted without a cable, to rest: boot complete, first login's files in memory, identity removed.
+   * @throws MayflyError template_failed
    */
   settle(builderId: string, context: StepContext): Promise<void>;
-  /** From here on sandboxes wake from it: there is one of a key, and a later one takes its place. */
+  /** Makes the template available to new sandboxes; of one key, the later replaces the earlier. */
   publish(template: HostTemplate): Promise<void>;
-  /** None wakes from it any more, and its memory is gone. Its disk stays for those that refer to it. */
+  /** Stops waking from the template and deletes its memory. Its disk stays while it is referenced. */
   retire(templateId: string): Promise<void>;
   uses(): Promise<TemplateUse[]>;
 }

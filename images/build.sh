@@ -1,30 +1,30 @@
 #!/bin/bash
-# Builds an image from Debian packages: build.sh NAME FOLDER AGENT: which one, such as golden-agent, an existing
-# empty folder and the guest agent. Leaves disk.qcow2, vmlinux, initrd and image.json in it. Needs root, for chroot and
-# for file owners.
+# Builds an image from Debian packages: build.sh NAME FOLDER AGENT: its name, such as golden-agent, an existing
+# empty folder and the guest agent. Leaves disk.qcow2, vmlinux, initrd and image.json in it. Needs root, for chroot
+# and for file owners.
 #
-# A half-built FOLDER is worth nothing: whoever calls this builds aside and renames, as scripts/setup/image.mjs does. It
-# runs this in a mount namespace, so that a mount ends with a build that fails.
+# A half-built FOLDER is useless: the caller builds aside and renames, like scripts/setup/image.mjs, and runs this
+# in a mount namespace, so that mounts of a failed build end with it.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 usage='usage: build.sh NAME FOLDER AGENT'
 name=${1:?$usage}
 out=$(cd "${2:?$usage}" && pwd)
 agent=${3:?$usage}
-# What an image has of its own: files with this suffix, as worker/config/artifacts.mjs says.
+# Suffix of the image's own files, as in worker/config/artifacts.mjs.
 own=${name#golden-}
 own=${own%-debian12}
 
 umask 022
 suite=bookworm
-# Virtual size; the file itself holds only what was written.
+# Virtual size; the file holds only written blocks.
 disk_size=8G
 work=$out/work
 root=$work/root
 
 say() { printf '%s\n' "$*"; }
 
-# The host's own mirror where the host is that Debian; otherwise mmdebstrap's default for it.
+# Prints the host's own mirror if the host runs that Debian; otherwise mmdebstrap uses its default.
 sources() {
   local host=/etc/apt/sources.list.d/debian.sources
   # shellcheck disable=SC1091
@@ -36,7 +36,7 @@ install_packages() {
   local lists=("$here/packages")
   if [ -f "$here/packages.$own" ]; then lists+=("$here/packages.$own"); fi
   include=$(grep -hv '^#' "${lists[@]}" | paste -sd,)
-  # No fsync per file: a build that dies is thrown away whole. Not quiet, since then it does not say what apt failed at.
+  # No fsync per file, since a failed build is discarded. Not quiet, since that hides the errors of apt.
   mmdebstrap --mode=root --variant=minbase --include="$include" \
     --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io \
     --extract-hook="$here/exclude.sh" --customize-hook="$here/kernel.sh" \
@@ -45,12 +45,13 @@ install_packages() {
 
 make_disk() {
   truncate --size="$disk_size" "$work/disk.raw"
-  # All tables are written here, once: left to the guest, every sandbox would write them into its own overlay.
+  # Writes all tables here, once: otherwise every guest would write them into its own overlay.
   mke2fs -q -t ext4 -L root -m 1 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard -d "$root" "$work/disk.raw"
   qemu-img convert -O qcow2 "$work/disk.raw" "$out/disk.qcow2"
 }
 
-# Halves the time: dpkg syncs its database a thousand times. Images with packages of their own need more than is mounted.
+# Halves the time: dpkg syncs its database a thousand times. Images with packages of their own need more than this
+# tmpfs.
 use_memory() {
   [ ! -f "$here/packages.$own" ] || return 0
   awk '/^MemAvailable:/ { exit $2 < 4 * 1024 * 1024 }' /proc/meminfo || return 0

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * describe.mjs NAME ROOT OUT: prints image.json, which says what an image is made of.
+ * describe.mjs NAME ROOT OUT: prints image.json, the contents of an image.
  *
  * @module
  */
@@ -28,7 +28,7 @@ const info = JSON.parse(execFileSync('qemu-img', ['info', '--output=json', disk]
 
 /**
  * @param {string} own
- * @returns {string[][]} name and version of what node.sh has put there
+ * @returns {string[][]} name and version of the packages that node.sh has installed
  */
 function npmPackages(own) {
   const list = join(import.meta.dirname, `npm.${own}`);

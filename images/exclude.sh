@@ -1,6 +1,7 @@
 #!/bin/bash
-# mmdebstrap extract hook: has dpkg leave out manuals, translations and documents but licenses, and removes those that
-# mmdebstrap itself has extracted. As --dpkgopt they would cost 15 s: mmdebstrap then pipes each archive through Python.
+# mmdebstrap extract hook: makes dpkg exclude manuals, translations and documents except licenses, and removes those
+# that mmdebstrap itself has extracted. As --dpkgopt they would cost 15 s: mmdebstrap then pipes each archive
+# through Python.
 set -euo pipefail
 root=$1
 
@@ -12,5 +13,5 @@ path-include=/usr/share/doc/*/copyright
 END
 find "$root"/usr/share/{man,locale} ! -type d -delete
 find "$root/usr/share/doc" ! -type d ! -name copyright -delete
-# mmtarfilter and dpkg leave no folder without a file.
+# mmtarfilter and dpkg create no empty folders.
 find "$root"/usr/share/{man,locale,doc} -mindepth 1 -type d -empty -delete

@@ -14,8 +14,8 @@ dpkg-deb --extract "$root"/tmp/"$package"_*.deb "$root/tmp/kernel"
 version=$(ls "$root/tmp/kernel/lib/modules")
 kernel=$root/tmp/kernel/lib/modules/$version/kernel
 drivers=$kernel/drivers
-# Hardware that no virtual machine has; two thirds of all modules.
-# (networkd asks for nl80211 whether or not there is a radio: a megabyte of module, loaded at every boot.)
+# Hardware that no virtual machine has; two thirds of all modules. (networkd queries nl80211 with or without a
+# radio: a megabyte of module, loaded at every boot.)
 rm -rf "$kernel/sound" "$kernel"/net/{bluetooth,ieee802154,mac80211,mac802154,nfc,rfkill,wireless} \
   "$drivers"/{accessibility,bluetooth,comedi,edac,extcon,firewire,gnss,gpu,hwmon,iio,infiniband,isdn,leds,media,memstick,mfd,mmc,mtd,nfc,pcmcia,platform,power,soundwire,spi,ssb,staging,thermal,thunderbolt,ufs,w1} \
   "$drivers"/net/{arcnet,can,ethernet,fddi,hamradio,hippi,ieee802154,phy,usb,wan,wireless,wwan}

@@ -1,8 +1,8 @@
 #!/bin/bash
-# node.sh LIST ROOT: puts Node.js and npm into ROOT/usr/local, from the tarballs that LIST names.
+# node.sh LIST ROOT: installs Node.js and npm into ROOT/usr/local, from the tarballs in LIST.
 #
-# Debian 12 has Node 18, which has ended, and its npm is 400 packages. A tarball that is not what LIST says is refused,
-# whoever sent it; nothing in it is run here.
+# Debian 12 has Node 18, past its end of life, and its npm is 400 packages. Tarballs must match their SHA-512 in
+# LIST; nothing in them is run here.
 set -euo pipefail
 list=$1 local=$2/usr/local
 scratch=$(mktemp -d -p "$(dirname "$2")" node.XXXXXX)
@@ -18,7 +18,7 @@ while read -r name version sha512; do
   tar --extract --gzip --file "$file" --directory "$target" --strip-components=1 --no-same-owner --no-same-permissions
 done <"$list"
 
-# What a Node.js tarball holds beside its folders, and its manual.
+# Top-level files of a Node.js tarball, and its manual.
 rm -rf "$local"/{package.json,README.md,CHANGELOG.md,share/doc/node,share/man/man1/node.1}
 mv "$local/LICENSE" "$local/lib/node_modules/LICENSE.node"
 for program in npm npx; do

@@ -3,7 +3,7 @@
  * unpack-kernel.mjs VMLINUZ VMLINUX: writes the kernel that a bzImage unpacks itself to at boot.
  *
  * Debian compresses kernels with xz, which an emulated processor needs four seconds to unpack. QEMU starts the unpacked
- * kernel directly, through its PVH entry. The price: that entry does not randomise the kernel's addresses.
+ * kernel directly, through its PVH entry, at the price of no address randomisation.
  *
  * Offsets are those of the Linux/x86 boot protocol, version 2.08 and later.
  *
@@ -21,7 +21,7 @@ const setupSectors = image.readUInt8(0x1f1);
 const payloadAt = (setupSectors + 1) * 512 + image.readUInt32LE(0x248);
 const payload = image.subarray(payloadAt, payloadAt + image.readUInt32LE(0x24c));
 
-// The last four bytes are the unpacked length; xz takes them for rubbish after its stream, which --single-stream allows.
+// The last four bytes are the unpacked length; for xz they are trailing garbage, which --single-stream allows.
 const expected = payload.readUInt32LE(payload.length - 4);
 const kernel = execFileSync('xz', ['--decompress', '--stdout', '--single-stream'], {
   input: payload,

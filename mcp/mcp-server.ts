@@ -37,11 +37,11 @@ waitSeconds counts up to ${LONGEST_WAIT.unheard}, or ${LONGEST_WAIT.heard} for a
 interface McpServerOptions {
   caller: Caller;
   version: string;
-  /** Before the name of each tool, where others have the same. `@default` none */
+  /** Prefix of each tool's name, to avoid collisions. `@default` none */
   prefix?: string;
 }
 
-/** Mayfly's tools and resources, on no transport yet. */
+/** Creates a server of Mayfly's tools and resources, without a transport. */
 export function createMcpServer({ caller, version, prefix = '' }: McpServerOptions): McpServer {
   const { codec } = caller.showing;
   const requestState = { verify: (state: string, context: ServerContext) => codec.verify(state, context) };
@@ -51,7 +51,7 @@ export function createMcpServer({ caller, version, prefix = '' }: McpServerOptio
   );
   for (const register of TOOLS) register(server, caller, prefix);
   registerResources(server, caller.client);
-  // Of 2025-11-25 the sessions are; its tasks are others, and went.
+  // Sessions are of 2025-11-25, whose tasks differ, and were removed.
   if (caller.session === null) registerTasks(server, operationsOf(caller, prefix));
   return server;
 }

@@ -10,7 +10,9 @@ import { cancelled, commandAnswer, commandTask } from './tools/commands.ts';
 import { createTask, destroyed, sandboxAnswer } from './tools/sandboxes.ts';
 import { snapshotAnswer, snapshotTask } from './tools/snapshots.ts';
 
-/** Creates, commands and snapshots as tasks: what there is to know of one is in its record, so no process has to remember any. */
+/**
+ * Exposes creates, commands and snapshots as tasks: their records have the state, so no process has to remember any.
+ */
 export function operationsOf(caller: Caller, prefix: string): Tasks {
   const during = async <T>(context: ServerContext, act: (call: Call) => Promise<T>): Promise<T> => {
     const call = new Call(caller, context, 'task', prefix);
@@ -46,7 +48,7 @@ async function taskOf(call: Call, taskId: string, prefix: string): Promise<Task 
   if (isSandboxId(subject)) {
     const sandbox = await client.getSandbox(subject, { signal });
     const task = createTask(sandbox);
-    // One that never came to run, and was not to.
+    // A create that was cancelled before it ran.
     if (sandbox.state === 'destroyed' && sandbox.runningAt === null) return { ...task, status: 'cancelled' };
     return isSettled(sandbox.state) ? completed(task, prefix, async () => sandboxAnswer(call, sandbox)) : task;
   }
@@ -56,13 +58,13 @@ async function taskOf(call: Call, taskId: string, prefix: string): Promise<Task 
   return snapshot.state === 'creating' ? task : completed(task, prefix, async () => snapshotAnswer(snapshot));
 }
 
-/** A tool that came to an error has completed, too: its result says so. */
+/** Completes a task, also after an error: its result has the error. */
 async function completed(task: WorkingTask, prefix: string, answer: () => Promise<Answer<object>>): Promise<Task> {
   const result = await answer().then(resultOf, (error: unknown) => resultOfError(error, prefix));
   return { ...task, status: 'completed', result: JSON.parse(JSON.stringify(result)) };
 }
 
-/** As the cancel of a call that is under way; a snapshot that is being taken is not stopped. */
+/** Cancels like a running call; a snapshot in progress is not stopped. */
 async function cancel({ client, signal }: Call, taskId: string): Promise<void> {
   const [subject = '', commandId] = taskId.split('/');
   if (commandId !== undefined) {

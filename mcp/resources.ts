@@ -59,7 +59,7 @@ const KINDS: Kind[] = [
   },
 ];
 
-/** What can be read without a tool: the sandboxes that live are listed, the others are known by their ids. */
+/** Registers resources: living sandboxes are listed, others are read by id. */
 export function registerResources(server: McpServer, client: MayflyClient): void {
   for (const { name, title, uri, mimeType, read } of KINDS) {
     const list = name === 'sandbox' ? () => listed(client) : undefined;
@@ -92,7 +92,7 @@ function partOf(variables: Variables, part: string): string {
   return typeof value === 'string' ? decodeURIComponent(value) : '';
 }
 
-/** What guests and callers have put into a record is masked as their output is. */
+/** Formats a record; text of guests and callers in it is masked like output. */
 function json(value: object): string {
   return maskText(boundedJson(value));
 }

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import type { JSONRPCMessage, RequestId, Transport } from '@modelcontextprotocol/server';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 
-/** JSON-RPC over pipes, which knows what was asked and is not answered yet. */
+/** JSON-RPC over pipes that tracks unanswered requests. */
 export class AnsweringTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -38,7 +38,7 @@ export class AnsweringTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     const id = 'method' in message ? undefined : message.id;
-    if (id !== undefined && !this.#asked.delete(id)) return; // it was answered when the input ended
+    if (id !== undefined && !this.#asked.delete(id)) return; // answered when the input ended
     await this.#wire.send(message);
     this.#settle();
   }
@@ -48,12 +48,12 @@ export class AnsweringTransport implements Transport {
   }
 
   /**
-   * Resolves when all that was asked is answered, or nobody can be answered any more. To be called at the end of the input.
-   * @param isUndone of a request: it is taken back instead, and answered with an error
+   * Resolves when all requests are answered, or the connection is closed. Call at the end of the input.
+   * @param isUndone selects requests to undo, which get an error
    */
   async answerAll(isUndone: (message: JSONRPCMessage) => boolean): Promise<void> {
     if (this.#isLineOpen) this.#input.write('\n');
-    await new Promise((resolve) => setImmediate(resolve)); // what came last is read by then
+    await new Promise((resolve) => setImmediate(resolve)); // reads the last input first
     for (const [id, message] of this.#asked) {
       if (!isUndone(message)) continue;
       this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
@@ -72,5 +72,5 @@ export class AnsweringTransport implements Transport {
 }
 
 const NEWLINE = 0x0a;
-/** As LSP has it: RequestCancelled. */
+/** RequestCancelled of LSP. */
 const CANCELLED = -32_800;

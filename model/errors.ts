@@ -16,8 +16,8 @@ import { SNAPSHOT_ERRORS } from './errors/snapshot-errors.ts';
 import { CAPTURE_ERRORS, SOURCE_ERRORS, TEMPLATE_ERRORS } from './errors/source-errors.ts';
 
 /**
- * The one closed table of errors, by what they are about. The same string is the `code` of a problem+json answer, the
- * `type` of a Temporal ApplicationFailure and the `failure.code` of a sandbox's record. docs/errors.md is generated from it.
+ * Closed table of errors by subject. Each key is the `code` of a problem+json answer, the `type` of a Temporal
+ * ApplicationFailure and the `failure.code` of a sandbox's record. docs/errors.md is generated from it.
  */
 export const ERRORS_BY_NOUN = {
   Requests: REQUEST_ERRORS,
@@ -48,7 +48,7 @@ export function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(ERRORS, text);
 }
 
-/** An error a person can meet: what happened (`message`), of which kind (`code`), and what more is known (`detail`). */
+/** Error for a person: what happened (`message`), its kind (`code`), and further facts (`options`). */
 export class MayflyError extends Error {
   override readonly name = 'MayflyError';
   constructor(
@@ -58,7 +58,7 @@ export class MayflyError extends Error {
       cause?: unknown;
       fields?: { field: string; problem: string }[];
       retryAfterSeconds?: number;
-      /** What was asked for may have begun, or may begin yet. `@default` false */
+      /** True when the request may have started, or may still start. `@default` false */
       mayHaveBegun?: boolean;
     } = {},
   ) {
@@ -69,7 +69,7 @@ export class MayflyError extends Error {
   }
 }
 
-/** Whether something that was thrown is an error of ours, of that kind. */
+/** True when a thrown value is a MayflyError with that code. */
 export function isMayflyError(thrown: unknown, code: ErrorCode): thrown is MayflyError {
   return thrown instanceof MayflyError && thrown.code === code;
 }

@@ -1,24 +1,31 @@
 import { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
 
-/** Returns the value that stands for an encrypted one that cannot be read. */
+/** Returns the replacement for an encrypted value that cannot be decrypted. */
 export type StandIn = (problem: string) => unknown;
 
-/** Fields that the store encrypts, with what stands for one that cannot be read; null: its record is damaged. */
+/**
+ * Fields that the store encrypts, with the replacement for an undecryptable one; null: its record counts as damaged.
+ */
 export const encryptedTypes = z.registry<{ standIn: StandIn | null }>();
 
-/** @param standIn for a field that is only shown, so that its record is read without it */
+/**
+ * Marks a field as encrypted.
+ * @param standIn for display-only fields: an undecryptable value does not damage the record
+ */
 export function encrypted<T extends z.ZodType>(type: T, standIn: StandIn | null = null): T {
   encryptedTypes.add(type, { standIn });
   return type;
 }
 
-/** Text that is only shown, encrypted. */
+/** Encrypted text for display only. */
 export function shownText() {
   return encrypted(z.string(), (problem) => problem);
 }
 
-/** A field that may be absent. Its type has no undefined, as that of `exactOptional`, which OpenAPI takes for required. */
+/**
+ * Field that may be absent. Its type excludes undefined, like `exactOptional`, which OpenAPI would list as required.
+ */
 export function optional<T extends z.ZodType>(type: T) {
   return type.optional() as z.ZodType as z.ZodExactOptional<T>;
 }
@@ -46,7 +53,7 @@ export const observer = hostRef.extend({
     .describe("libvirt's UUID of the machine, in a simulated host that of `/etc/machine-id`; null where it has none"),
 });
 
-/** Who asked. Never the key itself. */
+/** Principal of a request. Never contains the key itself. */
 export const actor = z.object({
   apiKeyId: z.string(),
   agentId: z.string().nullable().describe('For which agent the key acted'),
@@ -54,10 +61,10 @@ export const actor = z.object({
   approvalId: optional(z.string()).describe('By which approval, where one was needed'),
 });
 
-/** Any string for a reader, since no answer repeats the table of errors. */
+/** Any string for a reader of the schema: no answer repeats the table of errors. */
 const errorCode = z.string() as z.ZodType<ErrorCode, string>;
 
-/** Failure of a saga. */
+/** Failure of a workflow. */
 export const stepFailure = z.object({
   code: errorCode,
   step: z.string().min(0).describe('Activity that failed, as the Temporal UI names it'),
@@ -65,7 +72,7 @@ export const stepFailure = z.object({
 });
 export const failure = stepFailure.omit({ step: true });
 
-/** Failure that is only shown, encrypted as a whole. */
+/** Failure for display only, encrypted as a whole. */
 export function shownFailure() {
   return encrypted(stepFailure.omit({ step: true }), (message) => ({ code: 'record_damaged', message }));
 }

@@ -13,7 +13,7 @@ export const sourceInfo = z.object({
   ),
 });
 
-/** A host as its worker last described it; written only by that worker. */
+/** Host as its worker last described it; written only by that worker. */
 export const hostRecord = z.object({
   id: z.string(),
   installationId: z.string(),

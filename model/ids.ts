@@ -6,12 +6,11 @@ import { isSandboxId } from './sandbox-id.ts';
 export { isSandboxId };
 
 /**
- * A sandbox is named once, before anything of it exists. Every other name is a pure function of that id, so a
- * step can be repeated, an undo can find its object, and a sweeper can tell whose residue it looks at, without
- * any stored handle.
+ * Alphabet of all ids. A sandbox is named before anything of it exists, and every other name is a pure function of its
+ * id: so steps can be retried, compensations find their objects, and sweepers attribute residue without stored handles.
  */
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
-/** What the ids of each kind begin with: no name may, or it could be taken for one. */
+/** Prefixes of ids by kind. Names may not start with one, so a name is never taken for an id. */
 const PREFIXES = {
   sandbox: 'sbx',
   source: 'src',
@@ -33,7 +32,7 @@ type Kind = keyof typeof PREFIXES;
 const INSTALLATION_ID = /^ins-[0-9a-hjkmnp-tv-z]{24}$/;
 const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 const patterns = Object.entries(PREFIXES).map(([kind, prefix]) => [kind, `^${prefix}-[0-9a-hjkmnp-tv-z]{16}$`]);
-/** As they are written in a JSON Schema. */
+/** Patterns of ids for JSON Schema. */
 export const ID_PATTERNS: Readonly<Record<Kind | 'host', string>> = {
   ...(Object.fromEntries(patterns) as Record<Kind, string>),
   host: HOST_ID.source,
@@ -42,19 +41,22 @@ export const ID_PATTERNS: Readonly<Record<Kind | 'host', string>> = {
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${[...Object.values(PREFIXES), 'ins'].join('|')})-`);
 
-/** The grammar of a sandbox's name, in two patterns: what it is, and what it is not. */
+/** Grammar of sandbox names: must match `is` and must not match `isNot`. */
 export const SANDBOX_NAME_PATTERNS = { is: SANDBOX_NAME.source, isNot: LIKE_AN_ID.source } as const;
 
-/** The namespace of our UUIDv5 values (RFC 9562 §5.5): a random UUID, fixed for ever. */
+/** Namespace of Mayfly's UUIDv5 values (RFC 9562 §5.5): a random UUID, fixed forever. */
 const UUID_NAMESPACE = hexToBytes('8f1d3c5a6b7e4f20918273645566aabb');
 
-/** Bytes of a digest behind the id of an installation: 120 bits, 24 characters. */
+/** Bytes of the digest in an installation id: 120 bits, 24 characters. */
 const INSTALLATION_BYTES = 15;
 
-/** Random bytes behind one id: 80 bits, 16 characters of Crockford base32. */
+/** Random bytes in one id: 80 bits, 16 characters of Crockford base32. */
 export const ID_BYTES = 10;
 
-/** Each makes an id of 80 random bits. @throws RangeError when not given exactly {@link ID_BYTES} bytes */
+/**
+ * Makes an id from 80 random bits.
+ * @throws RangeError when not given exactly {@link ID_BYTES} bytes
+ */
 export const sandboxIdFrom = makerOf('sandbox');
 export const commandIdFrom = makerOf('command');
 export const snapshotIdFrom = makerOf('snapshot');
@@ -65,7 +67,7 @@ export const runIdFrom = makerOf('run');
 export const hookIdFrom = makerOf('hook');
 export const endpointIdFrom = makerOf('endpoint');
 export const bulkIdFrom = makerOf('bulk');
-/** Of a restore, a pause or a resume. */
+/** Makes the id of a restore, a pause or a resume. */
 export const operationIdFrom = makerOf('operation');
 
 export const isSourceId = testOf('source');
@@ -92,24 +94,24 @@ function testOf(kind: Kind): (text: string) => boolean {
   return (text) => pattern.test(text);
 }
 
-/** Returns bytes for an id that is made of a text: the same text, the same id. */
+/** Derives id bytes from a text. Deterministic. */
 export function idBytes(text: string): Uint8Array {
   return sha256(utf8ToBytes(text)).slice(0, ID_BYTES);
 }
 
-/** The id of the waitpoint of a run that has this name. */
+/** Derives the id of a run's waitpoint from its name. */
 export function waitpointIdOf(runId: string, name: string): string {
   return `wp-${crockford(idBytes(`${runId}/waitpoint/${name}`))}`;
 }
 
-/** The id of what is sent of one event to one endpoint: the same two, the same id. */
+/** Derives the id of a delivery from its event and endpoint. Deterministic. */
 export function deliveryIdOf(eventId: string, endpointId: string): string {
   return `dlv-${crockford(idBytes(`${endpointId}/delivery/${eventId}`))}`;
 }
 
 /**
- * The id of what one state folder holds: made of the public key with which its host signs what it asks for. So nobody
- * else can sign in its name, and nobody needs to be told which key is its own.
+ * Derives an installation id from the public key with which its host signs requests. So no other host can sign for that
+ * id, and keys need no configuration.
  */
 export function installationIdOf(publicKey: string): string {
   const digest = sha256(utf8ToBytes(`mayfly-installation/${publicKey}`)).slice(0, INSTALLATION_BYTES);
@@ -117,19 +119,23 @@ export function installationIdOf(publicKey: string): string {
 }
 
 /**
- * The id of a source for what is only Mayfly's: audit, certificates, keys. Other than libvirt's name for it, it is unique
- * among hosts and safe in a path and in a certificate; the same host and name give the same id.
+ * Derives the id of a source for Mayfly's own use (audit, certificates, keys). Unlike its libvirt name it is unique
+ * across hosts, and safe in paths and certificates. Deterministic.
  */
 export function sourceIdOf(hostId: string, name: string): string {
   return `src-${crockford(idBytes(`${hostId}/source/${name}`))}`;
 }
 
-/** The id of the approval that one request needs: another key of the caller's, or of another caller, is another. */
+/** Derives the id of an approval from the caller's API key and Idempotency-Key. */
 export function approvalIdOf(apiKeyId: string, idempotencyKey: string): string {
   return `apr-${crockford(idBytes(`${apiKeyId}/approval/${idempotencyKey}`))}`;
 }
 
-/** @param bytes a multiple of 5: 8 characters for each five */
+/**
+ * Encodes bytes in Crockford base32: 8 characters for each 5 bytes.
+ * @param bytes a multiple of 5
+ * @throws RangeError
+ */
 function crockford(random: Uint8Array, bytes = ID_BYTES): string {
   if (random.length !== bytes) throw new RangeError(`an id needs ${bytes} random bytes`);
   let value = BigInt(`0x${bytesToHex(random)}`);
@@ -141,12 +147,12 @@ function crockford(random: Uint8Array, bytes = ID_BYTES): string {
   return text;
 }
 
-/** Whether `text` can name a sandbox: a DNS label (RFC 1123 §2.1) that begins with a letter, and not as our ids do. */
+/** True when `text` can name a sandbox: a DNS label (RFC 1123 §2.1) that starts with a letter, without an id prefix. */
 export function isSandboxName(text: string): boolean {
   return SANDBOX_NAME.test(text) && !LIKE_AN_ID.test(text);
 }
 
-/** Whether an audit chain can be about it: a sandbox, a source that is looked at, an approval, the build of an image, or a run. */
+/** True for ids that have an audit chain: sandbox, source, approval, image build or run. */
 export function isAuditSubject(text: string): boolean {
   return isSandboxId(text) || isSourceId(text) || isApprovalId(text) || isImageId(text) || isRunId(text);
 }
@@ -155,12 +161,12 @@ export function isInstallationId(text: string): boolean {
   return INSTALLATION_ID.test(text);
 }
 
-/** Whether `text` can name a host: 1 to 40 of `a-z0-9-`, as in a DNS label. */
+/** True when `text` can name a host: 1 to 40 of `a-z0-9-`, as in a DNS label. */
 export function isHostId(text: string): boolean {
   return HOST_ID.test(text);
 }
 
-/** The libvirt UUID of a sandbox's domain: UUIDv5 of its id. */
+/** Derives the libvirt UUID of a sandbox's domain: UUIDv5 of its id. */
 export function domainUuid(sandboxId: string): string {
   const bytes = sha1(concatBytes(UUID_NAMESPACE, utf8ToBytes(sandboxId))).slice(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
@@ -169,8 +175,8 @@ export function domainUuid(sandboxId: string): string {
 }
 
 /**
- * The MAC address of a sandbox's n-th network interface: QEMU's prefix 52:54:00 and 24 bits of SHA-256.
- * 24 bits can collide, so the host checks it against the interfaces it already has.
+ * Derives the MAC address of a sandbox's n-th network interface: QEMU's prefix 52:54:00 and 24 bits of SHA-256. 24 bits
+ * can collide, so the host checks the address against its existing interfaces.
  */
 export function macAddress(sandboxId: string, nic = 0): string {
   const digest = sha256(utf8ToBytes(`${sandboxId}/nic/${nic}`));

@@ -1,18 +1,18 @@
-/** How often a host worker looks at its machine while nothing happens, milliseconds. Tests shorten them. */
+/** Polling intervals of a host worker, ms. Tests shorten them. */
 export const DEFAULT_INTERVALS = {
-  /** The host tells the store what it is and has. Well below HOST_STALE_SECONDS. */
+  /** Between two reports of the host to the store. Well below HOST_STALE_SECONDS. */
   describeMs: 5_000,
-  /** A source's definition is read anew for that, unless the source starts or stops. */
+  /** Lifetime of a cached source definition; a start or stop of the source invalidates it. */
   definitionMs: 30_000,
-  /** A look at the disk, and at what sandboxes take of it where that may have to stop one. */
+  /** Between two checks of the disk, and of sandbox usage where a limit may suspend one. */
   storageMs: 2_000,
-  /** What a sandbox takes is measured again while there is room and no quota: then it is for those who ask. */
+  /** Between two measurements of sandbox usage while there is free space and no quota: only for display. */
   measureMs: 30_000,
-  /** A look at whether the machines of sandboxes are there, besides those that the hypervisor's events ask for. */
+  /** Between two checks that the machines of sandboxes exist, besides those triggered by hypervisor events. */
   machinesMs: 2_000,
-  /** Commands are looked for that nobody handed over: their API died in that very moment. */
+  /** Between two searches for commands without a workflow, whose API process died before it started one. */
   openCommandsMs: 600_000,
-  /** A process looks whether it does nothing, and gives back what its work has left. */
+  /** Between two idle checks of a process; an idle one collects garbage and releases memory. */
   collectMs: 30_000,
 };
 export type Intervals = typeof DEFAULT_INTERVALS;

@@ -3,7 +3,7 @@ import { size } from './fields.ts';
 
 const limit = z.number().nullable();
 
-/** How much a project may have at once, or do. Null: no limit. */
+/** Quotas and rate limits of a project. Null: no limit. */
 export const projectLimits = z.object({
   sandboxes: limit.describe('Sandboxes that have not ended, whatever their state'),
   cpus: limit.describe('Virtual CPUs of those'),
@@ -23,21 +23,21 @@ export const NO_LIMITS: ProjectLimits = {
   streams: null,
 };
 
-/** How large a sandbox is. */
+/** Virtual hardware of a sandbox. */
 export type Size = z.infer<typeof size>;
 
-/** A sandbox as it counts. */
+/** Sandbox that counts against a quota. */
 export interface Counted extends Size {
   sandboxId: string;
 }
 
-/** A sandbox that has not ended. */
+/** Sandbox that has not ended. */
 export interface CountedLife extends Counted {
-  /** When its TTL ends it, ISO 8601. */
+  /** End by TTL, ISO 8601. */
   expiresAt: string;
 }
 
-/** What is known of a project beside the records of its sandboxes. */
+/** Admissions of a project that are not yet in the records of its sandboxes. */
 export const admissions = z.object({
   pending: z
     .array(z.object({ sandboxId: z.string(), ...size.shape, admittedAt: z.number().describe('ms since 1970') }))
@@ -47,20 +47,20 @@ export const admissions = z.object({
 export type Admissions = z.infer<typeof admissions>;
 type CreatesOfSecond = Admissions['creates'][number];
 
-/** What a project has now. */
+/** Usage of a project. */
 export interface ProjectUse extends Size {
   sandboxes: number;
   createsLastMinute: number;
 }
 
-/** Why something more is refused. */
+/** Reason for refusing more. */
 interface Excess {
   message: string;
-  /** When asking again may help, at most a minute; null: it is more than the project may ever have. */
+  /** Delay after which a retry may succeed, at most 60; null: the request exceeds the limit itself. */
   retryAfterSeconds: number | null;
 }
 
-/** What there is too little of. */
+/** Amount that must be freed. */
 export interface Shortage extends Size {
   sandboxes: number;
 }
@@ -68,18 +68,24 @@ export interface Shortage extends Size {
 const MINUTE_SECONDS = 60;
 const SHORT = ['sandboxes', 'cpus', 'memoryMib'] as const;
 
-/** Whether a create must be counted before it begins. */
+/** True when a create must be counted before it starts. */
 export function limitsCreates({ sandboxes, cpus, memoryMib, createsPerMinute }: ProjectLimits): boolean {
   return [sandboxes, cpus, memoryMib, createsPerMinute].some((limit) => limit !== null);
 }
 
-/** Those of the last 60 s; none of later, when the clock was set back. @param now milliseconds since the epoch */
+/**
+ * Returns the creates of the last 60 s; ignores later ones, left by a clock that was set back.
+ * @param now ms since 1970
+ */
 function lately(creates: readonly CreatesOfSecond[], now: number): CreatesOfSecond[] {
   const current = secondOf(now);
   return creates.filter(({ second }) => second > current - MINUTE_SECONDS && second <= current);
 }
 
-/** @param living those with a record; one that is pending as well counts once */
+/**
+ * Adds up usage.
+ * @param living sandboxes with a record; one that is also pending counts once
+ */
 export function useOf({ pending, creates }: Admissions, living: readonly Counted[], now: number): ProjectUse {
   const recorded = new Set(living.map(({ sandboxId }) => sandboxId));
   const all = [...living, ...pending.filter(({ sandboxId }) => !recorded.has(sandboxId))];
@@ -91,7 +97,7 @@ export function useOf({ pending, creates }: Admissions, living: readonly Counted
   };
 }
 
-/** Why the project may not have these too; null: it may. All of them, or none. */
+/** Returns why the project may not have all of `wanted`; null when it may. */
 export function excessOfCreates(
   limits: ProjectLimits,
   { admissions, living, now }: { admissions: Admissions; living: readonly CountedLife[]; now: number },
@@ -112,8 +118,8 @@ export function excessOfCreates(
 }
 
 /**
- * What has to end before these may be had too; null: that would not help, since more is wanted than there may ever be, or too
- * many are made within a minute.
+ * Returns the amount that must end before `wanted` fits. Null when evictions would not help: the request alone exceeds
+ * a limit, or too many were created within a minute.
  */
 export function shortageOf(limits: ProjectLimits, use: ProjectUse, wanted: readonly Counted[]): Shortage | null {
   const { createsPerMinute } = limits;
@@ -129,7 +135,7 @@ export function shortageOf(limits: ProjectLimits, use: ProjectUse, wanted: reado
   return short;
 }
 
-/** With what has been admitted now. */
+/** Returns the admissions with `wanted` added at `now`. */
 export function withAdmitted({ pending, creates }: Admissions, wanted: readonly Counted[], now: number): Admissions {
   const second = secondOf(now);
   const before = lately(creates, now);
@@ -146,7 +152,7 @@ function excess(what: string, limit: number | null, used: number, wanted: number
   return { message, retryAfterSeconds: wanted > limit ? null : until() };
 }
 
-/** Seconds until the first of them ends by itself; whoever destroys one makes room earlier. */
+/** Returns seconds until the first sandbox expires, 1 to 60; destroying one makes room sooner. */
 function untilOneEnds(living: readonly CountedLife[], now: number): () => number {
   return () => {
     const ends = living.map(({ expiresAt }) => (Date.parse(expiresAt) - now) / 1_000);
@@ -154,7 +160,7 @@ function untilOneEnds(living: readonly CountedLife[], now: number): () => number
   };
 }
 
-/** Seconds until as many creates are more than a minute ago as are too many. */
+/** Returns seconds until enough creates are older than a minute. */
 function untilFreed(
   creates: readonly CreatesOfSecond[],
   wanted: number,

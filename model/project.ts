@@ -1,40 +1,43 @@
 import type { ProjectLimits } from './project-limits.ts';
 
-/** Project that every installation has from its beginning on. */
+/** Project that exists in every installation from the start. */
 export const DEFAULT_PROJECT = 'default';
 
-/** Of what nobody is known to have asked for. No key is of it, and no project can be called so: only operators see that. */
+/** Project of resources without a known owner. No key and no project can have this id, so only operators see them. */
 export const NO_PROJECT = '-';
 
 const PROJECT_ID = /^[a-z][a-z0-9-]{0,62}$/;
 export const PROJECT_ID_PATTERN = PROJECT_ID.source;
 
-/** A tenant: keys, sandboxes, snapshots and captures belong to one, and nothing of it is seen from another. */
+/** Tenant: keys, sandboxes, snapshots and captures belong to one, and are invisible to all others. */
 export interface Project {
   id: string;
-  /** Names of sources that may be used beside its own ones; null: all but those of other projects. */
+  /** Names of allowed sources besides its own; null: all that belong to no other project. */
   sources: string[] | null;
   limits: ProjectLimits;
   createdAt: string;
-  /** Its id is never given again. */
+  /** A deleted id is never reused. */
   deletedAt: string | null;
 }
 
-/** Whether `text` can name a project: 1 to 63 of `a-z0-9-`, the first a letter. */
+/** True when `text` can name a project: 1 to 63 of `a-z0-9-`, the first a letter. */
 export function isProjectId(text: string): boolean {
   return PROJECT_ID.test(text);
 }
 
 /**
- * The project whose source that is: one that is called `<project>.…`. Null: the installation's.
- * @param isProject whether there is, or was, a project of that id
+ * Returns the project that owns a source named `<project>.…`. Null: the installation owns it.
+ * @param isProject true when a project of that id exists or existed
  */
 export function ownerOfSource(name: string, isProject: (id: string) => boolean): string | null {
   const [first = '', ...rest] = name.split('.');
   return rest.length > 0 && first !== DEFAULT_PROJECT && isProject(first) ? first : null;
 }
 
-/** Whether a project may use a source of that name. @param isProject as of {@link ownerOfSource} */
+/**
+ * True when a project may use a source of that name.
+ * @param isProject see {@link ownerOfSource}
+ */
 export function mayUseSource(
   { id, sources }: Pick<Project, 'id' | 'sources'>,
   name: string,
@@ -45,7 +48,7 @@ export function mayUseSource(
   return sources === null ? owner === null : sources.includes(name);
 }
 
-/** Whether a project may give a source that name without being told what others have. */
+/** True when a project may give a source that name without learning what other projects have. */
 export function mayNameSource(project: string, name: string): boolean {
   return name.startsWith(`${project}.`) || (project === DEFAULT_PROJECT && !name.includes('.'));
 }

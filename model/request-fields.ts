@@ -4,13 +4,16 @@ import { LIMITS } from './limits.ts';
 
 const { command } = LIMITS;
 
-/** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
+/** Caller's text that is stored: no control characters (including NUL) and no lone surrogates. */
 const PRINTABLE = /^[^\p{Cc}\p{Cs}]*$/u;
-/** The same for tools that know no classes of Unicode; half a surrogate pair cannot be sent in UTF-8. */
+/** Equivalent for tools without Unicode classes; UTF-8 cannot carry lone surrogates anyway. */
 const PLAIN_PRINTABLE = '[^\\u0000-\\u001f\\u007f-\\u009f]*$';
 export const PRINTABLE_SCHEMA = { pattern: `^${PLAIN_PRINTABLE}` };
 
-/** @param max characters as JSON Schema counts them: of Unicode, not of UTF-16 */
+/**
+ * Printable text.
+ * @param max Unicode characters, as JSON Schema counts them, not UTF-16 code units
+ */
 export function printable(max: number, min = 1) {
   return z
     .string()
@@ -24,10 +27,10 @@ export const sourceName = printable(LIMITS.sourceName.maxLength)
   .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
   .meta({ pattern: `^[A-Za-z0-9]${PLAIN_PRINTABLE}` });
 
-/** Text that UTF-8 can hold. */
+/** Text that UTF-8 can encode. */
 export const wellFormed = z.string().refine((text) => !/\p{Cs}/u.test(text), 'must be well-formed Unicode');
 
-/** Text that a program is given: well-formed, without NUL, which ends an argument in C. */
+/** Text passed to a program: well-formed, without NUL, which would end a C argument. */
 export function passed(maxBytes: number) {
   return wellFormed
     .refine((text) => !text.includes('\0'), 'must have no NUL character')
@@ -52,7 +55,7 @@ export const variableName = z
 
 export const VARIABLES_FIT = `must have at most ${command.maxVariableBytes} bytes in each, with its name and =`;
 
-/** Returns whether each variable is a string that Linux passes to a program. */
+/** Reports whether Linux can pass each variable to a program. */
 export function variablesFit(variables: Readonly<Record<string, string>>): boolean {
   return Object.entries(variables).every(
     ([name, value]) => name.length + 1 + Buffer.byteLength(value) <= command.maxVariableBytes,
@@ -64,7 +67,10 @@ export function whole(limit: { min: number; max: number }, unit: string) {
   return z.int(range).min(limit.min, range).max(limit.max, range);
 }
 
-/** The id of a kind of thing. @param noun of the message for what is none */
+/**
+ * Schema of an id.
+ * @param noun for the message about an invalid id
+ */
 export function idOf(kind: Exclude<keyof typeof ID_PATTERNS, 'host'>, noun: string = `a ${kind} id`) {
   const [, prefix] = /^\^(\w+-)/.exec(ID_PATTERNS[kind]) ?? [];
   return z

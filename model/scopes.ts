@@ -1,6 +1,6 @@
 /**
- * What an API key may do; the closed list. `admin`: all of it in the key's own project, its keys too. `operator`: all of it
- * in every project, and what is the installation's.
+ * Permissions of an API key; a closed list. `admin` grants everything in the key's own project, including its keys.
+ * `operator` grants everything in every project and the installation.
  */
 export const SCOPES = [
   'sandboxes:read',
@@ -12,7 +12,7 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Whether a key with `held` scopes may do what needs `wanted`. Writing does not include reading. */
+/** True when the `held` scopes include the `wanted` one, directly or by `admin` or `operator`. Write excludes read. */
 export function grants(held: readonly Scope[], wanted: Scope): boolean {
   if (held.includes(wanted) || held.includes('operator')) return true;
   return wanted !== 'operator' && held.includes('admin');

@@ -3,10 +3,10 @@ import { type HostProposals, type HostRecord, proposalsOf, type SourceInfo } fro
 import type { Size } from './project-limits.ts';
 
 /**
- * Of the hosts that have a source those on which a sandbox is made of the same: what nobody has compared with what is known
- * is compared by its host before it is cloned (`content` of the proposals). Where nothing is known yet the first host by its
- * id is asked alone, and makes it known.
- * @param hosts that have the source, the best first
+ * Selects the hosts whose source has the same content. A host with unknown content compares it before it clones
+ * (`content` of the proposals). When no content is known, proposes only the host with the smallest id, which then
+ * establishes it.
+ * @param hosts that have the source, best first
  * @throws MayflyError source_differs
  */
 export function alike(hosts: readonly HostRecord[], source: string): HostProposals {
@@ -21,7 +21,7 @@ export function alike(hosts: readonly HostRecord[], source: string): HostProposa
   return proposalsOf(first ? [first] : []);
 }
 
-/** Why the hosts that can clone a source do not all make the same of it, as far as is known; null: they do. */
+/** Returns how the content of a source differs between hosts that can clone it; null when no difference is known. */
 export function differenceOf(hosts: readonly HostRecord[], source: string): string | null {
   const hostsBy = new Map<string, string[]>();
   for (const host of hosts) {
@@ -33,19 +33,19 @@ export function differenceOf(hosts: readonly HostRecord[], source: string): stri
   return `The source ${JSON.stringify(source)} of ${groups.join(' is not that of ')}: one name, and different disks.`;
 }
 
-/** What is known of the disks of a source on all hosts that can clone it: another list, another source. */
+/** Lists the known contents of a source on all hosts that can clone it: a different list means a different source. */
 export function contentsOf(hosts: readonly HostRecord[], source: string): string[] {
   const known = hosts.flatMap(({ sources }) => sources.filter(({ name, cloneable }) => name === source && cloneable));
   return [...new Set(known.map(({ content, diskBytes }) => `${content ?? 'unknown'} ${diskBytes}`))].sort();
 }
 
-/** Null: nobody has looked yet; undefined: it cannot be cloned there. */
+/** Null: not read yet; undefined: the host cannot clone it. */
 function contentOn({ sources }: HostRecord, name: string): string | null | undefined {
   const source = sources.find((one) => one.name === name && one.cloneable);
   return source && (source.content ?? null);
 }
 
-/** As large as is wished, or as the source is; of several hosts' the largest. */
+/** Returns the requested size; defaults to the largest source of that name. */
 export function sizeOfSource(
   source: string,
   hosts: readonly HostRecord[],

@@ -1,14 +1,14 @@
-/** What the wall clock may differ by between two looks and not have jumped. Milliseconds. */
+/** Smallest deviation of the wall clock between two reads that counts as a jump, ms. */
 const JUMP_MS = 1_000;
-/** Share of the time that passes by which the clock goes faster or slower until it shows what the wall clock does. */
+/** Relative rate at which the clock catches up with the wall clock. */
 const SLEW = 0.01;
 
 /**
- * Time of day that goes on evenly when the wall clock is set: a jump is told once, and caught up with by a hundredth of the time
- * that passes. So it never goes back, and no duration is wrong by more than that. For what queues wait by, and are ordered by.
+ * Time of day that stays monotonic when the wall clock is set: reports a jump once, then catches up by 1 % of the
+ * elapsed time. So it never goes back, and durations are wrong by at most 1 %. Orders and times queues.
  */
 export class SteadyClock {
-  /** Called once for each jump, with how far the wall clock went ahead, ms. `@default` nobody is told */
+  /** Called once for each jump with its size, ms. `@default` no-op */
   onJump: (aheadMs: number) => void = () => {};
   readonly #wall: () => number;
   readonly #monotonic: () => number;

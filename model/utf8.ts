@@ -1,7 +1,7 @@
-/** No character begins with a greater byte (RFC 3629 §3). */
+/** Greatest first byte of a character (RFC 3629 §3). */
 const LAST_LEAD = 0xf4;
 
-/** How many of the last bytes are the beginning of a character whose end is missing: 0 to 3. */
+/** Counts the trailing bytes of an incomplete character: 0 to 3. */
 export function begun(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -17,14 +17,13 @@ function lengthOf(first: number): number {
   return first >= 0b1110_0000 ? 3 : 2;
 }
 
-/** Replaces control characters and lone surrogates, so that text of others is safe to print. */
+/** Replaces control characters and lone surrogates, so that untrusted text is safe to print. */
 export function replaceControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Cs}]/gu, '\u{fffd}');
 }
 
 const encoder = new TextEncoder();
 
-/** Bytes of a text in UTF-8. */
 export function utf8Length(text: string): number {
   return encoder.encode(text).length;
 }

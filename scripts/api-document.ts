@@ -7,9 +7,9 @@ import { repository } from '../worker/config/artifacts.mjs';
 
 export const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as { version: string };
 
-/** Returns the API's description, which both clients are made from. */
+/** Returns the API's OpenAPI document, from which both clients are generated. */
 export function apiDocument() {
-  // Only described, never asked.
+  // The app is only described, never called.
   const app = createApp({ store: {}, sagas: {}, logger: {}, version } as unknown as AppDeps);
   return openApiDocument(app, version);
 }

@@ -6,7 +6,7 @@ import { readonlyGroup } from './cases/readonly.ts';
 import { remoteCommandGroup } from './cases/remote-command.ts';
 import { retryGroup } from './cases/retry.ts';
 
-/** Every group that can be run: put a new one here, under the name its files carry. */
+/** Runnable groups by the names of their files: add a new one here. */
 const GROUPS: Record<string, Group> = {
   'clone-xml': cloneXmlGroup,
   'libvirt-output': libvirtOutput,

@@ -1,6 +1,6 @@
 /**
- * Writes clients/typescript/http/openapi.ts, the types of the TypeScript client, from the API's own description. Set-up, `npm run types` and
- * `npm run client` run this script.
+ * Generates clients/typescript/http/openapi.ts, the types of the TypeScript client, from the API's OpenAPI document.
+ * Set-up, `npm run types` and `npm run client` run this script.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { repository } from '../worker/config/artifacts.mjs';
 import { apiDocument } from './api-document.ts';
 
-/** Keywords that check values and say nothing of their types. */
+/** Keywords that check values without affecting their types. */
 const CHECKS = [
   'example',
   'examples',

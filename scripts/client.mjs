@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * `npm run client`: builds the package `@mayfly/client` in dist/client, for programs elsewhere to install. It depends on
- * nothing but Node, and has only what its entry reaches: its types come from the API's description.
+ * `npm run client`: builds the package `@mayfly/client` in dist/client, for programs elsewhere to install. It depends
+ * only on Node, and contains only files reachable from its entry; its types come from the API's OpenAPI document.
  *
  * @module
  */
@@ -29,9 +29,9 @@ const manifest = {
 };
 
 /**
- * What a file names of the others beside it, and all that those name.
+ * Returns the files that a file imports, transitively.
  * @param {string} entry
- * @param {(path: string) => string} written where what is imported as `….js` stands
+ * @param {(path: string) => string} written path of the file for an import of `….js`
  * @param {Set<string>} [seen]
  */
 function reached(entry, written, seen = new Set()) {
@@ -52,7 +52,7 @@ run('tsc', '--project', 'tsconfig.client.json');
 for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
   name.endsWith('.d.ts'),
 )) {
-  // tsc rewrites what programs import, and leaves it in declarations
+  // tsc rewrites imports in programs, but not in declarations
   const path = join(folder, name);
   writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/(['"]\.[^'"]+)\.ts(?=['"])/g, '$1.js'));
 }

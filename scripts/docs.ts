@@ -6,7 +6,7 @@ import { cliPage } from './docs/cli.ts';
 import { pictures } from './docs/pictures.ts';
 import { readOnlyPage } from './docs/read-only.ts';
 
-/** Writes docs/cli.md, docs/errors.md, the pictures and the table in docs/read-only.md: `npm run docs`. */
+/** `npm run docs`: writes docs/errors.md, the pictures and the table in docs/read-only.md. */
 const sections = Object.entries(ERRORS_BY_NOUN).map(([noun, errors]) => {
   const rows = Object.entries(errors).map(
     ([code, { status, retryable, title, remedy }]) =>

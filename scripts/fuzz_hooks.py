@@ -67,7 +67,7 @@ def make_function():
     """A function that waits for nothing, and what belongs to it: some calls delete parts of it."""
     known["function"], known["schedule"], known["secret"] = "fuzzed", "fuzzed", "fuzzed"
     ask("PUT", "/v1/functions/fuzzed", {"source": SOURCE, "command": "cat", "cpus": 1, "memoryMib": 128})
-    # What is triggered afterwards waits: each run would have a machine.
+    # Pauses the function, so that triggered runs wait: each would need a machine.
     ask("POST", "/v1/functions/fuzzed/" + ("pause" if calls else "resume"))
     ask("PUT", "/v1/secrets/fuzzed", {"value": "a secret of the fuzzer"})
     ask("PUT", "/v1/schedules/fuzzed", {"function": "fuzzed", "every": "1d"})

@@ -20,9 +20,9 @@ LEFT_OUT = {
     "kubernetes-secret-yaml": "goes by the name of a file, and takes any `data:` for a secret",
 }
 
-# What may stand before a name in a file tells nothing of the secret, and costs 50 steps for each character.
+# The prefix of a name in a file is irrelevant to the secret, and costs 50 steps per character.
 BEFORE_NAME = r"[\w.-]{0,50}?"
-# What must follow a secret in a file. In a command line or a URL anything else may that is no part of it.
+# Required end of a secret in a file. In a command line or a URL any character outside the secret may follow.
 AFTER_SECRET = r"""(?:[\x60'"\s;]|\\[nr]|$)"""
 NO_PART_OF_IT = r"(?!\w)"
 

@@ -1,15 +1,16 @@
 // @ts-check
 /**
- * `npm run setup`: makes this machine ready to run Mayfly, and does nothing where it is ready.
+ * `npm run setup`: prepares this machine to run Mayfly, and does nothing if it is ready.
  *
  *     node scripts/setup.mjs [--check] [--only debian,guest,diff,image,temporal,store,node,node-runtime,ansible,ansible-tools,attestation-tools,desktop,python-client]
  *       [--also …] [--json]
  *
- * `--also` names parts that are made beside the others, and that set-up is ready without: their tests say so.
- * Runs before there are any npm packages, so it uses none. Everything it builds goes to the cache that
- * `worker/config/artifacts.mjs` describes; see there for where to find it.
+ * `--also` names additional parts whose failure does not fail set-up: their tests report it. Runs before any npm
+ * package is installed, so it uses none. Everything it builds goes to the cache that `worker/config/artifacts.mjs`
+ * describes.
  *
- * Environment: `MAYFLY_HOST=simulated` needs no virtual machines, `MONGODB_URI` no store, `TEMPORAL_ADDRESS` no Temporal.
+ * Environment: `MAYFLY_HOST=simulated` needs no virtual machines, `MONGODB_URI` no store, `TEMPORAL_ADDRESS` no
+ * Temporal.
  *
  * @module
  */
@@ -33,8 +34,8 @@ import { temporal } from './setup/temporal.mjs';
 /** @typedef {{ name: string, state: 'ready' | 'missing' | 'failed', detail: string, cached: boolean, seconds: number }} Outcome */
 
 /**
- * All of them, those that others wait for first. They are made side by side, as their `needs` and `after` allow: what the
- * image waits for comes first, while npm and the compilers of what nothing waits for are nice.
+ * All parts, prerequisites first. They run concurrently, as their `needs` and `after` allow: the image's prerequisites
+ * come first, while npm and compilers that nothing waits for are nice.
  * @type {Part[]}
  */
 const parts = [
@@ -53,10 +54,10 @@ const parts = [
   attestationTools,
 ];
 const names = parts.map((part) => part.name);
-/** Parts that set-up makes only when they are named. `node` has all that `node-runtime` has. */
+/** Parts that set-up makes only when they are named. `node` includes all of `node-runtime`. */
 const extras = [nodeRuntime, ansible, ansibleTools, attestationTools, pythonClient, desktop].map(({ name }) => name);
 
-/** Interrupting it is no failure: shells expect this code. */
+/** Exit code that shells expect after an interrupt. */
 const interruptedCode = 130;
 
 /** @returns {{ check: boolean, json: boolean, only: Set<string>, also: Set<string> }} */
@@ -119,12 +120,12 @@ async function makeReady(part, progress, signal) {
 }
 
 /**
- * Makes all parts, each as soon as those that it names are made.
+ * Makes all parts, each as soon as its prerequisites are made.
  * @param {Part[]} wanted
  * @param {Progress} progress
  * @param {AbortSignal} signal
  * @returns {Promise<Outcome[]>}
- * @throws when a part fails otherwise than with a SetupProblem, after all of them have ended
+ * @throws when a part fails with another error than a SetupProblem, after all of them have ended
  */
 async function makeAll(wanted, progress, signal) {
   /** @type {Map<string, Promise<Outcome>>} */
@@ -160,7 +161,7 @@ async function makeAll(wanted, progress, signal) {
 }
 
 /**
- * Prints what is there.
+ * Prints the state of the parts.
  * @param {Part[]} wanted
  * @param {Progress} progress
  * @returns {Outcome[]}

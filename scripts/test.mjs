@@ -1,24 +1,24 @@
 // @ts-check
 /**
- * `npm test`: runs vitest in network namespaces of its own, holds the tests to a budget of processor time and to leaving
- * nothing behind.
+ * `npm test`: runs vitest in network namespaces of its own, and enforces a budget of processor time and the absence of
+ * leftovers.
  *
  *     npm test -- [--tier quick|all] [--rest-minutes N] [--bail N] [vitest arguments: files, -t name …]
  *
- * Without files it runs all of `npm test`, in lanes side by side: each vitest has a network namespace, a folder and a
+ * Without files it runs all of `npm test`, in concurrent lanes: each vitest has a network namespace, a folder and a
  * cgroup of its own. Chosen files run in one vitest, which writes to the terminal.
  *
  * `--tier all` runs all points of sweeps (test/support/sweep.ts), and without files everything (`npm run test:all`).
- * `--rest-minutes` goes on after `npm test` with what it leaves out, a file at a time in an order that the seed gives, and
- * begins none later than so many minutes after the start. `--bail` ends the run after N failures.
+ * `--rest-minutes` continues after `npm test` with the tests it leaves out, a file at a time in an order drawn from the
+ * seed, and starts none after that many minutes. `--bail` ends the run after N failures.
  *
  * The last line is `N passed, N failed`, and the exit code 1 unless N failed is 0. Failed counts, besides failed tests:
- * tests that could not run or were skipped, files that hung, each kind of thing that was left on the machine, and each
- * limit of scripts/test/budget.mjs that was exceeded.
+ * tests that could not run or were skipped, files that hung, each kind of leftover on the machine, and each exceeded
+ * limit of scripts/test/budget.mjs.
  *
- * Environment: `MAYFLY_TEST_SEED` chooses the points that are drawn, and the order of the rest. `MAYFLY_TEST_TIMES=FILE`
- * writes the wall time of each file, for scripts/test/times.json. `MONGODB_URI` and `TEMPORAL_ADDRESS` may name servers
- * on this machine's loopback; they are relayed. Tests find `MAYFLY_TEST_NETNS` and `MAYFLY_TEST_ROOT` set.
+ * Environment: `MAYFLY_TEST_SEED` selects the drawn points, and the order of the rest. `MAYFLY_TEST_TIMES=FILE` writes
+ * the wall time of each file, for scripts/test/times.json. `MONGODB_URI` and `TEMPORAL_ADDRESS` may name servers on
+ * this machine's loopback; they are relayed. Tests find `MAYFLY_TEST_NETNS` and `MAYFLY_TEST_ROOT` set.
  *
  * @module
  */
@@ -36,7 +36,7 @@ import { secondsOfUnit } from './test/reference-load.mjs';
 import { reportLines } from './test/report.mjs';
 import { Tally } from './test/tally.mjs';
 
-/** Wall time after which a file outside of `npm test` is ended. Milliseconds. */
+/** Wall time after which a file outside of `npm test` is ended, ms. */
 const REST_FILE_MS = 900_000;
 
 /** @param {string} line */
@@ -84,7 +84,7 @@ async function main(seed) {
   for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
     process.on(name, () => interruption.abort());
   for (const place of TestPlace.abandoned()) await place.remove();
-  // builds the CLI's scripts where they are out of date: else the first file that starts it pays for all
+  // builds the CLI's scripts if outdated: otherwise the first file that starts it pays for all
   execFileSync(process.execPath, [join(repository, 'bin/mayfly'), '--version']);
 
   const lanes = new Lanes({ seed, bail, signal: interruption.signal, say });
@@ -97,7 +97,7 @@ async function main(seed) {
   const before = await measure();
   const files = testFiles();
   const tally = await lanes.runQuick(files);
-  // Who else uses the machine changes between begin and end.
+  // Averages both measurements, since the machine's other load varies.
   holdToBudget(tally, (before + (await measure())) / 2);
   const endMs = tier === 'all' ? Number.POSITIVE_INFINITY : startedAt + minutes * 60_000;
   if (Date.now() < endMs && !(bail > 0 && tally.failed >= bail))

@@ -3,14 +3,14 @@ import { ERRORS, type ErrorCode, isErrorCode, MayflyError } from '../model/error
 import { replaceControls } from '../model/utf8.ts';
 
 /**
- * How the API reaches what runs inside a sandbox or a source: by HTTP, through the relay of the worker on its host.
- * docs/relay.md has the paths. Bodies are streams in both directions; nothing is held in memory as a whole.
+ * Client of what runs inside a sandbox or a source: HTTP through the relay of the worker on its host. docs/relay.md
+ * lists the paths. Bodies are streams in both directions, never held in memory as a whole.
  */
 export interface Guests {
   /**
-   * @param hostId whose relay to ask
+   * @param hostId host of the relay
    * @param path absolute path with its query, already percent-encoded
-   * @returns whatever the relay answered, also when it refused; {@link refusalOf} turns that into an error
+   * @returns any response of the relay, also a refusal; {@link refusalOf} turns that into an error
    * @throws MayflyError host_unavailable when the relay does not answer; the signal's reason
    */
   request(hostId: string, path: string, init?: GuestRequest): Promise<Response>;
@@ -23,17 +23,17 @@ export interface GuestRequest {
   signal?: AbortSignal;
 }
 
-/** A guest is not trusted to be brief. Bytes. */
+/** Limit of a guest's JSON, bytes: guests are untrusted. */
 const MAX_JSON_BYTES = 16_384;
 const MAX_MESSAGE_LENGTH = 2_000;
-/** What only the API itself has a reason to say. */
+/** Codes that only the API itself may return. */
 const NOT_A_GUESTS: ReadonlySet<ErrorCode> = new Set([
   'unauthenticated',
   'forbidden',
   'not_found',
   'method_not_allowed',
 ]);
-/** docs/relay.md */
+/** Format of docs/relay.md. */
 const refusal = z.object({
   code: z.string(),
   message: z.string(),
@@ -41,11 +41,11 @@ const refusal = z.object({
   retryAfterSeconds: z.int().min(0).max(3_600).optional(),
 });
 
-/** The error that an answer with a status of 400 or more stands for. */
+/** Returns the error of a response with a status of 400 or more. */
 export async function refusalOf(response: Response): Promise<MayflyError> {
   const { data } = refusal.safeParse(await smallJsonOf(response));
   const code = codeOf(data?.code ?? response.headers.get('X-Mayfly-Code'));
-  // The answer to HEAD has no body that could say why.
+  // A response to HEAD has no body.
   const message = shown(data?.message ?? (code ? `${ERRORS[code].title}.` : `The guest answered ${response.status}.`));
   if (!code) return new MayflyError('guest_failed', message);
   const { fields, retryAfterSeconds } = data ?? {};
@@ -59,7 +59,7 @@ function codeOf(text: string | null): ErrorCode | null {
   return text !== null && isErrorCode(text) && !NOT_A_GUESTS.has(text) ? text : null;
 }
 
-/** The JSON of a body of at most 16 KiB; null when it is longer, or no JSON. */
+/** Parses the JSON of a body of at most 16 KiB; null when it is longer, or no JSON. */
 export async function smallJsonOf(response: Response): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -71,11 +71,11 @@ export async function smallJsonOf(response: Response): Promise<unknown> {
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8'));
   } catch {
-    return null; // the caller tells what it had a right to expect
+    return null; // the caller names the expected format
   }
 }
 
-/** A guest's own words, in a bounded and printable form. */
+/** Returns a guest's text, bounded and printable. */
 function shown(text: string): string {
   return replaceControls(text.slice(0, MAX_MESSAGE_LENGTH));
 }

@@ -7,28 +7,28 @@ import type { Actor } from '../model/sandbox/sandbox.ts';
 import type { Claim, Outcome } from '../store/access/idempotency.ts';
 import type { ProjectStore } from '../store/project-store.ts';
 
-/** Request that makes something: who asks, the id of what it makes, and what it holds until that is made. */
+/** Request that makes something: its key, the id of its result, and the quota and approval that it holds until then. */
 export interface IdempotentCall {
   readonly apiKey: ApiKey;
   readonly subjectId: string;
-  /** False: an earlier request with the same key has the same `subjectId`, and may have begun. */
+  /** False: an earlier request with the same key has the same `subjectId`, and may have started. */
   readonly isFresh: boolean;
   /** Null without an Idempotency-Key. */
   readonly claim: Claim | null;
-  /** What it comes to, as far as is known here. */
+  /** Outcome of the request, as far as known. */
   outcome: Outcome;
-  /** Approval that it has used. */
+  /** Approval that the request has used. */
   approvalId: string | null;
-  /** Sandboxes that the policy lets its project have, when they are counted. `@default` any number */
+  /** Limit of counted sandboxes by the project's policy. `@default` none */
   countRule?: CountRule | undefined;
-  /** Ids of sandboxes that quotas count for it. */
+  /** Ids of the sandboxes that count against quotas for this request. */
   admittedIds: readonly string[];
 }
 
-/** Errors after which a request may have begun nevertheless, unless they say otherwise. */
+/** Errors after which a request may have started, unless they state otherwise. */
 const UNCERTAIN: readonly ErrorCode[] = ['temporal_unavailable', 'store_unavailable', 'internal'];
 
-/** Returns the id of one more thing that a request makes; the same request, the same id. */
+/** Derives the id of a further resource of a request. Deterministic. */
 export function deriveId(idFrom: (random: Uint8Array) => string, subjectId: string, what: string): string {
   return idFrom(createHash('sha256').update(`${subjectId}/${what}`).digest().subarray(0, ID_BYTES));
 }
@@ -39,8 +39,8 @@ export function actorOf({ apiKey, approvalId }: IdempotentCall, agentId: string 
 }
 
 /**
- * Releases what a refused request holds: its quota, its approval, then its key. An error that leaves open whether anything
- * began releases nothing: the same request again joins what the first one began.
+ * Releases the quota, the approval, then the key of a refused request. An error that leaves the outcome open
+ * releases nothing: a retry joins the work of the first request.
  */
 export async function releaseRefused(store: ProjectStore, call: IdempotentCall, error: unknown): Promise<void> {
   await releaseUnstarted(store, call, call.admittedIds, error);
@@ -48,8 +48,8 @@ export async function releaseRefused(store: ProjectStore, call: IdempotentCall, 
 }
 
 /**
- * Releases the quota of sandboxes of which certainly none starts. With an Idempotency-Key they count on while Temporal is
- * unavailable: this count may have admitted another request of that key.
+ * Releases the quota of sandboxes that certainly do not start. With an Idempotency-Key they stay counted while Temporal
+ * is unavailable: another request of that key may rely on this count.
  */
 export async function releaseUnstarted(
   { admissions }: Pick<ProjectStore, 'admissions'>,

@@ -6,13 +6,13 @@ export interface Place {
   address: string;
   /** 0: any free one. */
   port: number;
-  /** The variable of the environment that names the port, `…_PORT`; that of the address ends with `_ADDRESS`. */
+  /** Environment variable of the port, `…_PORT`; that of the address ends with `_ADDRESS`. */
   setting: string;
 }
 
 /**
- * @returns the port at which it listens
- * @throws MayflyError port_unavailable, which names the setting; Error for what is no matter of the place
+ * @returns the port
+ * @throws MayflyError port_unavailable, which names the setting; Error for other causes
  */
 export async function listen(server: Server, place: Place): Promise<number> {
   try {
@@ -25,7 +25,7 @@ export async function listen(server: Server, place: Place): Promise<number> {
 }
 
 /**
- * Looks whether all of these can be listened at, together, and leaves them free.
+ * Checks that all of these can be listened at together, then releases them.
  * @throws MayflyError port_unavailable, which names each that cannot
  */
 export async function checkPlaces(places: readonly Place[]): Promise<void> {
@@ -62,7 +62,7 @@ async function closed(server: Server): Promise<void> {
   await done;
 }
 
-/** Why it cannot be listened there, or null where that is no matter of the place. @param before what was to be had first */
+/** Returns why the place cannot be listened at; null for another cause. @param before places listened at earlier */
 function problemOf(cause: unknown, { address, port, setting }: Place, before: readonly Place[] = []): string | null {
   const where = `${isIPv6(address) ? `[${address}]` : address}:${port} (${setting})`;
   const addressSetting = setting.replace(/_PORT$/, '_ADDRESS');

@@ -8,14 +8,14 @@ import type { Sagas } from '../temporal/temporal-sagas.ts';
 /** Interval between two signals to pools, ms: a run of a workflow takes only so many. */
 const FLUSH_MS = 250;
 
-/** Counts a create that might have had a member of a pool. */
+/** Counts a create that a pool could serve. */
 export type ClaimCount = (pool: PoolOf, outcome: 'hit' | Miss) => void;
 
 type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 
 /**
- * Claims of one API process: one claim at a time for each member, since a workflow run takes ten updates at once, and
- * the hits and misses of pools, signalled together.
+ * Claims of one API process: one in flight per member, since a workflow run takes ten updates at once; and batched
+ * signals of the hits and misses of pools.
  */
 export class PoolDoor {
   readonly #pending = new Map<string, { pool: PoolOf; claims: PoolClaims }>();
@@ -27,7 +27,7 @@ export class PoolDoor {
     private readonly count: ClaimCount,
   ) {}
 
-  /** Runs a claim of a member; null while another claim of it runs. @param isPatient waits for that claim first */
+  /** Runs a claim of a member; null while another one is in flight. @param isPatient true to wait for that one first */
   async ask<T>(sandboxId: string, run: () => Promise<T>, isPatient: boolean): Promise<T | null> {
     for (let other = this.#inFlight.get(sandboxId); other; other = this.#inFlight.get(sandboxId)) {
       if (!isPatient) return null;

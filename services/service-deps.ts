@@ -6,7 +6,7 @@ import type { Sagas } from '../temporal/temporal-sagas.ts';
 import type { Guests } from './guests.ts';
 import type { PoolDoor } from './pool-door.ts';
 
-/** What application logic is given: of the store, what the caller may see. */
+/** Dependencies of application logic; the store is limited to the caller's project. */
 export interface ServiceDeps {
   store: ProjectStore;
   sagas: Sagas;
@@ -17,13 +17,13 @@ export interface ServiceDeps {
   logger: Logger;
 }
 
-/** @throws MayflyError for a value that is not there */
+/** Returns a value. @throws MayflyError when it is missing */
 export function orThrow<T>(found: T | null | undefined | false, code: ErrorCode, why: string): T {
   if (found === null || found === undefined || found === false) throw new MayflyError(code, why);
   return found;
 }
 
-/** Makes a function that gets a record by its id or name, or throws. */
+/** Returns a function that gets a record by its id or name, or throws. */
 function finderOf<T>(code: ErrorCode, noun: string, find: (store: ProjectStore, id: string) => Promise<T | null>) {
   return async ({ store }: Pick<ServiceDeps, 'store'>, id: string): Promise<T> =>
     orThrow(await find(store, id), code, `There is no ${noun} ${id}.`);
@@ -43,12 +43,12 @@ export const requireProject = finderOf('project_not_found', 'project', async (st
 export const requireRun = finderOf('run_not_found', 'run', ({ runs }, id) => runs.get(id));
 export const requireSandbox = finderOf('sandbox_not_found', 'sandbox', ({ sandboxes }, id) => sandboxes.get(id));
 export const requireTemplate = finderOf('template_not_found', 'template', ({ templates }, id) => templates.get(id));
-/** Snapshots that functions are set up in are no callers'. */
+/** Hides snapshots of functions' setups from callers. */
 export const requireSnapshot = finderOf('snapshot_not_found', 'snapshot', async ({ snapshots }, id) => {
   const found = await snapshots.get(id);
   return found?.reason === 'setup' ? null : found;
 });
-/** A deleted schedule is kept while its runs are counted. */
+/** Hides deleted schedules, which are kept while their runs are counted. */
 export const requireSchedule = finderOf('schedule_not_found', 'schedule', async ({ schedules }, name) => {
   const found = await schedules.get(name);
   return found?.deletedAt === null ? found : null;

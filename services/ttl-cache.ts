@@ -1,19 +1,19 @@
 import { CACHE_LIFETIME_MS } from '../store/mongo/cache-lifetime.ts';
 
 interface Options {
-  /** `@default` lifetime of what is read from the store */
+  /** `@default` CACHE_LIFETIME_MS */
   ttlMs?: number;
-  /** `@default` 10,000; the oldest entry is evicted first */
+  /** `@default` 10,000, then the oldest is evicted */
   maxEntries?: number;
 }
 
-/** Results of calls by key, for a while. Simultaneous callers share one call; a rejected or null result is not kept. */
+/** Cache of results by key. Concurrent callers share one call; rejected and null results are not cached. */
 export class TtlCache<T> {
   readonly #entries = new Map<string, { at: number; result: Promise<T> }>();
 
   constructor(private readonly options: Options = {}) {}
 
-  /** Tells whether the latest result is kept, expired or not. */
+  /** Reports whether a result is cached, expired or not. */
   has(key: string): boolean {
     return this.#entries.has(key);
   }

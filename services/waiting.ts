@@ -11,9 +11,9 @@ export interface WaitLimit {
 }
 
 /**
- * Waits for a workflow until it is done, the limit is over, the caller disconnects or Temporal goes away. Only the wait
- * ends, never the workflow: its progress is in the record.
- * @returns whether `wait` resolved
+ * Waits for a workflow until it is done, the limit passes, the caller disconnects or Temporal becomes unavailable.
+ * Only the wait ends, never the workflow: its progress is in the record.
+ * @returns true when `wait` resolved
  */
 export async function waitWithin(
   { logger }: Pick<ServiceDeps, 'logger'>,
@@ -23,7 +23,7 @@ export async function waitWithin(
   if (seconds <= 0) return false;
   const waiting = new AbortController();
   const stop = () => waiting.abort();
-  // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect both as garbage, and then they never fire.
+  // Not AbortSignal.any with AbortSignal.timeout: Node 20 may garbage-collect both before they fire.
   const timer = setTimeout(stop, seconds * 1_000);
   caller.addEventListener('abort', stop, { once: true });
   if (caller.aborted) stop();

@@ -87,29 +87,30 @@ export interface Store extends ReturnType<typeof repositoriesOf> {
 
 export interface StoreOptions {
   /**
-   * What seals what callers say and guests print, and opens it; without them that can be neither read nor written. The
-   * first seals, all open.
+   * Keys that encrypt stored content; without them encrypted fields can be neither read nor written. The first
+   * encrypts, all decrypt.
    */
   keys?: StoreKeys;
   /**
-   * It is a process of the installation, which says in the store with which key that is sealed: who only looks might have
-   * another's. `@default` false
+   * True in a process of the installation, which records the key it encrypts with. A diagnostic client may hold another
+   * key. `@default` false
    */
   isProcess?: boolean;
-  /** At least 32 bytes; without it the audit can be read, but neither appended to nor verified. */
+  /** Audit key, at least 32 bytes. Without it the audit can be read, but neither appended to nor verified. */
   auditKey?: Uint8Array;
-  /** Where the tip of the audit's register is kept; without it a register that was cut at its end is not noticed. */
+  /** Anchor that holds the tip of the transparency log; without it a truncated log goes unnoticed. */
   auditAnchor?: Anchor;
-  /** Takes each document that cannot be read, once. `@default` nobody is told */
+  /** Receives each unreadable document, once. `@default` none */
   onUnreadable?: (unreadable: Unreadable) => void;
-  /** How long a call waits for a server that is away, before it fails with `store_unavailable`. `@default` 3 s */
+  /** Time a call waits for an absent server before it fails with `store_unavailable`, ms. `@default` 3,000 */
   absenceMs?: number;
 }
 
 /**
- * Connects to MongoDB, or to the embedded store. The database is the one that the address names.
+ * Connects to MongoDB, or to the embedded store. The address names the database.
  * `@default` database `mayfly`
- * @throws MayflyError store_unavailable; payload_key_unusable when the store is sealed with a key that is not among these
+ * @throws MayflyError store_unavailable; payload_key_unusable when the store is encrypted with a key that is not among
+ * these
  * @throws RangeError when the audit key is too short
  */
 export async function connectStore(uri: string, options: StoreOptions = {}): Promise<Store> {
@@ -129,7 +130,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
   };
 }
 
-/** Creates the repositories of a store, whose schemas say what is encrypted. */
+/** Creates the repositories of a store; their schemas mark the encrypted fields. */
 export function repositoriesOf(connection: mongoose.Connection, sealing: Sealing, audit: AuditKeys | null) {
   return {
     sandboxes: new Sandboxes(connection, sealing),

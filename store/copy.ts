@@ -3,14 +3,14 @@ import { createIndexes, LAYOUTS } from './layout.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
 
-/** Documents that are written at once: chunks of output have 64 KiB each. */
+/** Documents per insert: chunks of output have 64 KiB each. */
 const AT_ONCE = 64;
 
 /**
- * Copies all that a store has, as it is, into an empty one, and lays that out. Nobody may write to either meanwhile; what was cut
- * short leaves a store that is not empty, which is to be dropped.
- * @returns how many documents
- * @throws MayflyError store_unavailable, also when the other has documents
+ * Copies all documents, as stored, into an empty store and creates its indexes. Neither store may be written during the
+ * copy; an interrupted copy leaves a non-empty target, which must be dropped.
+ * @returns number of documents
+ * @throws MayflyError store_unavailable, also when the target has documents
  */
 export async function copyStore(fromUri: string, toUri: string): Promise<number> {
   const from = await openConnection(fromUri);
@@ -22,8 +22,8 @@ export async function copyStore(fromUri: string, toUri: string): Promise<number>
           if ((await to.collection(name).findOne({})) !== null) throw notEmpty(name);
         let copied = 0;
         for (const name of await collectionsOf(from)) {
-          if (name === LAYOUTS) continue; // it says which indexes there are, and there are none yet
-          // The embedded store writes nothing beside an open cursor of its own, and this is another store.
+          if (name === LAYOUTS) continue; // marks existing indexes; the target has none yet
+          // The embedded store cannot write beside an open cursor of its own, but the target is another store.
           const all = from.collection(name).find({}, { promoteValues: false, batchSize: AT_ONCE });
           for await (const batch of batches(all)) {
             await to.collection(name).insertMany(batch);

@@ -11,8 +11,8 @@ const OF_PROJECT = [
 ] as const;
 
 /**
- * Every index beside those of `_id`, by collection; docs/store.md says for which queries. The embedded store reads by
- * them only what is asked for by strings of printable ASCII, and never elements of a list.
+ * Indexes by collection, beside those of `_id`; docs/store.md lists their queries. The embedded store uses them only
+ * for strings of printable ASCII, and never for elements of a list.
  */
 export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   sandboxes: [NEWEST_FIRST, { state: 1, ...NEWEST_FIRST }, ...OF_PROJECT],
@@ -79,15 +79,15 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
 };
 
 /**
- * Fields that no two documents have alike. Those without one do not count: on MongoDB by `sparse`, on the embedded store
- * because SQLite takes what is missing for different each time.
+ * Unique fields, by collection. Documents without one are exempt: on MongoDB by `sparse`, on the embedded store because
+ * SQLite treats missing values as distinct.
  */
 export const UNIQUE: Readonly<Record<string, readonly string[]>> = {
   sandboxes: ['heldName'],
   runs: ['slot0', 'slot1', 'ticket'],
 };
 
-/** Makes those that are missing. One at a time: FerretDB ends the connection when several of a command are there already. */
+/** Creates missing indexes, one at a time: FerretDB ends the connection when several of one command already exist. */
 export async function ensureIndexes(connection: Connection): Promise<void> {
   for (const [collection, indexes] of Object.entries(INDEXES)) {
     for (const index of indexes) {

@@ -34,7 +34,7 @@ export async function createIndexes(connection: Connection): Promise<void> {
   );
 }
 
-/** Whose layout a store has: this version's, another's, or none yet. */
+/** Returns `this` for the indexes of this version, `other` for those of another, `none` before any. */
 export async function layoutOf(connection: Connection): Promise<'this' | 'other' | 'none'> {
   const present = await reaching('read the layout of the store', () =>
     layoutsIn(connection).findOne({ _id: 'layout' }),

@@ -3,21 +3,21 @@ import { layoutOf } from './layout.ts';
 import { openConnection } from './mongo/open.ts';
 import { keyOf } from './sealed/sealing.ts';
 
-/** A store as it answers. */
+/** Results of inspecting a store. */
 export interface StoreLook {
   layout: 'this' | 'other' | 'none';
-  /** The key with which it is sealed, by its id; null when nobody has said so. */
+  /** Id of the key that encrypts the store; null when none is recorded. */
   sealedWith: string | null;
-  /** Why a write would be refused; null when it would not. */
+  /** Reason why a write would be refused; null when writes work. */
   readOnly: string | null;
-  /** Of a round trip. Milliseconds. */
+  /** Time of a round trip, ms. */
   answersInMs: number;
-  /** How far its clock is ahead of ours, negative when behind; null when it does not say. Milliseconds. */
+  /** Offset of the store's clock from ours, ms: positive when ahead; null when unknown. */
   aheadMs: number | null;
 }
 
 /**
- * Inspects a store without creating its indexes, as every other connection does.
+ * Inspects a store; unlike every other connection, it creates no indexes.
  * @throws MayflyError store_unavailable
  */
 export async function lookAtStore(uri: string): Promise<StoreLook> {
@@ -43,11 +43,13 @@ export async function lookAtStore(uri: string): Promise<StoreLook> {
   }
 }
 
-/** What a write is refused with that would change nothing: rights are asked for before it is looked whether there is anything. */
+/**
+ * Returns the reason why a write is refused, by an update that matches nothing: rights are checked before documents.
+ */
 async function refusalOf({ db }: Awaited<ReturnType<typeof openConnection>>): Promise<string | null> {
   try {
     await db
-      ?.collection<{ _id: string }>('hosts') // that all processes may write (deploy/mongodb/rights.json)
+      ?.collection<{ _id: string }>('hosts') // writable by all processes (deploy/mongodb/rights.json)
       .updateOne({ _id: 'nothing-has-this-id' }, { $set: { looked: true } });
     return null;
   } catch (error) {

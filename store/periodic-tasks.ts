@@ -8,10 +8,10 @@ const periodicTask = z.object({
   endedAt: instant,
   failure: z.string().min(0).describe("Why the last turn failed; '': it did not"),
 });
-/** Last turns of work that control workers repeat. */
+/** Last run of a task that control workers repeat. */
 export type PeriodicTaskState = Omit<z.infer<typeof periodicTask>, 'id'> & { name: string };
 
-/** State of the periodic work of control workers; `_id` = name of the task, any of the workers writes it. */
+/** State of the periodic tasks of control workers; `_id` = name of the task, written by any of the workers. */
 export class PeriodicTasks extends repositoryOf({
   collection: 'periodicTasks',
   noun: 'a task',

@@ -26,7 +26,7 @@ import type { CapturePage } from './snapshots/captures.ts';
 import type { SnapshotQuery } from './snapshots/snapshots.ts';
 import { storedParts } from './stored-parts.ts';
 
-/** Whose eyes: those of a key's project, or of an operator, who sees all projects. */
+/** Principal that reads: a key's project, or an operator, who sees all projects. */
 interface Viewer {
   project: string;
   isOperator: boolean;
@@ -41,31 +41,31 @@ interface CaptureQuery {
 }
 
 /**
- * The store as one project sees it: what belongs to another is answered as what never was. All that is asked for by a
- * caller goes through here; only what operators alone may do has the store itself. Each noun is made when it is asked for: a request needs few.
+ * Returns a view of the store for one project, in which records of others are absent. All requests read through it;
+ * only operator routes use the store directly. Getters bind on access, since a request needs few.
  */
 export function storeOf(store: Store, { project, isOperator }: Viewer) {
   const isOwn = (record: { project: string }) => isOperator || record.project === project;
   const own = <T extends { project: string }>(record: T | null) => (record && isOwn(record) ? record : null);
-  /** The keys of operators are the installation's. */
+  /** Hides operator keys from other principals. */
   const ownKey = (key: ApiKey | null) => (isOperator || !key?.scopes.includes('operator') ? own(key) : null);
   const { sandboxes, snapshots, captures, hosts, sources, bakedSources, apiKeys } = store;
 
-  /** Whether a source may be used, and is known to be there at all. */
+  /** Returns a filter of the source names that the viewer may use. */
   async function sight(): Promise<(name: string) => boolean> {
     if (isOperator) return () => true;
     const [known, own] = await Promise.all([store.projects.known(), self()]);
     return (name) => mayUseSource(own, name, (id) => known.has(id));
   }
 
-  /** @throws MayflyError project_not_found when it was deleted since its key was looked at */
+  /** @throws MayflyError project_not_found when it was deleted after its key was verified */
   async function self(): Promise<Project> {
     const found = (await store.projects.known()).get(project);
     if (found) return found;
     throw new MayflyError('project_not_found', `There is no project ${project}.`);
   }
 
-  /** Methods of things that have names in their projects, of this project. */
+  /** Binds methods that take a project and a name to this project. */
   const named = <Name extends string, T extends Record<Name, (ref: Ref, ...rest: never[]) => unknown>>(
     of: T,
     ...names: Name[]
@@ -80,7 +80,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
   };
 
   const mayClone = ({ projects }: { projects: string[] }) => isOperator || projects.includes(project);
-  /** Read by the id of a sandbox, or of a command of one: whoever has the sandbox has it. */
+  /** Unchecked here: they are read by the id of a sandbox, or of its command, that was already checked. */
   const { commands, commandInputs, output, audit, certificates, activity, exposedPorts } = store;
   const { idempotency, mcpSessions, mcpEvents } = store;
   return {
@@ -102,9 +102,9 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return {
         ...bound(store.approvals, 'create', 'list', 'changedSince', 'isAmong', 'change', 'remove'),
         get: async (id: string) => own(await store.approvals.get(id)),
-        /** The key of who decided, whoever may see it otherwise. */
+        /** Returns the key that decided, even when the viewer may not see it. */
         decider: (id: string) => store.apiKeys.get(id),
-        /** Sandboxes of a project that have not ended, as quotas count them. */
+        /** Returns the number of living sandboxes of a project, as quotas count them. */
         sandboxesOf: async (of: string) => (await store.admissions.useOf(of)).sandboxes,
       };
     },
@@ -112,7 +112,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return {
         create: (record: SandboxRecord) => sandboxes.create(record),
         get: async (id: string) => own(await sandboxes.get(id)),
-        /** The one of this project, or of another that is named by who may see it. */
+        /** Returns the sandbox of this project; for an operator, of any project. */
         named: async (name: string, of = project) => (isOperator || of === project ? sandboxes.named(name, of) : null),
         list: (query: SandboxQuery): Promise<SandboxPage> => {
           if (isOperator) return sandboxes.list(query);
@@ -126,7 +126,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     get snapshots() {
       return {
         get: async (id: string) => own(await snapshots.get(id)),
-        /** @param query.sandboxId of a sandbox that the viewer sees; without it those of all of them */
+        /** @param query.sandboxId id of a sandbox that the viewer may see. `@default` all that it may see */
         list: (query: SnapshotQuery) =>
           snapshots.list(query.sandboxId !== undefined || isOperator ? query : { ...query, project }),
       };
@@ -135,41 +135,41 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return {
         get: async (of: Pick<PoolRecord, 'project' | 'name'>) => own(await store.pools.get(of)),
         list: async () => (await store.pools.all()).filter(isOwn),
-        /** Of the project whose key asks, then shared ones of sources that it may use, as they were a moment ago. */
+        /** Returns cached pools: the project's own, then shared ones whose source it may use. */
         known: async () => {
           const [all, sees] = await Promise.all([store.pools.known(), sight()]);
           const shared = all.filter((pool) => isShared(pool) && sees(pool.source));
           return [...all.filter((pool) => pool.project === project), ...shared];
         },
         members: (of: Pick<PoolRecord, 'project' | 'name'>) => store.poolMembers.of(of),
-        /** That can be claimed. @param of the project whose key asks, or shared ones */
+        /** Returns claimable members. @param of `own`: pools of the project */
         warm: (of: 'own' | 'shared') => store.poolMembers.warm(of === 'own' ? project : NO_PROJECT),
-        /** Whether the project whose key asks may have more of a shared one. */
+        /** Reports whether the project may claim another member of a shared pool. */
         isShareLeft: (pool: PoolRecord) => store.poolShares.isLeft(shareOf(pool, project)),
-        /** Whether all projects may use a source. */
+        /** Reports whether all projects may use a source. */
         mayShare: async (source: string) => {
           const known = await store.projects.known();
           return ownerOfSource(source, (id) => known.has(id)) === null;
         },
-        /** Of the project whose key asks, that nobody has claimed. */
+        /** Returns the unclaimed members of the project's pools. */
         unclaimed: () => store.poolMembers.unclaimed(project),
       };
     },
     get captures() {
       return {
-        /** Also one of another project that lets this one clone it. */
+        /** Returns a capture of the project, or of another that lets this one clone it. */
         get: async (id: string) => {
           const record = await captures.get(id);
           return record && (isOwn(record) || mayClone(record)) ? record : null;
         },
-        /** As far as they may be cloned, or are its own. */
+        /** Lists captures of the project and those it may clone. */
         list: (query: CaptureQuery) => listed(captures, query, (record) => isOwn(record) || mayClone(record)),
         ready: async (source: string) => (await captures.ready(source)).filter(mayClone),
       };
     },
     get hosts() {
       return {
-        /** With the sources that may be used, and no others. */
+        /** Lists hosts, with only those sources that the viewer may use. */
         list: async (): Promise<KnownHost[]> => {
           const [all, sees] = await Promise.all([hosts.list(), sight()]);
           return isOperator ? all : all.map((host) => seen(host, sees));
@@ -185,7 +185,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     get templates() {
       return {
         get: async (id: string) => own(await store.templates.get(id)),
-        /** Those that are not gone, the newest first. */
+        /** Lists templates that are present, newest first. */
         present: async () => (await store.templates.all(PRESENT_TEMPLATE_STATES)).filter(isOwn),
       };
     },
@@ -194,13 +194,13 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         ...bound(store.images, 'create'),
         remove: async (id: string) => void (own(await store.images.get(id)) && (await store.images.remove(id))),
         get: async (id: string) => own(await store.images.get(id)),
-        /** Of the project whose key asks, also of operators. */
+        /** Lists the key's own project, also for operators. */
         list: (query: Omit<PageQuery, 'project'>) => store.images.list({ project, ...query }),
-        /** The last that made a source of that name of that snapshot. */
+        /** Returns the latest build that made a source of that name from that snapshot. */
         ready: (name: string, snapshotId: string) => store.images.ready(project, name, snapshotId),
       };
     },
-    /** Of the project whose key asks. */
+    /** Contexts of the key's own project. */
     get sentContexts() {
       return {
         ...bound(store.sentContexts, 'put', 'complete'),
@@ -208,7 +208,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         begin: (digest: string) => store.sentContexts.begin(project, digest),
         use: (digest: string) => store.sentContexts.use(project, digest),
         remove: (id: string) => store.sentContexts.remove(id),
-        /** Of one that {@link use} has found. */
+        /** Reads a context that {@link use} returned. */
         read: store.sentContexts.read.bind(store.sentContexts),
       };
     },
@@ -219,11 +219,11 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return {
         ...bound(store.playbooks, 'create'),
         get: async (id: string) => own(await store.playbooks.get(id)),
-        /** Of the project whose key asks, also of operators. */
+        /** Lists the key's own project, also for operators. */
         list: (query: Omit<PageQuery, 'project'>) => store.playbooks.list({ project, ...query }),
       };
     },
-    /** Of a playbook that was found to be the caller's. */
+    /** Unchecked: the caller must own the playbook. */
     get playbookParts() {
       return bound(store.playbookParts, 'get');
     },
@@ -265,11 +265,10 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return {
         ...bound(store.webhookEndpoints, 'create'),
         get: async (id: string) => own(await store.webhookEndpoints.get(id)),
-        /** Of the project whose key asks, also of operators. */
+        /** Lists the key's own project, also for operators. */
         list: (unreadable?: Unreadable[]) => store.webhookEndpoints.list(project, unreadable),
-        /** Of one that was found to be the caller's. */
+        /** Unchecked: the caller must own the endpoint. */
         change: store.webhookEndpoints.change.bind(store.webhookEndpoints),
-        /** With what was sent to it. */
         remove: async (id: string) => {
           if (!(await store.webhookEndpoints.remove(id, isOperator ? {} : { project }))) return false;
           await store.webhookDeliveries.removeOf(id);
@@ -277,7 +276,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         },
       };
     },
-    /** Of an endpoint that was found to be the caller's. */
+    /** Lists unchecked: the caller must own the endpoint. */
     get webhookDeliveries() {
       return {
         ...bound(store.webhookDeliveries, 'list', 'again', 'recover'),
@@ -296,7 +295,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return {
         ...bound(store.bulks, 'create', 'cancel'),
         get: async (id: string) => own(await store.bulks.get(id)),
-        /** That are not over. */
+        /** Returns the number of open bulks of a function. */
         openOf: async (name: string) =>
           (await store.bulks.open()).filter((each) => each.project === project && each.function === name).length,
       };
@@ -305,30 +304,29 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       return {
         ...bound(store.runs, 'accept', 'redriven', 'wishCancel', 'cancelTold', 'end'),
         get: async (id: string) => own(await store.runs.get(id)),
-        /** Of one that was found to be the caller's; null: it is not there any more. */
+        /** Returns the event of a run that the caller owns; null when it was removed. */
         event: (run: RunRecord) => eventOfRun(store, run),
-        /** Of the project whose key asks, also of operators. */
+        /** Lists the key's own project, also for operators. */
         list: (query: Omit<RunQuery, 'project'>) => store.runs.list({ project, ...query }),
-        /** What of the project waits. */
         waiting: () => store.runQueue.waiting(project),
-        /** Of one key of a function, up to what may be. */
+        /** Returns the number of waiting runs of one concurrency key, up to its limit. */
         countOfKey: (name: string, lane: string) =>
           store.runQueue.countOfKey({ project, name }, lane, LIMITS.functions.queuedOfKey),
-        /** Whether one of a function has not ended, or something of it may be left. */
+        /** Reports whether a function has a run that has not ended, or whose cleanup may be incomplete. */
         areOpen: (name: string) => hasOpenRuns(store, { project, name }),
       };
     },
     get gatheredRuns() {
       return bound(store.gatheredRuns, 'wakeIfFull');
     },
-    /** Of a run that was found to be the caller's. */
+    /** Unchecked: the caller must own the run. */
     get receipts() {
       return bound(store.receipts, 'get');
     },
     get runContents() {
       return bound(store.runContents, 'put', 'get', 'read');
     },
-    /** Of a run that was found to be the caller's. */
+    /** Unchecked: the caller must own the run. */
     get waitingRuns() {
       return bound(store.waitingRuns, 'wake');
     },
@@ -338,7 +336,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     get secrets() {
       return {
         ...bound(store.secrets, 'replace'),
-        /** `get`: also one that is deleted. */
+        /** `get` also returns a deleted secret. */
         ...named(store.secrets, 'get'),
         list: () => store.secrets.list(project),
       };
@@ -368,11 +366,11 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         revokeUnlessLast: async (id: string) => ownKey(await apiKeys.get(id)) && apiKeys.revokeUnlessLast(id),
       };
     },
-    /** Of the project whose key asks, also of operators. */
+    /** Admissions of the key's own project, also for operators. */
     get admissions() {
       return {
         admit: async (...wish: Rest<typeof store.admissions.admit>) => store.admissions.admit(await self(), ...wish),
-        /** What has to end before these can be admitted; null: that would not help. */
+        /** Returns the usage that must end before these fit; null when ending sandboxes would not help. */
         shortage: async (wanted: readonly Counted[]) => {
           const { id, limits } = await self();
           return shortageOf(limits, await store.admissions.useOf(id), wanted);
@@ -380,33 +378,33 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         release: async (sandboxIds: readonly string[]) => store.admissions.release(await self(), sandboxIds),
       };
     },
-    /** How many event streams it may have open; whether no other project is there to want some. */
+    /** Returns the limit of open event streams, and whether this is the only project. */
     streamShare: async () => ({
       limit: (await self()).limits.streams,
       isAlone: (await store.projects.known()).size === 1,
     }),
-    /** Whether it has a limit of bytes, which is looked at where it is placed. */
+    /** Reports whether the project has a disk limit, which placement enforces. */
     isDiskLimited: async () => (await self()).limits.diskBytes !== null,
-    /** Bytes; null: none. */
+    /** Returns the disk limit, bytes; null without one. */
     diskLimit: async () => (await self()).limits.diskBytes,
-    /** Whether there is such a project, for those who may know. */
+    /** Reports whether a project exists; only operators learn of others. */
     hasProject: async (id: string) => id === project || (isOperator && (await store.projects.get(id)) !== null),
     storedParts: async (): Promise<StoredPart[]> => (await storedParts(store)).filter(isOwn),
   };
 }
 
-/** What a function is given after its first. */
+/** Parameters of a function, without the first. */
 type Rest<F extends (...given: never[]) => unknown> = Parameters<F> extends [unknown, ...infer R] ? R : never;
 
 export type ProjectStore = ReturnType<typeof storeOf>;
 
-/** Methods of a repository, by their names, and no others. */
+/** Binds the named methods of a repository. */
 function bound<T extends object, Name extends keyof T>(of: T, ...names: Name[]): Pick<T, Name> {
   const method = (name: Name) => [name, (of[name] as (...given: unknown[]) => unknown).bind(of)] as const;
   return Object.fromEntries(names.map(method)) as Pick<T, Name>;
 }
 
-/** A page of those that may be seen. Its cursor says nothing of the others. */
+/** Returns one page of the captures that may be seen. The cursor reveals nothing of the others. */
 async function listed(
   captures: Store['captures'],
   { cursor, ...query }: CaptureQuery,

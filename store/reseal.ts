@@ -7,17 +7,18 @@ import { documentsOf, type StoredDocument } from './sealed/scan.ts';
 import type { StoreKeys } from './sealed/seal.ts';
 import { Sealing } from './sealed/sealing.ts';
 
-/** What came of it, in documents. */
+/** Results of a re-encryption, in documents. */
 export interface Resealed {
   sealed: number;
-  /** Those that stay as they are, with why: their key is not here, or they were changed. */
+  /** Documents left as they were, with the reason: their key is missing here, or they were changed. */
   unreadable: { collection: string; id: string; why: string }[];
 }
 
 /**
- * Seals what is sealed with another key than the first with the first. It may be cut short and begun again, and
- * run beside everything else: what somebody has written meanwhile is left as they wrote it.
- * @throws MayflyError store_unavailable; payload_key_unusable when the store is sealed with a key that is not among these
+ * Re-encrypts with the first key every field that another key encrypts. It may be interrupted, repeated, and run during
+ * normal operation: a concurrent write stays as written.
+ * @throws MayflyError store_unavailable; payload_key_unusable when the store is encrypted with a key that is not among
+ * these
  */
 export async function reseal(uri: string, keys: StoreKeys): Promise<Resealed> {
   const connection = await openConnection(uri);
@@ -42,7 +43,7 @@ export async function reseal(uri: string, keys: StoreKeys): Promise<Resealed> {
   }
 }
 
-/** @returns 1 when it was sealed, 0 when that was not needed any more */
+/** @returns 1 when re-encrypted, 0 when already current or changed concurrently */
 async function resealOne(
   connection: Connection,
   sealing: Sealing,

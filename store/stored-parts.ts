@@ -3,9 +3,9 @@ import { type StoredPart, UNMEASURED_BYTES } from '../model/snapshots/storage.ts
 import type { Store } from './connect.ts';
 
 /**
- * All that takes room on hosts and counts in a quota: workspaces of sandboxes that are placed, as last measured, and
- * snapshots that are not deleted, as they were when they were saved. Reads the living sandboxes and the snapshots.
- * @param placed sandboxes that are about to get a host, which their records do not say yet
+ * Lists everything on hosts that counts in a quota: workspaces of placed sandboxes, as last measured, and undeleted
+ * snapshots, as they were when saved. Reads the living sandboxes and the snapshots.
+ * @param placed reports whether a sandbox is about to get a host that its record does not name yet
  */
 export async function storedParts(
   { sandboxes, snapshots, measuredDisks }: Pick<Store, 'sandboxes' | 'snapshots' | 'measuredDisks'>,

@@ -3,7 +3,7 @@ import type { RequestSigner } from '../model/sandbox/signed-request.ts';
 import { waitFor } from './call/wait.ts';
 import { Workflows } from './workflows.ts';
 
-/** What workers ask of workflows: errors are Temporal's own, for the retry policy of an activity. */
+/** Client of workflows for workers: errors are Temporal's own, for the retry policy of an activity. */
 export class Reconciliation extends Workflows {
   constructor(client: Client, signer?: RequestSigner) {
     const wait = <T>(signal: AbortSignal, call: () => Promise<T>) => waitFor(client, signal, call);

@@ -6,9 +6,9 @@ import type { Calls } from './call/workflow-client.ts';
 import { Workflows } from './workflows.ts';
 
 interface Options {
-  /** How long the server may hold one round of a wait. Milliseconds. `@default` 10 s */
+  /** Time for which the server may hold one round of a wait, ms. `@default` 10,000 */
   roundMs?: number;
-  /** How long one call may take before Temporal counts as away. Milliseconds. `@default` 10 s */
+  /** Time for one call, after which Temporal counts as unavailable, ms. `@default` 10,000 */
   callMs?: number;
   signer?: RequestSigner;
 }
@@ -16,8 +16,8 @@ interface Options {
 const CALL_MS = 10_000;
 
 /**
- * What the API asks of workflows. Nothing is answered with data: callers read the store. Where a workflow is gone, or has ended
- * meanwhile, the calls resolve and the record decides. They throw MayflyError, such as temporal_unavailable.
+ * Client of workflows for the API. Callers read results from the store: when a workflow is missing, or has ended, the
+ * calls resolve and the record decides. They throw MayflyError, such as temporal_unavailable.
  */
 export class TemporalSagas extends Workflows {
   constructor(client: Client, { roundMs = ROUND_MS, callMs = CALL_MS, signer }: Options = {}) {
@@ -25,7 +25,7 @@ export class TemporalSagas extends Workflows {
   }
 }
 
-/** Public members of {@link TemporalSagas}, for tests that answer in its place. */
+/** Public members of {@link TemporalSagas}, for test doubles. */
 export type Sagas = Pick<TemporalSagas, keyof TemporalSagas>;
 
 class MappedCalls implements Calls {

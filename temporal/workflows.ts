@@ -19,7 +19,7 @@ import { DeliveryWorkflows } from './client/webhooks.ts';
 
 type Public<T> = Pick<T, keyof T>;
 
-/** All workflows, by noun. */
+/** Clients of all workflows, by noun. */
 export abstract class Workflows extends WorkflowClient {
   readonly sandboxes: Public<SandboxWorkflows>;
   readonly snapshots: Public<SnapshotWorkflows>;
@@ -37,7 +37,7 @@ export abstract class Workflows extends WorkflowClient {
   readonly hosts: Public<HostWorkflows>;
   readonly reconciler: Public<ReconcilerWorkflows>;
 
-  /** @param signer signs what the control worker is asked for; without it no certificate is issued and no event recorded */
+  /** @param signer signs requests to the control worker; without it no certificate is issued and no event recorded */
   constructor(client: Client, calls: Calls, signer?: RequestSigner) {
     super(client, calls);
     this.sandboxes = new SandboxWorkflows(client, calls, signer);
@@ -57,19 +57,19 @@ export abstract class Workflows extends WorkflowClient {
     this.reconciler = new ReconcilerWorkflows(client, calls);
   }
 
-  /** Whether a workflow of that id runs now. */
+  /** Reports whether a workflow of that id runs. */
   async isOpen(workflowId: string): Promise<boolean> {
     return (await this.statusOf(workflowId)) === 'RUNNING';
   }
 
-  /** Starts a workflow that is gone; one that an operator has terminated is cancelled then, which is its orderly end. */
+  /** Restarts a missing workflow; if an operator has terminated it, cancels the new run, which is its orderly end. */
   async resume(workflowId: string, start: () => Promise<unknown>): Promise<void> {
     const wasTerminated = (await this.statusOf(workflowId)) === 'TERMINATED';
     await start();
     if (wasTerminated) await this.handle(workflowId).cancel();
   }
 
-  /** Ends a workflow that waits for what does not come; it says nothing more. */
+  /** Terminates a workflow that waits in vain, without running its cleanup. */
   async terminate(workflowId: string, why: string): Promise<void> {
     await this.unlessGone(() => this.handle(workflowId).terminate(why));
   }

@@ -4,7 +4,7 @@ import { ExecError } from '../host/os/exec.ts';
 import { type ErrorCode, MayflyError } from '../model/errors.ts';
 import { redactText } from '../model/redaction/redact.ts';
 
-/** What an attempt of the same step on the same host may cure. All else is for the saga to decide. */
+/** Error codes that a retry of the same step on the same host may cure. The workflow decides about all others. */
 const CURED_BY_RETRY: ReadonlySet<ErrorCode> = new Set([
   'host_unavailable',
   'store_unavailable',
@@ -15,7 +15,9 @@ const CURED_BY_RETRY: ReadonlySet<ErrorCode> = new Set([
   'internal',
 ]);
 
-/** What a saga goes on with, though the step is tried until it is done: there is nothing to do, or it is not to be done. */
+/**
+ * Final codes of a step that is retried forever: the workflow continues, since the work is unnecessary or forbidden.
+ */
 const ANSWERS: ReadonlySet<ErrorCode> = new Set([
   'sandbox_not_running',
   'capture_in_use',
@@ -24,16 +26,16 @@ const ANSWERS: ReadonlySet<ErrorCode> = new Set([
   'source_not_baked',
 ]);
 
-/** Converts an activity's error to what Temporal carries: the code of our table is the failure's type. */
+/** Converts an activity's error to an `ApplicationFailure` whose type is the error code. */
 export const activityFailure = (error: unknown) => toFailure(error, (code) => !CURED_BY_RETRY.has(code));
 
-/** As {@link activityFailure}, for a step of a saga that is tried until it is done. */
+/** Like {@link activityFailure}, for a step that is retried forever. */
 export const untilDoneFailure = (error: unknown) => toFailure(error, (code) => ANSWERS.has(code));
 
-/** As {@link activityFailure}, for what is tried until it succeeds, whatever stands in its way. */
+/** Like {@link activityFailure}, but every failure is retryable. */
 export const retryableFailure = (error: unknown) => toFailure(error, () => false);
 
-/** The same failure with a detail for the workflow; a cancellation has none. */
+/** Copies a failure with a detail for the workflow; a cancellation gets none. */
 export function withDetail(error: unknown, detail: unknown): unknown {
   if (!(error instanceof ApplicationFailure)) return error;
   const { type, message, nonRetryable, cause } = error;
@@ -55,7 +57,7 @@ function described(error: unknown): { code: ErrorCode; message: string; cause: u
   return { code: 'internal', message: error instanceof Error ? error.message : String(error), cause: error };
 }
 
-/** Whether the host's own file system refused a write, of ours or of a program that we ran; guests' disks are not meant. */
+/** Reports whether the host's own file system, not a guest's disk, refused a write of Mayfly or of a program it ran. */
 function foundNoRoom(error: unknown): boolean {
   if (error instanceof MayflyError) return error.code !== 'host_disk_full' && foundNoRoom(error.options.cause);
   if (error instanceof ExecError) return /No space left on device|Disk quota exceeded/.test(error.stderr);

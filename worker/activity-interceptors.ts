@@ -12,7 +12,7 @@ import { HostStepRunner } from './machine/host-step-runner.ts';
 
 type Execute = Next<ActivityInboundCallsInterceptor, 'execute'>;
 
-/** Faults strike here, before and after the activity of their name, and errors get the codes of our table. */
+/** Triggers failpoints before and after the activity of their name, and converts errors to failures with codes. */
 export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
   constructor(
     private readonly context: Context,
@@ -35,9 +35,8 @@ export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
 }
 
 /**
- * What every step on a host gets: its place in line (steps of one sandbox run one after another, and the newest overtakes),
- * the failpoints while it runs, and a heartbeat four times in its heartbeat time-out, so that Temporal notices a
- * dead worker and the step notices a cancel.
+ * Queues the steps of one sandbox one after another (the newest overtakes), triggers their failpoints, and heartbeats
+ * four times per heartbeat timeout: Temporal notices a dead worker, and the step a cancel.
  */
 class HostStepInterceptor implements ActivityInboundCallsInterceptor {
   constructor(
@@ -68,7 +67,10 @@ class HostStepInterceptor implements ActivityInboundCallsInterceptor {
   }
 }
 
-/** As {@link HostStepInterceptor}, for an activity of several steps: each has its own failpoints, time and heartbeat. */
+/**
+ * Like {@link HostStepInterceptor}, for an activity of several steps: each has its own failpoints, timeout and
+ * heartbeat.
+ */
 export class MultiStepInterceptor implements ActivityInboundCallsInterceptor {
   constructor(
     private readonly context: Context,
@@ -87,7 +89,7 @@ export class MultiStepInterceptor implements ActivityInboundCallsInterceptor {
     };
     const work = this.mutex.run(sandboxId, generation, cancellationSignal, steps, attemptOf(info));
     try {
-      // A step that does not stop at its time keeps its place in line: an undo waits until it has really ended.
+      // A step that ignores its timeout keeps the mutex: its compensation waits until it has really ended.
       return await Promise.race([work, runner.overdue]);
     } catch (error) {
       throw withDetail(activityFailure(error), runner.failure);
@@ -97,7 +99,7 @@ export class MultiStepInterceptor implements ActivityInboundCallsInterceptor {
   }
 }
 
-/** Refuses a task that another machine is meant to do: here it would find nothing, and say so. */
+/** Refuses a task meant for another machine: here it would find nothing, and report that as a result. */
 class ForeignTask implements ActivityInboundCallsInterceptor {
   constructor(
     private readonly taskQueue: string,
@@ -110,19 +112,18 @@ class ForeignTask implements ActivityInboundCallsInterceptor {
   }
 }
 
-/** The activities that have several steps. */
 const MULTI_STEP: ReadonlySet<string> = new Set<keyof HostActivities>(['prepare', 'start']);
 
-/** Steps that may wait for a guest or for room for days, whatever is said of how often they are tried. */
+/** Steps that may wait days for a guest or for disk space, regardless of their retry policy. */
 const RETRIED_UNTIL_DONE: ReadonlySet<string> = new Set<keyof HostActivities>(['thaw']);
 
-/** An undo, or a cleanup: Temporal repeats it until it holds, which costs the history no events. */
+/** Recognizes a compensation or cleanup: Temporal retries it forever, which adds no events to the history. */
 function isRetriedUntilDone({ activityType, retryPolicy }: Context['info']): boolean {
   if (RETRIED_UNTIL_DONE.has(activityType)) return true;
   return retryPolicy !== undefined && (retryPolicy.maximumAttempts ?? 0) === 0;
 }
 
-/** Activities of a host that are no steps of a sandbox: many run side by side, for as long as what they watch. */
+/** Long-running host activities outside the steps of a sandbox: many run concurrently. */
 const WATCHING: ReadonlySet<string> = new Set<keyof HostActivities>([
   'lookAtMachine',
   'runCommand',
@@ -136,8 +137,8 @@ const WATCHING: ReadonlySet<string> = new Set<keyof HostActivities>([
 ]);
 
 /**
- * Gives each activity of a host its interceptor: by its name, so that a new one is a step until it is said not to be.
- * @param ownQueue of the installation whose machine was opened: what was meant for another is refused
+ * Chooses the interceptor of a host activity by its name; an unlisted activity is a step.
+ * @param ownQueue task queue of the installation that opened this machine; tasks of other queues are refused
  */
 export function hostInterceptor(
   context: Context,
@@ -153,7 +154,7 @@ export function hostInterceptor(
   return new Interceptor(context, failpoints, mutex);
 }
 
-/** They only look: their failures are told as they are. */
+/** Read-only activities; their failures keep their own codes. */
 const LOOKING: ReadonlySet<string> = new Set<keyof HostActivities>([
   'findMachine',
   'lookAtTemplate',
@@ -174,7 +175,7 @@ function attemptOf({ activityId, attempt, workflowExecution }: Context['info']):
   return { activity: `${workflowExecution?.runId}/${activityId}`, nth: attempt };
 }
 
-/** The fields of an activity's argument that may be the ids of what it is about. */
+/** Returns the string fields of an activity's argument: possible ids of its subject. */
 function namedBy(arg: unknown): string[] {
   if (typeof arg !== 'object' || arg === null) return [];
   return Object.values(arg).filter((value) => typeof value === 'string');

@@ -20,19 +20,22 @@ import { temporalClient } from './payloads/data-converter.ts';
 import { connectProcessStore, type Process } from './process.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
 
-/** How long requests that are under way when it is closed may go on; those that only wait are over then. Milliseconds. */
+/** Time for requests in flight when the API closes, ms; requests that only wait end at once. */
 const UNDER_WAY_MS = 2_000;
 
 interface ApiPart {
   url: string;
-  /** Where senders reach hooks; null: at the API. */
+  /** URL of hooks for senders; null: the API serves them. */
   hooksUrl: string | null;
-  /** Below which open ports of sandboxes have names. */
+  /** Base URL of the names of open ports. */
   ingressUrl: string;
   store: Store;
 }
 
-/** Serves the API, and hooks at a port of their own where they have one. Requests under way get to their end when it is closed, except those that only wait. */
+/**
+ * Serves the API, and hooks on a port of their own if configured. On close, requests in flight finish, except those
+ * that only wait.
+ */
 export async function startApiPart(process: Process): Promise<ApiPart> {
   const { config, connection, dataConverter, logger, closers, tracing } = process;
   const store = await connectProcessStore(process);
@@ -77,14 +80,14 @@ export async function startApiPart(process: Process): Promise<ApiPart> {
   return { url, hooksUrl: config.hooks.url ?? hooksUrl, ingressUrl: ingress.addresses.url, store };
 }
 
-/** @returns where hooks listen alone; null: they are at the API */
+/** @returns URL of the hooks' own server; null: the API serves them */
 async function servedHooks(process: Process, app: () => App): Promise<string | null> {
   const { address, port } = process.config.hooks;
   if (port === undefined) return null;
   return served(process, 'hooks', app(), { address, port, setting: 'MAYFLY_HOOKS_PORT' });
 }
 
-/** @returns where it listens */
+/** @returns URL of the server */
 async function served({ logger, closers }: Process, name: string, app: App, place: Place): Promise<string> {
   const server = apiServer(app, logger);
   const port = await listen(server, place);

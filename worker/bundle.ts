@@ -6,12 +6,12 @@ import { bundleWorkflowCode, type Logger, type WorkflowBundle } from '@temporali
 import { repository, workflowBundlePath, workflowFolders } from './config/artifacts.mjs';
 import { FAILURE_CONVERTER } from './payloads/data-converter.ts';
 
-/** Bundles of other sources stay this long after they were made: somebody may go back to them. Milliseconds. */
+/** Retention of bundles of other sources, since one may return to them, ms. */
 const KEPT_MS = 14 * 24 * 3_600_000;
 
 /**
- * The workflows as one script, as workers and the replayer take it. Making it takes a second or more and 150 MB, so it is
- * kept in the cache under the digest of what it is made of.
+ * Bundles the workflows into one script for workers and the replayer. Bundling takes a second or more and 150 MB, so
+ * the cache keeps the result under the digest of its sources.
  */
 export async function bundleWorkflows(
   logger: Logger,
@@ -32,7 +32,7 @@ export async function bundleWorkflows(
     logger,
   });
   const code = slim(bundled.code);
-  // Sources that were changed meanwhile may be in it or not.
+  // A bundle of sources that changed while it was made is not cached.
   if (workflowBundlePath(interceptorModules) !== path) return { code };
   try {
     await keep(path, code);
@@ -45,8 +45,8 @@ export async function bundleWorkflows(
 const MAP = /(?<=\n\/\/# sourceMappingURL=data:application\/json;[^,]*base64,)[^\n]+(?=\s*$)/;
 
 /**
- * Each worker has it several times in memory: half the size without the sources in its map, and half of that when all of
- * its characters take one byte.
+ * Halves the bundle without the sources in its source map, and halves it again as one-byte characters: each worker
+ * holds it several times in memory.
  */
 function slim(code: string): string {
   const escaped = code.replace(/[^\0-\xff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -55,7 +55,7 @@ function slim(code: string): string {
   return escaped.replace(MAP, () => Buffer.from(JSON.stringify(map)).toString('base64'));
 }
 
-/** @throws Error when a workflow is made of more than the digest is taken of: a change there would not be noticed */
+/** @throws Error when a bundle includes folders that the digest does not cover: their changes would go unnoticed */
 function refuseStrangers(sources: string[]): void {
   const strange = sources
     .filter((source) => source.startsWith(`${repository}/`) && !source.includes('/node_modules/'))
@@ -65,7 +65,7 @@ function refuseStrangers(sources: string[]): void {
     throw new Error(`workflows are made of ${workflowFolders.join(' and ')} alone, not of ${strange.join(', ')}`);
 }
 
-/** There whole or not at all, however many processes make it at once. */
+/** Writes the bundle atomically, also when several processes write it at once. */
 async function keep(path: string, code: string): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -33,9 +33,9 @@ import { keepReconciling } from './upkeep/reconcile.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
 import { WaitingAudit } from './upkeep/waiting-audit.ts';
 
-/** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
+/** Interval of pruning, ms: small against the 24 h that entries live (model/limits.ts). */
 const PRUNE_EVERY_MS = 3_600_000;
-/** How long after its end a certificate is listed: 30 days. Milliseconds. */
+/** Retention of certificates in the list after they expire: 30 days, ms. */
 const CERTIFICATES_KEPT_MS = 30 * 24 * 3_600_000;
 
 interface ControlPart {
@@ -43,7 +43,7 @@ interface ControlPart {
   ended: Promise<void>;
 }
 
-/** Opens the audit key and the user CA, which are nowhere else, and runs the control worker. */
+/** Opens the audit key and the user CA, which only this part has, and runs the control worker. */
 export async function startControlPart(process: Process): Promise<ControlPart> {
   const { config, connection, dataConverter, logger, failpoints, closers, tracing } = process;
   const secrets = join(config.stateDir, 'control');
@@ -54,7 +54,7 @@ export async function startControlPart(process: Process): Promise<ControlPart> {
   const namespace = config.temporalNamespace;
   const client = temporalClient({ connection, namespace, dataConverter });
   const registerWatch = new RegisterWatch(store, logger);
-  await registerWatch.look(); // before anything is appended: chains that are there are not taken for new ones
+  await registerWatch.look(); // before the first append: otherwise existing chains would count as new
   const stopWatch = repeating(() => registerWatch.look(), NOTE_EVERY_MS);
   closers.add('the register of the audit', async () => {
     await stopWatch();
@@ -97,7 +97,6 @@ interface Parts {
   receiptKey: string;
 }
 
-/** Lists all that the control worker repeats. */
 function periodicTasks({ store, client, logger, schemas, settings, receiptKey }: Parts): PeriodicTask[] {
   const reconciliation = new Reconciliation(client);
   const sagas = new TemporalSagas(client, { callMs: 5_000 });
@@ -135,7 +134,6 @@ function periodicTasks({ store, client, logger, schemas, settings, receiptKey }:
   ];
 }
 
-/** Removes what has passed its retention in the store. */
 function prune({ idempotency, certificates, mcpSessions, mcpEvents, approvals, webhookDeliveries }: Store) {
   const before = new Date(Date.now() - CERTIFICATES_KEPT_MS).toISOString();
   return Promise.all([

@@ -40,7 +40,7 @@ interface ControlWorkerOptions
   taskQueue?: string;
 }
 
-/** The worker of workflows, the store and the user CA. */
+/** Creates the worker of workflows, the store and the user CA. */
 export function createControlWorker(options: ControlWorkerOptions): Promise<Worker> {
   const { connection, namespace, dataConverter, workflowBundle, failpoints, tracing } = options;
   const reconciliation = new Reconciliation(temporalClient({ connection, namespace, dataConverter }));
@@ -75,7 +75,7 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
       ],
     },
     maxCachedWorkflows: 2_000,
-    // A dead control worker's workflows move to another after this, instead of after 10 s.
+    // Moves a dead control worker's workflows to another after this time, instead of after 10 s.
     stickyQueueScheduleToStartTimeout: '2s',
     sinks: tracing?.sinks ?? {},
     shutdownGraceTime: STOP_MS.grace,
@@ -87,16 +87,16 @@ export interface DeliveryWorkerOptions
     ControlWorkerOptions,
     'connection' | 'namespace' | 'dataConverter' | 'store' | 'failpoints' | 'tracing'
   > {
-  /** Which addresses are connected to, and how. `@default` those that are reached at large */
+  /** Address policy and connections. `@default` public addresses only */
   network?: Network;
   /** `@default` the times of docs/webhooks.md */
   plan?: DeliveryPlan;
 }
 
-/** Of one process, of all endpoints: of each it is a few. */
+/** Limit of one process for all endpoints together; each endpoint has a few. */
 const AT_ONCE = 1_000;
 
-/** The worker of requests to webhook endpoints. */
+/** Creates the worker of requests to webhook endpoints. */
 export function createDeliveryWorker(options: DeliveryWorkerOptions): Promise<Worker> {
   const { connection, namespace, dataConverter, store, failpoints, tracing } = options;
   const network = options.network ?? { policy: new AddressPolicy() };

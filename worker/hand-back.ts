@@ -3,13 +3,12 @@ import type { Context } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 
-/** How long a step that is told to give up because its worker ends may take for it. Milliseconds. */
+/** Time a step may take to stop when its worker shuts down, ms. */
 const GIVE_UP_MS = 500;
 
 /**
- * A worker that ends hands its steps back: Temporal gives each to the next worker, as an attempt more. However a step takes
- * being told, that is no failure of it; and one that takes no notice is not waited for, since this process ends and its
- * programs with it.
+ * Fails a step fast on worker shutdown, so that Temporal retries it on the next worker. The step's own error is not
+ * reported, and a step that ignores the cancel is not awaited: process and programs end anyway.
  */
 export class HandBackInterceptor implements ActivityInboundCallsInterceptor {
   constructor(private readonly context: Context) {}
@@ -19,7 +18,7 @@ export class HandBackInterceptor implements ActivityInboundCallsInterceptor {
     const over = new AbortController();
     const abandoned = cancelled.catch(async (error: unknown) => {
       if (isEndOfWorker(error)) await sleep(GIVE_UP_MS, undefined, { signal: over.signal });
-      else await new Promise(() => {}); // the saga has cancelled it: it is waited for
+      else await new Promise(() => {}); // the workflow cancelled it: awaited
       throw error;
     });
     try {

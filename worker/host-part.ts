@@ -23,11 +23,11 @@ interface HostPart {
   ended: Promise<void>;
 }
 
-/** Opens this machine and runs its host worker. Placement knows of it when this returns. */
+/** Opens this machine and runs its host worker. Placement can choose the host when this returns. */
 export async function startHostPart(process: Process): Promise<HostPart> {
   const { config, storeUri, connection, dataConverter, logger, failpoints, closers, tracing } = process;
-  // What it writes is no other user's to read, but QEMU's group's. A simulated guest has users of its own, who read the
-  // system that we make for them.
+  // Files are readable by QEMU's group, but not by other users. Simulated guests have users of their own, who read the
+  // system files made for them.
   if (config.hostKind === 'libvirt') umask(0o027);
   const machine = await openHostMachine(config, failpoints);
   closers.add('host', () => machine.close());
@@ -109,6 +109,6 @@ export async function startHostPart(process: Process): Promise<HostPart> {
   await description.start();
   const { hostId, installationId } = observer;
   await sagas.reconciler.reconcileHost({ hostId, installationId, graceMs: config.reconcile.graceMs });
-  description.fenced.catch(() => worker.stop()).catch(() => undefined); // `ended` tells
+  description.fenced.catch(() => worker.stop()).catch(() => undefined); // `ended` reports it
   return { machine, ended: Promise.race([worker.ended, description.fenced]) };
 }

@@ -18,13 +18,13 @@ interface HostWorkerOptions extends HostDeps {
   failpoints: Failpoints;
   /** `@default` none */
   tracing?: Tracing;
-  /** Holds the steps of one sandbox apart. `@default` one of its own */
+  /** Serializes the steps of one sandbox. `@default` one of its own */
   mutex?: KeyedMutex;
-  /** How long steps may go on when it is stopped. `@default` {@link STOP_MS} */
+  /** Grace period of running steps on shutdown. `@default` {@link STOP_MS} */
   shutdownGraceMs?: number;
 }
 
-/** Makes the worker of one machine: everything that touches it. It serves the queue of its installation. */
+/** Creates the worker of one machine's activities. It serves the queue of its installation. */
 export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
   const { connection, namespace, dataConverter, observer, failpoints, tracing } = options;
   const { shutdownGraceMs = STOP_MS.grace, mutex = new KeyedMutex() } = options;
@@ -44,7 +44,7 @@ export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
         (context) => ({ inbound: hostInterceptor(context, failpoints, mutex, taskQueue) }),
       ],
     },
-    // Most of a create is waiting for a guest, and all of a command; waiting ones must not keep a cleanup out.
+    // Most of a create, and all of a command, is waiting for a guest; waiting steps must not block a cleanup.
     maxConcurrentActivityTaskExecutions: 10_000,
     shutdownGraceTime: shutdownGraceMs,
   });

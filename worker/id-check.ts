@@ -28,9 +28,9 @@ const ALL_WITH_STEPS = [
   isRunId,
 ];
 
-/** What an id may be, by the name of its field; of several, each of that name with an `s`. */
+/** Formats of ids by field name; the name with an `s` is a list of them. */
 const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
-  // whatever steps are kept in line by: sandboxes, what has steps of its own on a host, and what has an audit trail
+  // the mutex keys of steps: sandboxes, other things with steps on a host, and subjects of the audit
   sandboxId: (text) => ALL_WITH_STEPS.some((is) => is(text)) || isPowerOf(text),
   approvalId: isApprovalId,
   attemptId: isSandboxId,
@@ -51,12 +51,15 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   describedId: isSandboxId,
   deliveryId: isDeliveryId,
   operationId: isOperationId,
-  restoreId: (text) => isOperationId(withoutEnd(text, '-back')), // of its undo: workflows/sandbox/restore-sandbox.ts
+  restoreId: (text) => isOperationId(withoutEnd(text, '-back')), // its compensation: workflows/sandbox/restore-sandbox.ts
   hostId: isHostId,
   installationId: isInstallationId,
 };
 
-/** Starts and stops of a source are in a line beside its other steps: workflows/source/source-power.ts. */
+/**
+ * Recognizes the mutex key of a source's starts and stops, which are not serialized with its other steps:
+ * workflows/source/source-power.ts.
+ */
 function isPowerOf(text: string): boolean {
   return text.endsWith('/power') && isSourceId(withoutEnd(text, '/power'));
 }
@@ -66,8 +69,8 @@ function withoutEnd(text: string, end: string): string {
 }
 
 /**
- * Refuses an activity whose argument names a thing by what is no id of ours: whoever reaches a queue chooses the argument, and
- * paths, domains and queries are made of ids. It stands before every activity, so that none begins without it.
+ * Refuses an activity whose argument has an invalid id: anyone who reaches a queue chooses the argument, and paths,
+ * domains and queries contain ids. Runs before every activity.
  */
 export class IdCheck implements ActivityInboundCallsInterceptor {
   execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
@@ -78,7 +81,7 @@ export class IdCheck implements ActivityInboundCallsInterceptor {
   }
 }
 
-/** The first field that should be an id and is not, for a person; null: there is none. An id may be null where there is none. */
+/** Returns the first field with an invalid id, for a person; null: there is none. An id may be null. */
 export function forgedIdIn(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return null;
   for (const [name, field] of Object.entries(value)) {

@@ -22,35 +22,35 @@ import { rememberServers } from './servers/remembered-servers.ts';
 import { ensureServers, progress, type Servers } from './servers/servers.ts';
 import { startTemporalUi } from './servers/temporal-ui.ts';
 
-/** All of Mayfly on this machine, running. */
+/** Running installation with all its parts on this machine. */
 export interface Installation {
   apiUrl: string;
-  /** Null: at the API. */
+  /** Null: the API serves hooks. */
   hooksUrl: string | null;
-  /** Below which open ports of sandboxes have names. */
+  /** Base URL of the names of open ports. */
   ingressUrl: string;
-  /** An API key with the scope `admin`, made for this run and revoked at its end. */
+  /** API key with the scope `admin`, created for this run and revoked at its end. */
   adminKey: string;
   hostId: string;
   kind: HostRecord['kind'];
   stateDir: string;
-  /** Resolves with a sentence when a part has ended by itself: then the installation is to be stopped. */
+  /** Resolves with a sentence when a part has failed: then the installation must stop. */
   broken: Promise<string>;
   /**
-   * `keep`: the machines go on running without us. `destroy`: every sandbox is destroyed and proved first, and a
-   * libvirtd of our own is ended.
+   * `keep`: the machines keep running without the worker. `destroy`: every sandbox is destroyed and proved first, and
+   * Mayfly's own libvirtd ends.
    */
   stop(options: { sandboxes: 'keep' | 'destroy' }): Promise<void>;
   describe(): ReturnType<typeof described>;
 }
 
 /**
- * Starts Temporal and the store where the environment names none, then the control worker, the host worker and the
- * API, all in this process.
- * @param onProgress gets one sentence a part, with how long it took
+ * Starts Temporal and the store where the environment names none, then the control worker, the host worker and the API,
+ * all in this process.
+ * @param onProgress gets one sentence per part, with its duration
  * @param signal ends the start between two parts
- * @param closers are given what is opened, and close it
- * @throws MayflyError of the part that did not start, or the signal's reason; everything else has been stopped again
+ * @param closers close everything opened
+ * @throws MayflyError of the part that failed, or the signal's reason; all other parts are stopped
  */
 export async function startInstallation(
   config: Config,
@@ -120,7 +120,7 @@ async function start(
   };
 }
 
-/** @returns its URL; null: Temporal is not ours */
+/** @returns its URL; null: Temporal is external */
 async function openTemporalUi(
   { config, dataConverter, closers }: Process,
   { temporalUiUrl }: Servers,
@@ -139,7 +139,7 @@ async function openTemporalUi(
 function described(servers: Servers, { hypervisor, state }: HostMachine) {
   return {
     temporalAddress: servers.temporalAddress,
-    /** Null when the server is not ours. */
+    /** Null when the server is external. */
     temporalUiUrl: servers.temporalUiUrl,
     /** Null on a simulated host. */
     libvirtUri: hypervisor.uri,
@@ -149,7 +149,7 @@ function described(servers: Servers, { hypervisor, state }: HostMachine) {
   };
 }
 
-/** Makes the operator key, which ends with this run. A run that was killed could not end its own: that is done now. */
+/** Creates the operator key, which ends with this run. Revokes the key of a run that was killed. */
 async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers): Promise<string> {
   const earlier = (await apiKeys.list()).filter((key) => key.name === name && key.revokedAt === null);
   for (const { id } of earlier) await apiKeys.revoke(id);
@@ -163,7 +163,10 @@ async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers):
   return secret;
 }
 
-/** Ends every sandbox that is alive, and waits for its proof. Makers end in each round: a pool may be recorded only now. */
+/**
+ * Destroys every living sandbox, and waits for the proofs. Each round ends pools and templates, since a pool may be
+ * recorded late.
+ */
 async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
   for (;;) {
     await endMakers(store, sagas);
@@ -178,7 +181,7 @@ async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
   }
 }
 
-/** Pools and builds of templates make sandboxes that nobody has asked for. */
+/** Ends pools and builds of templates, which create sandboxes on their own. */
 async function endMakers(store: Store, sagas: TemporalSagas): Promise<void> {
   const at = new Date().toISOString();
   for (const { project, name, createdBy, source, cpus, memoryMib, egress, min, max } of await store.pools.all()) {
@@ -192,7 +195,7 @@ async function endMakers(store: Store, sagas: TemporalSagas): Promise<void> {
   }
 }
 
-/** A worker that was stopped is not broken: this stays pending then. */
+/** Stays pending when the worker was stopped on purpose. */
 function brokenWorker(name: string, ended: Promise<void>): Promise<string> {
   return new Promise((resolve) => {
     ended.catch((error: unknown) =>

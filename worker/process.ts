@@ -17,10 +17,10 @@ import { logPrograms } from './tracing/programs.ts';
 import type { Tracing } from './tracing/trace-parts.ts';
 import { openTracing } from './tracing/tracing.ts';
 
-/** Milliseconds. */
+/** Interval between two checks of the clock, ms. */
 const CLOCK_EVERY_MS = 1_000;
 
-/** What every process of ours has, whichever parts it runs. */
+/** Common resources of every Mayfly process. */
 export interface Process {
   config: Config;
   storeUri: string;
@@ -34,7 +34,7 @@ export interface Process {
 }
 
 /**
- * Connects to the store of a process. Each document that cannot be read costs one line of its log.
+ * Connects to the store of a process. Each unreadable document costs one line of its log.
  * @throws MayflyError store_unavailable, payload_key_unusable
  */
 export function connectProcessStore(
@@ -46,8 +46,8 @@ export function connectProcessStore(
 }
 
 /**
- * Connects a process to its servers. What it opens is closed by `closers`.
- * @param hasControl the control worker runs in it, which makes the keys of the installation where there are none
+ * Connects a process to its servers. `closers` close everything it opens.
+ * @param hasControl the control worker runs in it, and creates the keys of the installation if there are none
  */
 export async function openProcess(
   config: Config,
@@ -72,14 +72,14 @@ export async function openProcess(
   return { config, storeUri: servers.storeUri, connection, dataConverter, keys, logger, failpoints, closers, tracing };
 }
 
-/** Logs each jump of the wall clock once, whoever else reads the time. @returns what ends it */
+/** Logs each jump of the wall clock once, even if nothing reads the time. @returns stops it */
 function watchClock(logger: Logger): () => Promise<void> {
   steadyClock.onJump = (aheadMs) => logger.warn({ aheadMs }, 'the wall clock jumped; queues go by the monotonic clock');
   const watch = setInterval(() => steadyClock.now(), CLOCK_EVERY_MS).unref();
   return async () => clearInterval(watch);
 }
 
-/** The servers of a process that runs alone must be named: nobody else of its installation is on this machine. */
+/** Requires the addresses of both servers: a process that runs alone has no other part on this machine. */
 export function namedServers(config: Config): { temporalAddress: string; storeUri: string } {
   const { temporalAddress, mongodbUri: storeUri } = config;
   if (!temporalAddress)

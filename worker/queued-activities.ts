@@ -4,7 +4,9 @@ import type { ControlActivities } from '../activities/control.ts';
 import { MayflyError } from '../model/errors.ts';
 import { activityFailure } from './activity-failure.ts';
 
-/** What sagas have the control worker do by its queue. None of it writes an audit event that it was given, or signs. */
+/**
+ * Activities that workflows schedule on the control worker's queue. None of them writes a given audit event, or signs.
+ */
 const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'advanceSchedule',
   'awaitListed',
@@ -48,8 +50,8 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
 ]);
 
 /**
- * Refuses what a workflow that is not ours has scheduled: whoever reaches Temporal can have a workflow of its own schedule any
- * activity on any queue. What is local was scheduled by the workflows of this worker.
+ * Refuses activities of foreign workflows: anyone who reaches Temporal can make a workflow schedule any activity on any
+ * queue. Local activities come from the workflows of this worker.
  */
 export class QueuedActivities implements ActivityInboundCallsInterceptor {
   constructor(private readonly context: Context) {}

@@ -1,16 +1,16 @@
 import type { Worker } from '@temporalio/worker';
 
-/** A worker that polls its queue. */
+/** Worker that polls its queue. */
 export interface RunningWorker {
   /** Rejects when the worker fails; resolves when it was stopped. */
   ended: Promise<void>;
-  /** Takes no more work, and lets what runs end within the worker's grace time. */
+  /** Stops polling, and waits for running tasks within the worker's grace period. */
   stop(): Promise<void>;
-  /** Begins to stop. */
+  /** Starts the stop without waiting. */
   beginStop(): void;
 }
 
-/** Several as one: the first that fails ends them all. */
+/** Combines several workers: `ended` rejects with the first failure. */
 export function runWorkers(workers: readonly Worker[]): RunningWorker {
   const running = workers.map(runWorker);
   const stop = async () => void (await Promise.all(running.map((one) => one.stop())));
@@ -24,7 +24,7 @@ export function runWorkers(workers: readonly Worker[]): RunningWorker {
 
 export function runWorker(worker: Worker): RunningWorker {
   const ended = worker.run();
-  ended.catch(() => undefined); // told to whoever awaits `ended` or `stop`
+  ended.catch(() => undefined); // the awaiter of `ended` or `stop` handles the rejection
   const beginStop = () => {
     if (worker.getState() === 'RUNNING') worker.shutdown();
   };

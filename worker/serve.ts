@@ -9,7 +9,7 @@ import { namedServers, openProcess, type Process } from './process.ts';
 import { startProxyPart } from './proxy/proxy-part.ts';
 import { PLACES } from './servers/places.ts';
 
-/** The processes of an installation over several machines. */
+/** Processes of an installation over several machines. */
 const PROCESSES = {
   api: async (process: Process) => {
     const { url, hooksUrl } = await startApiPart(process);
@@ -27,8 +27,8 @@ const PROCESSES = {
 
 /**
  * Runs one process alone until the signal is aborted.
- * @param closers are given what is opened, and close it
- * @throws what ended it, when it ended by itself
+ * @param closers close everything opened
+ * @throws the error of a process that ended on its own
  */
 export async function serve(
   name: keyof typeof PROCESSES,

@@ -1,36 +1,36 @@
 import { Closers } from './config/closers.ts';
 
 /**
- * What the stop of a process may take, from the wish on. Milliseconds. Cutting it off is safe: whatever a process of ours
- * does may be killed at any instruction. Sagas are Temporal's, which has a cut step done again by the next worker; its
- * programs end with it; records and files are written whole or not at all.
+ * Time limits of a process's shutdown, from its request, ms. Cutting it off is safe at any instruction: Temporal
+ * retries a cut step on the next worker, the process's programs end with it, and records and files are written
+ * atomically.
  */
 export const STOP_MS = {
-  /** Steps under way may get to their end for so long; then they are told to give up. */
+  /** Grace period of running steps; then they are cancelled. */
   grace: 2_000,
-  /** Then it is said what is still open. */
+  /** Time after which open resources are reported. */
   say: 5_000,
-  /** From the moment when all is closed until the process ends, though something in it goes on. */
+  /** Time from the last close until the process exits despite remaining work. */
   leave: 500,
-  /** Then the process ends, whatever is. */
+  /** Time after which the process exits unconditionally. */
   end: 10_000,
 };
 
 interface StopWatchOptions {
-  /** Aborted when the process is asked to stop; it may also begin to stop by itself. */
+  /** Aborted when the process must stop; it may also stop on its own. */
   signal: AbortSignal;
   say: (line: string) => void;
-  /** Ends the process at once, as one that had to be ended. */
+  /** Exits at once, as a process that had to be killed. */
   end: () => void;
-  /** Ends the process at once, as one that has stopped. */
+  /** Exits at once, as a process that has stopped. */
   leave: () => void;
   /** `@default` {@link STOP_MS} */
   times?: Pick<typeof STOP_MS, 'say' | 'leave' | 'end'>;
 }
 
-/** Lets no process of ours hang when it stops: neither in closing what it has opened, nor on what nobody closed. */
+/** Keeps a stopping process from hanging: in closing its resources, or on any it never closed. */
 export class StopWatch {
-  /** Of all that the process opens. */
+  /** Closers of everything that the process opens. */
   readonly closers = new Closers(
     () => this.#begin(),
     () => this.#closed(),
@@ -48,7 +48,7 @@ export class StopWatch {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     const { say, end, times = STOP_MS } = this.#options;
-    // Neither timer holds the process itself: it ends before them when nothing else does.
+    // Neither timer keeps the process alive: it exits before them when nothing else does.
     setTimeout(() => say(`still open after ${seconds(times.say)}: ${this.#stillOpen()}`), times.say).unref();
     setTimeout(() => {
       say(`ended after ${seconds(times.end)}, although still open: ${this.#stillOpen()}`);
@@ -56,7 +56,7 @@ export class StopWatch {
     }, times.end).unref();
   }
 
-  /** What nobody waits for, as a step that was handed back and goes on, does not hold the process. */
+  /** Exits despite unawaited work, such as a step that ignored its cancel. */
   #closed(): void {
     const { leave, times = STOP_MS } = this.#options;
     setTimeout(leave, times.leave).unref();
@@ -67,7 +67,7 @@ export class StopWatch {
   }
 }
 
-/** What keeps Node's event loop going, by kind. */
+/** Lists what keeps Node's event loop alive, by kind. */
 function awaited(): string {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);

@@ -13,17 +13,20 @@ const cancel = defineSignal<[Actor, EndSignal]>(CANCEL_COMMAND);
 
 const { commandRequested, commandStarted, commandCancelAsked, commandEnded } = controlUntilDone;
 
-/** The start of what takes longer is recorded while it runs; that of a brief one together with its end. Milliseconds. */
+/**
+ * Run time after which the start is recorded; the start of a briefer command is recorded together with its end.
+ * Milliseconds.
+ */
 const RECORDED_WHILE_RUNNING_MS = 1_000;
 
 /**
- * One command, from its request to the record of its end:
+ * Runs one command, from its request to the record of its end:
  *
  *   requested → runCommand on its host, for as long as it takes → ended
  *
- * The host starts it exactly once and goes on with it after any interruption (commands/command-run.ts), so here every
- * failure only means: again. A cancel is passed on while it runs; its end is awaited all the same. What runs and what it
- * says is in the store and never here.
+ * The host starts it exactly once and resumes following it after an interruption (host/exec/command-run.ts), so every
+ * failure here is retried. A cancel is passed on while it runs, and the end is awaited. Commands and output are in the
+ * store, never in the history.
  */
 export async function command({ commandId, sandboxId, hostId, installationId }: CommandInput): Promise<void> {
   let cancellation: { actor: Actor; signal: EndSignal } | null = null;

@@ -6,12 +6,12 @@ import { MINUTE_MS, PROFILE } from './saga/profiles.ts';
 const control = proxyActivities<ControlActivities>(PROFILE.undo(10 * MINUTE_MS, { heartbeatMs: 30_000 }));
 
 /**
- * Gives a host up that is lost for good:
+ * Decommissions a host that is lost for good:
  *
- *   nothing is placed there any more → who asked it waits for it no more → its sandboxes end, unproved → what else waits for it ends → nobody is on it
+ *   cordon → sandboxes elsewhere stop waiting for the host → its sandboxes end, unproved → its other tasks and resources fail
  *
- * What is on it nobody can look at, and so nothing is called removed. Should the host come back, it is reconciled before it
- * takes work (reconcile.ts), which removes it and proves that.
+ * No one can inspect the host, so nothing on it is called removed. If it comes back, it is reconciled before it takes
+ * work (reconcile.ts), which removes its residue and proves that.
  */
 export async function forgetHost(input: ForgetHostInput): Promise<void> {
   await control.giveHostUp(input);

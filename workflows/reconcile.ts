@@ -25,12 +25,11 @@ import { MINUTE_MS, PROFILE } from './saga/profiles.ts';
 const control = proxyActivities<ControlActivities>(PROFILE.work(10 * MINUTE_MS, { heartbeatMs: 30_000 }));
 
 const LOOKS = 20;
-/** Milliseconds. */
 const LOOK_EVERY_MS = 1_000;
 
 const reconcileNow = defineSignal<[ReconcileTimes]>(RECONCILE_NOW);
 
-/** Reconciles every so often and whenever it is told to; what one round could not do, the next one tries again. */
+/** Reconciles at an interval and on each signal. The next round retries what this one could not do. */
 export async function reconcile(times: ReconcileTimes): Promise<void> {
   let { everyMs, graceMs } = times;
   let isTold = false;
@@ -55,25 +54,25 @@ export async function reconcile(times: ReconcileTimes): Promise<void> {
   }
 }
 
-/** Why an activity failed, and not that one did. */
+/** Returns why an activity failed, not merely that one did. */
 function messageOf(error: unknown): string {
   return error instanceof ActivityFailure ? `${error.activityType}: ${error.cause?.message}` : String(error);
 }
 
 /**
- * Makes store, Temporal and hosts agree, whichever of them has been lost, set back, or changed by hand:
+ * Makes store, Temporal and hosts agree after any of them was lost, restored from a backup, or changed by hand:
  *
- *   a record that lives, and no run → a run takes it over (sandbox/adopt-sandbox.ts)
- *   a run, and no record or another → the run writes its record again: it knows better than a store that was set back
- *   a run, and a record that has long ended → the run ends
- *   a command, snapshot, capture, source or template under way, and no run → one goes on with it, or removes what is half made
- *   a pool, and no run → one begins; a member whose pool is gone → it ends
- *   an image that was stored and not begun → it begins; one under way, and no run → its sandboxes end, and it has failed
- *   a playbook under way, or stored and not begun, and no run → its sandbox ends, and it has failed
- *   a run of a function that was admitted, and no workflow → one goes on with it
- *   on a host, and in no record → reconcileHost, below
+ *   live record without a workflow → a workflow adopts it (sandbox/adopt-sandbox.ts)
+ *   workflow with a missing or older record → the workflow rewrites its record: it is newer than a restored store
+ *   workflow whose record ended long ago → the workflow ends
+ *   unfinished command, snapshot, capture, source or template without a workflow → a new one finishes it, or removes its residue
+ *   pool without a workflow → one starts; member whose pool is deleted → the member ends
+ *   image stored but not started → it starts; unfinished without a workflow → its sandboxes end and it fails
+ *   playbook unfinished or not started, without a workflow → its sandbox ends and it fails
+ *   admitted function run without a workflow → one resumes it
+ *   orphan on a host → reconcileHost, below
  *
- * Each of these looks again before it does anything, so two at once do no more than one.
+ * Each repair checks again before it acts, so concurrent rounds are harmless.
  */
 export async function reconcileOnce({ graceMs }: ReconcileInput): Promise<void> {
   const { unattended, misrecorded, outlived } = await control.compareRecords({ graceMs });
@@ -96,9 +95,8 @@ export async function reconcileOnce({ graceMs }: ReconcileInput): Promise<void> 
 }
 
 /**
- * Removes from one host what carries our mark and belongs to nobody, each by a saga of its own, with its proof. What is
- * found is looked at again after a grace time, and only what is still nobody's goes. A host that was forgotten and has
- * come back is given sandboxes again when nothing is left.
+ * Removes orphans from one host, each by a workflow of its own, with proof. Only orphans that are still there after a
+ * grace time are removed. A decommissioned host that has come back is readmitted once it is clean.
  */
 export async function reconcileHost({ graceMs, hostId, installationId }: ReconcileHostInput): Promise<void> {
   const host = { hostId, installationId };
@@ -109,15 +107,15 @@ export async function reconcileHost({ graceMs, hostId, installationId }: Reconci
       const still = await strangersOn(host);
       const sandboxIds = still.filter((id) => before.includes(id));
       await control.destroyStrangers({ ...host, sandboxIds });
-      if (!(await areGone(host, sandboxIds))) return; // the next round looks again
+      if (!(await areGone(host, sandboxIds))) return; // the next round checks again
     }
     await control.readmitHost({ hostId });
   } catch (error) {
-    if (!isHostDown(error)) throw error; // its worker asks for this itself, when it is back
+    if (!isHostDown(error)) throw error; // its worker requests a round when it is back
   }
 }
 
-/** Whether their sagas are quick about it. */
+/** Reports whether the sandboxes leave the host within {@link LOOKS} polls. */
 async function areGone(host: HostRef, sandboxIds: string[]): Promise<boolean> {
   for (let look = 0; look < LOOKS; look++) {
     const marked = await markedOn(host);

@@ -17,20 +17,24 @@ import { retryForever } from './saga/retry-forever.ts';
 
 const eventHappened = defineSignal<[SignedEvent]>(EVENT_HAPPENED);
 
-/** A timer for each event would be two more events in the history. Milliseconds. */
+/**
+ * Time for which a run stays open, ms. One timer for the run: a timer for each event would add two events to the
+ * history.
+ */
 const OPEN_MS = 600_000;
-/** After an append that was refused: another attempt may meet a store that was mended. Milliseconds. */
+/** Pause after a refused append, in case the store is repaired. Milliseconds. */
 const PAUSE_MS = 5_000;
 /**
- * Of up to 16 kB each: together they stay below the 2 MB that Temporal takes for a run's input (`limit.blobSize.error`).
- * More of them, after the store was away, are appended first: a history holds the 10,000 signals that a run may get.
+ * Largest number of events passed to the next run. At up to 16 kB each they stay below Temporal's 2 MB limit for input
+ * (`limit.blobSize.error`). More, after a store outage, are appended first: a history holds the 10,000 signals a run
+ * may get.
  */
 const MOST_CARRIED_OVER = 50;
 
 /**
- * Appends events to one audit trail, one after another, in the order in which Temporal has them. Temporal keeps each until
- * the store has it: a run neither ends nor continues as new while one is there that it has not heard of. A cancel in the
- * Temporal UI ends it when all of them are appended.
+ * Appends events to one audit trail, one at a time, in the order of their signals. Temporal keeps each until the store
+ * has it: a run does not end or continue as new while a signal is unhandled. A cancel in the Temporal UI ends the run
+ * after the last append.
  */
 export async function recordEvents(input: RecordEventsInput): Promise<void> {
   const { sandboxId, events = [], openMs = OPEN_MS, longestHistory } = input;
@@ -58,7 +62,10 @@ export async function recordEvents(input: RecordEventsInput): Promise<void> {
   }
 }
 
-/** Once: the event's id makes a repetition harmless. What is refused is left out: nobody who may has asked for it. */
+/**
+ * Appends one event; its id makes a repetition harmless. Drops an event that the store refuses: no authorized request
+ * is behind it.
+ */
 async function append(sandboxId: string, { signature, ...event }: SignedEvent): Promise<void> {
   const { runId } = workflowInfo();
   const { eventId } = event;

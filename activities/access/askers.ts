@@ -15,7 +15,7 @@ import {
 } from '../../model/sandbox/signed-request.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** Whoever reaches Temporal may have written it. */
+/** Schema of untrusted signatures: anyone with access to Temporal may have written one. */
 const signatureSchema = z.strictObject({
   by: z.union([
     z.strictObject({ process: z.literal('api') }),
@@ -31,11 +31,14 @@ const signatureSchema = z.strictObject({
   value: z.string().regex(/^[A-Za-z0-9_-]{86}$/),
 });
 
-/** Who asks for what only the control worker can do. Temporal does not say: whoever reaches it starts any workflow and answers for any worker. */
+/**
+ * Verifier of requests to the control worker. Temporal identifies no caller: anyone with access can start any workflow
+ * and answer for any worker.
+ */
 export class Askers {
   constructor(private readonly store: Pick<Store, 'signers' | 'certificates'>) {}
 
-  /** @throws MayflyError request_refused, which the log of the control worker tells too */
+  /** @throws MayflyError request_refused, also logged by the control worker */
   async verified<Kind extends RequestKind>(
     kind: Kind,
     asked: SignedRequests[Kind],
@@ -52,7 +55,10 @@ export class Askers {
     return by;
   }
 
-  /** The API alone has something recorded, of accesses and approvals, and in somebody's name. @throws MayflyError request_refused */
+  /**
+   * Allows only the API to record events, of accesses and approvals, with an actor.
+   * @throws MayflyError request_refused
+   */
   async mayRecord(asked: SignedRequests['event'], signature: RequestSignature | undefined): Promise<void> {
     const by = await this.verified('event', asked, signature);
     const { kind, actor } = asked.event;
@@ -62,8 +68,10 @@ export class Askers {
   }
 
   /**
-   * That a request has been granted before: a copy from a history gets no second certificate. The same run may repeat
-   * it. @returns by what it is known @throws MayflyError request_refused
+   * Checks that a request was not granted before: a copy from a history gets no second certificate. The same run may
+   * repeat it.
+   * @returns the request's digest and run
+   * @throws MayflyError request_refused
    */
   async onlyHere(
     { by, value }: RequestSignature,
@@ -82,7 +90,7 @@ export class Askers {
   }
 }
 
-/** Says so in the log, where the operator sees who tried what. */
+/** Returns a refusal, and logs it for the operator. */
 export function refused(kind: RequestKind, about: string, by: Asker | null, why: string): MayflyError {
   const { workflowId } = Context.current().info.workflowExecution ?? {};
   log.warn('a request was refused', { request: kind, about, by, why, workflowId });

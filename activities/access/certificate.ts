@@ -13,40 +13,40 @@ import type { Store } from '../../store/connect.ts';
 import { Askers, refused } from './askers.ts';
 
 interface SignInput {
-  /** Of the sandbox, or of the source that is looked at. */
+  /** Id of the sandbox, or of the source to read. */
   sandboxId: string;
   source: string;
   actor: Actor;
-  /** One OpenSSH public key line. */
+  /** OpenSSH public key line. */
   publicKey: string;
   /** `@default` host */
   purpose?: CertificatePurpose;
   /** `@default` 1800 */
   ttlSeconds?: number;
-  /** Of the process that asks: without one it is refused. */
+  /** Signature of the requesting process; without one it is refused. */
   signature?: RequestSignature | undefined;
 }
 
 export type SignedCertificate = IssuedCertificate;
 
-/** What a request for a certificate of a living sandbox needs to know of it, or of a source. */
+/** Facts about a living sandbox, or a source, for a certificate. */
 interface Certifiable {
   source: string;
   createdBy: Actor;
 }
 
-/** The user CA. Its private key is only where the control worker is. */
+/** Activities of the user CA. Its private key exists only on the control worker. */
 export function createCertificateActivities({ ca, store }: { ca: UserCa; store: Store }) {
   const askers = new Askers(store);
   return {
-    /** The keys a new sandbox shall trust. */
+    /** Returns the keys a new sandbox must trust. */
     async userCaKeys(): Promise<{ keys: string[] }> {
       return { keys: await ca.publicKeys() };
     },
 
     /**
-     * Whether a certificate may be issued for a sandbox, or for looks at a source, now. The platform's own is only for a key that it had before:
-     * no host can make itself one for the sandbox of another.
+     * Checks that a certificate may be issued now for a sandbox, or for reads of a source. The platform's own is
+     * limited to its known key: no host can certify itself for another host's sandbox.
      * @throws MayflyError sandbox_not_found, sandbox_ended, source_not_prepared, public_key_refused
      */
     async certifiable({ sandboxId, publicKey, purpose }: Certificate): Promise<Certifiable> {
@@ -58,7 +58,7 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
     },
 
     /**
-     * A certificate that opens this sandbox and no other; its serial comes from the store and is never used again.
+     * Issues a certificate for this sandbox only, with a serial from the store that is never reused.
      * @throws MayflyError request_refused, sandbox_not_found, sandbox_ended, source_not_prepared, public_key_refused
      */
     async signCertificate({ signature, ...request }: SignInput): Promise<SignedCertificate> {
@@ -97,7 +97,7 @@ type IssueDetail = Pick<
   'serial' | 'keyId' | 'purpose' | 'fingerprint' | 'validAfter' | 'validBefore'
 >;
 
-/** What was to be signed by who asks for it, in the workflow that this activity is of. */
+/** Returns the signed content of the request, in this activity's workflow. */
 function askedOf({ sandboxId, publicKey, purpose = 'host', actor, ttlSeconds }: SignInput) {
   const { workflowId = '' } = Context.current().info.workflowExecution ?? {};
   const caller = purpose === 'caller' ? actor : null;
@@ -115,7 +115,7 @@ async function refuseOthers(store: Store, by: Asker, id: string, purpose: Certif
   throw refused('certificate', id, by, `it is not on that host${place ? `, but on ${place.hostId}` : ''}`);
 }
 
-/** Each issue is an event of its own, also when the activity is repeated: the serial says which. */
+/** Returns the audit event of one issue, unique by serial: a repeated activity issues again. */
 function issueOf({ actor }: SignInput, detail: IssueDetail): AuditEvent {
   return {
     eventId: `certificate/${detail.serial}`,
@@ -137,7 +137,7 @@ async function living(store: Store, sandboxId: string): Promise<Certifiable> {
   throw new MayflyError('sandbox_ended', `The sandbox ${sandboxId} is ${record.state}; nothing opens it any more.`);
 }
 
-/** Looks go through the API, which records them: nobody but the source's host gets a certificate for it. */
+/** Allows only the source's host a certificate for it: reads go through the API, which records them. */
 async function prepared(store: Store, sourceId: string, purpose: CertificatePurpose): Promise<Certifiable> {
   const record = await store.sources.get(sourceId);
   if (record?.state === 'prepared' && record.preparedBy && purpose === 'host') {
@@ -148,7 +148,7 @@ async function prepared(store: Store, sourceId: string, purpose: CertificatePurp
 
 async function refuseOtherHost(store: Store, sandboxId: string, fingerprint: string): Promise<void> {
   const own = (await store.certificates.of(sandboxId)).filter(({ purpose }) => purpose === 'host');
-  // One that was made before certificates were recorded has none.
+  // A sandbox from before certificates were recorded has none.
   if (own.length === 0 || own.some((record) => record.fingerprint === fingerprint)) return;
   throw new MayflyError(
     'public_key_refused',

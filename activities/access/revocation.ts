@@ -10,7 +10,7 @@ interface RevokeInput {
   sandboxId: string;
   serials: Revocation['serials'] | 'every';
   actor: Actor | null;
-  /** When it was asked for: the same again on every attempt, ISO 8601. */
+  /** Time of the request, equal on every attempt, ISO 8601. */
   at: string;
   eventId: string;
 }
@@ -21,26 +21,26 @@ export interface GuestTrust {
   userCaKeys: string[];
   /** OpenSSH key revocation list, base64. */
   revokedKeys: string;
-  /** Decimal: those of which the guest was not yet seen to have no session, which are ended; at most {@link AT_ONCE}. */
+  /** Serials, decimal, whose sessions the guest must end, since it has not confirmed that; at most {@link AT_ONCE}. */
   revokedSerials: string[];
-  /** There are more, for another round. */
+  /** True when more serials remain for another round. */
   hasMore: boolean;
-  /** The platform's own certificate is signed by a key that is on its way out. */
+  /** True when the key that signed the platform's own certificate is being retired. */
   isOwnSignedByOther: boolean;
 }
 
-/** A guest's clock may be behind by this much, so what has ended may still be let in. Milliseconds. */
+/** Clock skew allowed for a guest, which may still admit expired certificates. Milliseconds. */
 const GUEST_CLOCK_MS = 24 * 3_600_000;
 
-/** Serials that one request to the guest names. */
+/** Serials in one request to the guest. */
 const AT_ONCE = 5_000;
 
 export function createRevocationActivities({ ca, store }: { ca: UserCa; store: Store }) {
   return {
     /**
-     * Marks certificates as revoked and remembers it once, however often it is tried. `all`: those that callers have;
-     * `every`: the platform's own too, at the end of a sandbox. One that is past opens nothing more, but what it has opened
-     * may still be open. Where all end with the sandbox, those that are past are not spoken of.
+     * Revokes certificates, with one audit event however often it is retried. `all`: those of callers; `every`: also
+     * the platform's own, at a sandbox's end. Expired ones are revoked too, since their sessions may be open; the event
+     * at a sandbox's end omits them.
      */
     async revokeCertificates({ sandboxId, serials, actor, at, eventId }: RevokeInput): Promise<void> {
       const meant = (await store.certificates.of(sandboxId)).filter(
@@ -65,7 +65,7 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
       });
     },
 
-    /** What the sandbox's guest shall trust now; null when there is no guest to tell any more. */
+    /** Returns the trust of the sandbox's guest; null when the guest no longer exists. */
     async trustOf({ sandboxId }: { sandboxId: string }): Promise<GuestTrust | null> {
       const record = await store.sandboxes.get(sandboxId);
       const host = record && hostOf(record);

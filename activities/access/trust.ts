@@ -16,16 +16,19 @@ export interface TrustDeps {
 
 type PushTrustInput = Pick<GuestTrust, 'userCaKeys' | 'revokedKeys' | 'revokedSerials'> & { sandboxId: string };
 
-/** A guest is not trusted to be brief. Bytes. */
+/** Limit of a guest's answer, which is untrusted. Bytes. */
 const MAX_REFUSAL_BYTES = 16_384;
 const refusal = z.object({ code: z.string(), message: z.string().max(2_000) });
 
-/** What a guest's sshd believes, and the platform's own certificate for it. Not steps of the sandbox: they wait for no turn. */
+/**
+ * Activities for a guest's sshd trust and the platform's own certificate. Not steps of the sandbox: they skip its
+ * queue.
+ */
 export function createTrustActivities({ guests, credentials, signer }: TrustDeps) {
   return {
     /**
-     * Tells the guest which CAs count and which certificates do not, and then ends the sessions that these have opened.
-     * @throws MayflyError what keeps the guest from being told for now
+     * Pushes CAs and revoked certificates to the guest, then ends the sessions opened with those.
+     * @throws MayflyError why the guest can't be reached or refuses for now
      */
     async pushTrust({ sandboxId, userCaKeys, revokedKeys, revokedSerials }: PushTrustInput): Promise<void> {
       await withHeartbeats('asking the guest', async (context) => {
@@ -38,7 +41,7 @@ export function createTrustActivities({ guests, credentials, signer }: TrustDeps
       });
     },
 
-    /** The public half of the host's own key; null when it has been removed. */
+    /** Returns the public half of the host's own key; null when it was removed. */
     async ownPublicKey({ sandboxId }: { sandboxId: string }): Promise<OwnKey> {
       const publicKey = await credentials.publicKey(sandboxId);
       return { publicKey, ...(publicKey !== null && { signature: signOwnKey(signer, sandboxId, publicKey) }) };
@@ -84,6 +87,6 @@ function jsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return null; // said by refusalOf
+    return null;
   }
 }

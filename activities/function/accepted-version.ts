@@ -11,8 +11,8 @@ interface Binding extends Pick<RunRecord, 'version' | 'versionDigest'> {
 }
 
 /**
- * What a run is bound to when it is admitted: what it was accepted for, or the active version where that said so;
- * null: it is not there any more.
+ * Returns the version that a run is bound to at its admission: the accepted one, or the active one for late binding;
+ * null: deleted.
  */
 export async function boundVersion(
   { functionVersions }: Stores,
@@ -28,7 +28,7 @@ export async function boundVersion(
   return spec && { version: run.version, versionDigest: run.versionDigest, spec };
 }
 
-/** What a run is of; null: it is not there any more, or another has its number. */
+/** Returns the spec of a run's version; null when deleted, or when its number was reused. */
 export async function acceptedSpec({ functionVersions }: Stores, run: Accepted): Promise<FunctionSpec | null> {
   const version = await functionVersions.get({ project: run.project, name: run.function }, run.version);
   return version?.digest === run.versionDigest ? version.spec : null;

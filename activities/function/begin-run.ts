@@ -12,21 +12,21 @@ interface Deps {
 }
 
 /**
- * Begins an admitted run, or goes on with it, unless it runs. One that never began by its record, and that Temporal has seen come to
- * its end, is not begun again: the store was set back, and nobody can tell how it ended.
+ * Starts or resumes an admitted run, unless it runs. If its record has no attempt but Temporal has seen its end, does
+ * not start it: the store was restored to an earlier time, and its outcome is unknown.
  */
 export async function beginRun({ store, reconciliation }: Deps, run: RunRecord): Promise<void> {
   const input = runInputOf(run);
   if ((await reconciliation.functions.startRun(input, run.tries === 0)) !== 'ran') return;
   const latest = await store.runs.get(run.id);
   if (latest && latest.tries > 0) {
-    await reconciliation.functions.startRun(input, false); // it went back to its queue meanwhile
+    await reconciliation.functions.startRun(input, false); // it was requeued in the meantime
     return;
   }
   const at = steadyClock.iso();
   const { outcome, failure } = unseenEnd('it ran, and the store was set back to a time before');
   const ended = { outcome, failure, endedAt: at, updatedAt: at };
   if (await store.runs.end(run.id, UNDER_WAY, ended, run.retentionDays)) {
-    await store.runs.free(run.id, { cleanup: 'proved' }); // or its workflow would not have come to its end
+    await store.runs.free(run.id, { cleanup: 'proved' }); // its workflow ends only after a proved cleanup
   }
 }

@@ -16,7 +16,7 @@ import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
 type Of = Pick<BulkRecord, 'version'> & { actor: BulkRecord['createdBy'] };
 
-/** Accepts the event of a run once more, as the API does; again with the same `once`, it finds what is there. */
+/** Replays the event of a run, as the API does; idempotent with the same `once`. */
 export interface AcceptAgain {
   replay(store: ProjectStore, run: RunRecord, of: Of & { once: string }): Promise<unknown>;
   redrive(store: ProjectStore, run: RunRecord, of: Of): Promise<unknown>;
@@ -28,10 +28,10 @@ interface Deps {
   acceptAgain: AcceptAgain;
 }
 
-/** Runs of a page: as many as are done within the time of an activity, also on a slow store. */
+/** Runs of a page: few enough for the timeout of an activity, even on a slow store. */
 const PAGE = 25;
 
-/** What a bulk action asks of the store. Each is done again by whoever does not know whether it was. */
+/** Activities of a bulk action, all idempotent. */
 export function createBulkActivities({ store, reconciliation, acceptAgain }: Deps) {
   async function mustGet(bulkId: string): Promise<BulkRecord> {
     const bulk = await store.bulks.get(bulkId);
@@ -39,7 +39,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
     throw new MayflyError('bulk_not_found', `There is no bulk action ${bulkId}.`);
   }
 
-  /** @returns whether there was something to do @throws MayflyError why it is refused */
+  /** @returns true when the action changed the run @throws MayflyError the refusal */
   async function act(bulk: BulkRecord, run: RunRecord | null): Promise<boolean> {
     const { action, version, createdBy: actor, project } = bulk;
     if (run?.project !== project || run.function !== bulk.function) return false;
@@ -54,7 +54,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
     return true;
   }
 
-  /** Looks through its lists until one has something. */
+  /** Returns the next page with runs, across the lists of the bulk action. */
   async function pageOf(bulk: BulkRecord, from: BulkPlace): Promise<BulkPage | null> {
     const lists = listsOf(bulk);
     for (let { list, cursor } = from; list < lists.length; list++, cursor = null) {
@@ -67,7 +67,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
   }
 
   return {
-    /** The next of its runs, or those that somebody who died was at; null: there is none any more, and it is over. */
+    /** Returns the next page, or the one a crashed worker left unfinished; null: the bulk action has ended. */
     async nextOfBulk({ bulkId }: { bulkId: string }): Promise<BulkPage | null> {
       for (;;) {
         const bulk = await mustGet(bulkId);
@@ -81,7 +81,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
       }
     },
 
-    /** @throws MayflyError what passes: it is tried again, and none is acted on twice */
+    /** @throws MayflyError a retryable failure; a retry acts on no run twice */
     async actOnBulk({ bulkId, runs }: { bulkId: string; runs: string[] }): Promise<BulkDone> {
       const bulk = await mustGet(bulkId);
       const counts = { done: 0, unchanged: 0, refused: 0 };
@@ -101,7 +101,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
       return { counts, refusals };
     },
 
-    /** Has it end with the page that is being worked on. Idempotent. */
+    /** Ends the bulk action with the current page. Idempotent. */
     async cancelBulk({ bulkId }: { bulkId: string }): Promise<void> {
       await store.bulks.cancel(bulkId, now());
     },

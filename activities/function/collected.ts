@@ -12,12 +12,12 @@ import { quoteMasked } from '../../model/secrets/masked-json.ts';
 import type { Store } from '../../store/connect.ts';
 import type { GuestRequests } from './guest-requests.ts';
 
-/** Files, folders and links of the folder of artifacts that are looked at, whether they are fetched or not. */
+/** Limit of files, folders and links read from the artifacts folder, collected or not. */
 const MOST_ENTRIES = 20_000;
-/** RFC 9110 §8.3.1, without parameters that are quoted. */
+/** Media type of RFC 9110 §8.3.1, without quoted parameters. */
 const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:; ?[\w-]+=[\w.-]+){0,4}$/;
 const TYPE_BYTES = 512;
-/** Of the path of an artifact. */
+/** Limit of an artifact's path, bytes. */
 const NAME_BYTES = 1_024;
 
 type Contents = Pick<Store, 'runContents'>['runContents'];
@@ -25,13 +25,14 @@ type Contents = Pick<Store, 'runContents'>['runContents'];
 export interface Place {
   runContents: Contents;
   runId: string;
-  /** Of the result, and of all names; null: there are no secrets. */
+  /** Mask of the result and of all names; null: no secrets. */
   mask: Mask | null;
 }
 
 /**
- * What comes within the limit is kept, whatever is wrong with it. @param isPartial its process failed: then nothing is
- * wrong @throws MayflyError result_too_large, result_invalid
+ * Stores the result up to its limit, even an invalid one.
+ * @param isPartial true: its process failed, so nothing is a problem
+ * @throws MayflyError result_too_large, result_invalid
  */
 export async function collectedResult(
   guest: GuestRequests,
@@ -64,7 +65,7 @@ async function typeOf(
   return { contentType: 'application/octet-stream', problem: invalid('$MAYFLY_RESULT.type names no media type') };
 }
 
-/** What is JSON stays so, where that can be. */
+/** Masks secrets; JSON stays valid where possible. */
 function masked(read: Buffer, mask: Mask, { isCut, contentType }: { isCut: boolean; contentType: string }): Buffer {
   const bytes = mask.bytes(read, { isCut });
   if (bytes.equals(read) || notJson(contentType, bytes) === null || notJson(contentType, read) !== null) return bytes;
@@ -91,8 +92,8 @@ function largeText(bytes: number, limit: number): string {
 }
 
 /**
- * The artifacts of a run: regular files below their folder, nothing that is a link. Those that came before one that is too
- * large, or one too many, are kept.
+ * Collects the artifacts of a run: regular files in their folder, no links. Keeps those before one that is too large,
+ * or one too many.
  */
 export async function collectedArtifacts(
   guest: GuestRequests,
@@ -121,7 +122,7 @@ export async function collectedArtifacts(
   }
 }
 
-/** A file that shrank while it was read is kept, and says so. */
+/** Adds a note, e.g. that the file shrank while it was read. */
 function noted(artifact: RunArtifact, note: string | null, mask: Mask | null): RunArtifact {
   if (note === null) return artifact;
   const text = Buffer.from(note, 'latin1')
@@ -130,7 +131,7 @@ function noted(artifact: RunArtifact, note: string | null, mask: Mask | null): R
   return { ...artifact, note: mask?.text(text) ?? text };
 }
 
-/** One archive, as it comes. */
+/** Collection of one archive, as it is streamed. */
 class Fetching {
   #entries = 0;
   #left: number;
@@ -189,7 +190,7 @@ function nameOf({ path }: TarEntry): string {
     const name = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     if (bytes.length <= NAME_BYTES && !/[\p{Cc}\p{Cf}]/u.test(name)) return name;
   } catch {
-    // said below
+    // refused below
   }
   throw new MayflyError(
     'result_invalid',

@@ -12,13 +12,14 @@ import { stepContext } from '../step/step-context.ts';
 interface Place {
   snapshots: Pick<HostSnapshots, 'compare'>;
   runContents: Pick<Store, 'runContents'>['runContents'];
-  /** Of names, and of what is written in links and attributes; null: there are no secrets. */
+  /** Mask of names, link targets and attributes; null: no secrets. */
   mask: Mask | null;
 }
 
 /**
- * Compares the two snapshots of an attempt, and keeps what differs: one JSON text a line, as of a sandbox, the counts last.
- * @throws MayflyError diff_failed: also where it is too much
+ * Compares the two snapshots of an attempt and stores the differences, as JSON lines like a sandbox's diff, the counts
+ * last.
+ * @throws MayflyError diff_failed, also when the list is too large
  */
 export async function storedDiff(
   { snapshots, runContents, mask }: Place,

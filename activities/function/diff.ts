@@ -16,9 +16,9 @@ interface DiffSettled extends SaidAttempt {
   diff: RunDiff;
 }
 
-/** What a process changed, between two snapshots of its sandbox that are there for it alone. */
+/** Activities that diff a run's sandbox between two snapshots taken for it alone. */
 export function createDiffActivities({ store, reconciliation }: SagaDeps) {
-  /** The run, of whose last attempt is spoken, and whose function wants to know. */
+  /** Returns the run, if the attempt is its last and its function wants a diff. */
   async function wanted({ runId, sandboxId }: SaidAttempt): Promise<RunRecord | null> {
     const run = await store.runs.get(runId);
     if (!run || lastAttempt(run)?.sandboxId !== sandboxId) return null;
@@ -26,7 +26,7 @@ export function createDiffActivities({ store, reconciliation }: SagaDeps) {
   }
 
   return {
-    /** Where its sandbox is, and who has it made; null: it is not there, or nobody wants to know. */
+    /** Returns the sandbox's host and the run's actor; null: no sandbox, or no diff wanted. */
     async diffPlace(said: SaidAttempt): Promise<{ host: HostRef; actor: Actor } | null> {
       const run = await wanted(said);
       const sandbox = run && (await store.sandboxes.get(said.sandboxId));
@@ -34,7 +34,7 @@ export function createDiffActivities({ store, reconciliation }: SagaDeps) {
       return host ? { host, actor: run.createdBy } : null;
     },
 
-    /** Has the sandbox take one of the two snapshots, once. @throws MayflyError why it is not taken */
+    /** Takes one of the two snapshots, once. @throws MayflyError why it is not taken */
     async takeDiffSide({ side, ...said }: DiffSideOf): Promise<void> {
       const run = await wanted(said);
       if (!run) return;
@@ -42,7 +42,7 @@ export function createDiffActivities({ store, reconciliation }: SagaDeps) {
       await takenSnapshot({ store, reconciliation }, said.sandboxId, wish);
     },
 
-    /** Whether its process was started, nothing comes after it, and it is not known yet what that changed. */
+    /** Reports whether the run has ended for good, its process was started, and its diff is missing. */
     async isDiffDue(said: SaidAttempt): Promise<boolean> {
       const run = await wanted(said);
       return run !== null && run.state === 'ended' && run.startedAt !== null && !run.diff;

@@ -2,24 +2,28 @@ import type { Readable } from 'node:stream';
 import type { AgentSession } from '../../host/guest/agent-session.ts';
 import { MayflyError } from '../../model/errors.ts';
 
-/** Of a folder that is listed: so many entries, and so many bytes. */
+/** Limits of a listed folder: entries, and bytes. */
 const MOST_ENTRIES = 1_000;
 const LISTING_BYTES = 1_048_576;
 
-/** What is at a path of a guest; a symbolic link is itself. */
+/** File at a path of a guest; symbolic links are not followed. */
 interface Found {
   type: string;
   size: number;
 }
 
-/** What is asked of a guest whose answers are not trusted to be brief, or sensible. */
+/** Client of a guest whose answers are untrusted in size and content. */
 export class GuestRequests {
   constructor(
     private readonly agent: Pick<AgentSession, 'request'>,
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Unpacks an archive into a folder, which is made. @param user whose it is; null: the login user's @throws MayflyError guest_failed, guest_disk_full */
+  /**
+   * Unpacks an archive into a folder, which it creates.
+   * @param user its owner; null: the login user
+   * @throws MayflyError guest_failed, guest_disk_full
+   */
   async putTar(folder: string, archive: Uint8Array, user: string | null): Promise<void> {
     const owner = user === null ? '' : `&user=${encodeURIComponent(user)}`;
     const path = `/v1/tar?path=${encoded(folder)}&parents=true${owner}`;
@@ -33,7 +37,7 @@ export class GuestRequests {
     throw new MayflyError('guest_failed', `The guest answered ${answer.status} to its event and files${why}.`);
   }
 
-  /** Null: there is nothing. */
+  /** Inspects a path; null: it does not exist. */
   async look(path: string): Promise<Found | null> {
     const asked = { method: 'HEAD', path: `/v1/files?path=${encoded(path)}`, signal: this.signal } as const;
     const { status, headers, body } = await this.agent.request(asked);
@@ -44,7 +48,7 @@ export class GuestRequests {
     return { type: /^[a-z-]{1,16}$/.test(type) ? type : 'unknown', size: Number(headers['content-length'] ?? 0) };
   }
 
-  /** The first bytes of a file. */
+  /** Returns the first bytes of a file. */
   async read(path: string, maxBytes: number): Promise<Buffer> {
     const body = await this.#stream(`/v1/files?path=${encoded(path)}`);
     const pieces: Buffer[] = [];
@@ -52,12 +56,12 @@ export class GuestRequests {
     for await (const piece of body as AsyncIterable<Buffer>) {
       pieces.push(piece.subarray(0, left));
       left -= piece.length;
-      if (left <= 0) break; // which destroys it
+      if (left <= 0) break; // destroys the body
     }
     return Buffer.concat(pieces);
   }
 
-  /** Names of the regular files of a folder, in their order, not below it. @throws MayflyError guest_failed */
+  /** Lists the regular files of a folder, in order, not recursively. @throws MayflyError guest_failed */
   async files(folder: string): Promise<string[]> {
     const body = await this.#stream(`/v1/directory?path=${encoded(folder)}&limit=${MOST_ENTRIES}`);
     const pieces: Buffer[] = [];
@@ -65,13 +69,13 @@ export class GuestRequests {
     for await (const piece of body as AsyncIterable<Buffer>) {
       pieces.push(piece);
       left -= piece.length;
-      if (left <= 0) break; // which destroys it
+      if (left <= 0) break; // destroys the body
     }
     const lines = Buffer.concat(pieces).toString().split('\n');
     return lines.slice(0, -1).flatMap(fileOf);
   }
 
-  /** A folder as an archive, to be read to its end or destroyed. */
+  /** Streams a folder as an archive, which the caller reads to its end or destroys. */
   tar(folder: string): Promise<Readable> {
     return this.#stream(`/v1/tar?path=${encoded(folder)}`);
   }
@@ -84,7 +88,7 @@ export class GuestRequests {
   }
 }
 
-/** None: that is no file, or no entry. */
+/** Parses one line of a listing; empty for other entries. */
 function fileOf(line: string): string[] {
   try {
     const { name, type } = JSON.parse(line) as { name?: unknown; type?: unknown };

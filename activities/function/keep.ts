@@ -12,14 +12,14 @@ import type { SaidAttempt } from './known-attempt.ts';
 import { refusalIn } from './refusal.ts';
 
 interface KeepSettled extends SaidAttempt {
-  /** Why it was given up, if it was. */
+  /** Failure of the snapshot, if any. */
   failure: RunFailure | null;
 }
 
-/** From one try to the next, the n-th n times as long. Milliseconds. */
+/** Pause before the n-th retry: n times this. Milliseconds. */
 const PAUSE_MS = 1_000;
 
-/** Of a run that failed, the disks of its sandbox, as a snapshot of its project's. */
+/** Activities that retain the disks of a failed run, as a snapshot of its project. */
 export function createKeepActivities({ store, reconciliation }: SagaDeps) {
   async function toBeKept({ runId, sandboxId }: SaidAttempt) {
     const run = await store.runs.get(runId);
@@ -54,8 +54,8 @@ export function createKeepActivities({ store, reconciliation }: SagaDeps) {
 
   return {
     /**
-     * Takes a snapshot of the sandbox of an attempt that has failed, once, if nothing comes after it.
-     * @returns why there is none; null: there is, or none is wanted
+     * Snapshots the sandbox of a failed attempt, once, if no attempt follows.
+     * @returns why there is none; null: it exists, or none is wanted
      */
     async keepAttempt(said: SaidAttempt): Promise<RunFailure | null> {
       const known = await toBeKept(said);
@@ -65,7 +65,7 @@ export function createKeepActivities({ store, reconciliation }: SagaDeps) {
       return tried(run, attempt.sandboxId, keptUntil(attempt.endedAt ?? run.updatedAt, keep.days));
     },
 
-    /** Writes down what was kept, when its sandbox is gone and nothing more can be. */
+    /** Records the retained snapshot, once the sandbox is destroyed and no other can follow. */
     async settleKept({ failure, ...said }: KeepSettled): Promise<void> {
       const known = await toBeKept(said);
       if (!known || known.run.kept) return;
@@ -75,14 +75,14 @@ export function createKeepActivities({ store, reconciliation }: SagaDeps) {
       const kept = whole ? keptAs(whole) : notKept(failure ?? snapshots.at(-1)?.failure ?? GONE);
       await store.runs.change(run.id, ['ended'], { kept, updatedAt: new Date().toISOString() });
       const now = whole && (await store.snapshots.get(whole.id));
-      if (now) await tellGone(store, now); // whoever deleted it meanwhile found nothing to tell
+      if (now) await tellGone(store, now); // deleted before the run referred to it
     },
   };
 }
 
 const GONE: RunFailure = { code: 'sandbox_ended', message: 'its sandbox had ended' };
 
-/** It was saved, whatever became of it since. */
+/** Reports whether its data was saved, even if deleted since. */
 function isWhole({ saved }: SnapshotRecord): boolean {
   return saved !== null;
 }

@@ -27,8 +27,8 @@ export function withLast({ attempts }: Pick<RunRecord, 'attempts'>, changes: Par
 }
 
 /**
- * A run with the attempt that its workflow speaks of; written down again where the store was set back. @returns null:
- * the run is not there, or another attempt came after it
+ * Returns a run with its workflow's attempt, which it restores in a store that was restored to an earlier time.
+ * @returns null: no such run, or a later attempt exists
  */
 export async function knownAttempt(
   { runs }: Pick<Store, 'runs'>,
@@ -49,7 +49,7 @@ export async function knownAttempt(
   return restored && { run: restored, attempt };
 }
 
-/** It was given a member of a pool, of which the store does not know. */
+/** Restores the pool member that the attempt was given and the store has lost. */
 async function claimedAttempt(runs: Store['runs'], run: RunRecord, attempt: Attempt) {
   const attempts = [...run.attempts.slice(0, -1), attempt];
   await runs.change(run.id, RUN_STATES, { attempts, member: attempt.sandboxId });

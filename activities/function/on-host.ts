@@ -26,26 +26,26 @@ export interface RunHostDeps {
   functions: { store: Pick<Store, 'runs' | 'runContents' | 'functionVersions' | 'functionFiles' | 'attemptSecrets'> };
 }
 
-/** `sandboxId` is the run's id: its steps take turns as a sandbox's do. */
+/** Target of a run's steps; `sandboxId` is the run's id, whose steps are queued like a sandbox's. */
 interface RunTarget extends StepTarget {
   runId: string;
   attemptId: string;
 }
 
 interface CollectInput extends RunTarget {
-  /** Its process did not succeed. */
+  /** True when its process did not succeed. */
   isPartial: boolean;
 }
 
 interface Collected {
   result: RunResult | null;
-  /** How many there are: their list is in the store, since it may be a mebibyte. */
+  /** Number of artifacts; their list, up to a mebibyte, is in the store. */
   artifactCount: number;
-  /** Why it is not what the function was to write. */
+  /** Failure of the result or artifacts; null: none. */
   failure: RunFailure | null;
 }
 
-/** What is done for a run where its sandbox is. What goes in and comes out goes through no payload. */
+/** Activities of a run on its sandbox's host. No input or output passes through a payload. */
 export function createRunHostActivities({ guests, hypervisor: { snapshots }, functions: { store } }: RunHostDeps) {
   async function known({ runId, attemptId }: RunTarget): Promise<{ run: RunRecord; spec: FunctionSpec }> {
     if (!isRunId(runId) || !isSandboxId(attemptId))
@@ -57,7 +57,7 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
     return { run, spec: await requireSpec(store, run) };
   }
 
-  /** Of secrets that the attempt was given; null: none. @throws MayflyError internal */
+  /** Returns the mask of the attempt's secrets; null: no secrets. @throws MayflyError internal */
   async function maskOf(run: RunRecord, spec: FunctionSpec, { attemptId }: RunTarget): Promise<Mask | null> {
     if (spec.secrets.length === 0) return null;
     const attempt = run.attempts.find(({ sandboxId }) => sandboxId === attemptId);
@@ -71,7 +71,7 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
   }
 
   return {
-    /** Puts the event and the function's files into its sandbox, in place of what an earlier attempt has put there. */
+    /** Places the event and the function's files in the sandbox, over those of an earlier attempt. */
     async placeRunFiles(target: RunTarget): Promise<void> {
       const { run, spec } = await known(target);
       const context = stepContext();
@@ -79,7 +79,7 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
       const guest = await guestOf(target, context);
       context.alive('putting its event into the guest');
       await guest.putTar(GUEST_FOLDER, tarOf(layoutOf(run.id, event)), spec.user);
-      if (spec.filesDigest === null || spec.setup) return; // its setup has put them there
+      if (spec.filesDigest === null || spec.setup) return; // its setup has placed them
       const files = await store.functionFiles.get(run.project, spec.filesDigest);
       if (!files) throw new MayflyError('function_gone', `The files of ${run.function} are not there any more.`);
       context.alive('putting its files into the guest');
@@ -100,7 +100,7 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
       return { result, artifactCount: fetched.artifacts.length, failure };
     },
 
-    /** Compares what its sandbox was before and after its process. @throws MayflyError diff_failed, snapshot_not_found */
+    /** Diffs the sandbox before and after its process. @throws MayflyError diff_failed, snapshot_not_found */
     async diffRun(target: RunTarget): Promise<RunDiff> {
       const { run, spec } = await known(target);
       const place = { snapshots, runContents: store.runContents, mask: await maskOf(run, spec, target) };

@@ -2,7 +2,7 @@ import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
 import { rethrow } from '../../temporal/call/failure.ts';
 
-/** Returns the answer of a sandbox in a failure. @throws what is none, `noAnswer` among it */
+/** Returns the sandbox's refusal as a failure. @throws any other error, including `noAnswer` */
 export function refusalIn(error: unknown, noAnswer: readonly ErrorCode[]): RunFailure {
   let refused = error;
   try {

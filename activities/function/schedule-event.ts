@@ -17,7 +17,7 @@ export function timeRecord(
   return { project, schedule: name, at, localTime, triggerId, state, reason, detail, runId, recordedAt };
 }
 
-/** Event of one time of a schedule: the same time, the same id. */
+/** Returns the event of one tick of a schedule; the id is a function of the tick. */
 export function eventOf(
   record: ScheduleRecord,
   { at, localTime, triggerId, spec }: DueTime & { spec: Pick<ScheduleRecord, 'cron' | 'dst' | 'event'> },

@@ -43,13 +43,13 @@ type Changes = Partial<Omit<ScheduleRecord, 'project' | 'name' | 'version'>>;
 
 const DAY_MS = 86_400_000;
 const AT_ONCE = 50;
-/** Poll intervals for the runs that others wait for: what ends without a workflow wakes no schedule. Milliseconds. */
+/** Poll intervals for active runs: a run that ends without a workflow wakes no schedule. Milliseconds. */
 const POLL_MS = { cancelling: 1_000, running: 15_000 };
-/** Outcomes that do not pause a schedule that pauses on failure. */
+/** Outcomes that do not pause a schedule with `pauseOnFailure`. */
 const NO_FAILURES: readonly string[] = ['succeeded', 'cancelled', 'skipped'];
 
 export function createScheduleActivities({ store, reconciliation, acceptEvent, digestOf }: Deps) {
-  /** @returns null: it was changed meanwhile */
+  /** @returns null on a concurrent change */
   async function save(record: ScheduleRecord, changes: Changes): Promise<ScheduleRecord | null> {
     const { version } = record;
     const isSaved = await store.schedules.change(record, { ...changes, wakeAt: null }, { version });
@@ -83,7 +83,7 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
       {
         event,
         sameness: { by: 'event', text: JSON.stringify([source, id]) },
-        digest: digestOf(`${source} ${id}`), // when it fired is none of what makes it another
+        digest: digestOf(`${source} ${id}`), // the firing time does not distinguish events
         schedule: { name, nominalAt: time.at },
         actor: record.createdBy,
       },
@@ -92,7 +92,7 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
     return run;
   }
 
-  /** @returns its run; null: its function did not take its event */
+  /** @returns the run; null: its function refused the event */
   async function begin(record: ScheduleRecord, time: DueTime): Promise<RunRecord | null> {
     try {
       const run = await accept(record, time);
@@ -105,7 +105,7 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
     }
   }
 
-  /** Begins those that wait for nothing. What was decided is in the store: begun once more, it has the same run. */
+  /** Starts ticks that are not waiting. Idempotent, since decisions are stored: a repeated start finds the same run. */
   async function beginAll(record: ScheduleRecord): Promise<Pick<ScheduleRecord, 'queue' | 'active'>> {
     const [queue, active] = [[...record.queue], [...record.active]];
     for (let left = AT_ONCE; left > 0; left -= 1) {
@@ -126,7 +126,7 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
     }
   }
 
-  /** Forgets runs of which nothing is left. @returns what that changes of the schedule */
+  /** Drops runs that have ended and are cleaned up. @returns the changes of the schedule */
   async function settle(record: ScheduleRecord, isCancelled: boolean): Promise<Changes> {
     const isOverlapped = record.queue.some(({ overlap }) => overlap === 'cancel-other');
     const ending = record.active.filter((run) => isCancelled || (isOverlapped && isSerial(run)));
@@ -150,7 +150,7 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
     return { active, pausedAt: at, pauseReason, updatedAt: at };
   }
 
-  /** Null: none of the runs pauses the schedule. */
+  /** Returns the failure that pauses the schedule; null: none. */
   async function failureAmong({ pauseOnFailure }: ScheduleRecord, runIds: readonly string[]): Promise<string | null> {
     for (const runId of pauseOnFailure ? runIds : []) {
       const { outcome = null } = (await store.runs.get(runId)) ?? {};
@@ -159,7 +159,7 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
     return null;
   }
 
-  /** @returns null: the record was changed meanwhile */
+  /** @returns null on a concurrent change */
   async function advance(found: ScheduleRecord, isCancelled: boolean): Promise<{ wakeInMs: number } | null> {
     const settled = { ...found, ...(await settle(found, isCancelled)) };
     const { changes, missed, nextAt } = decideDue(settled, Date.now());
@@ -175,8 +175,8 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
 
   return {
     /**
-     * Decides on the times of a schedule until now, and begins those that are run. Each decision is stored before it is acted
-     * on. @returns when there is more to do; null: the schedule is gone
+     * Decides on the ticks until now, and starts those to run. Stores each decision before acting on it.
+     * @returns time until the next step; null: the schedule is deleted
      */
     async advanceSchedule(input: ScheduleInput & { isCancelled: boolean }): Promise<{ wakeInMs: number | null }> {
       const { project, name, isCancelled } = input;
@@ -195,7 +195,7 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
   };
 }
 
-/** They stay: the function is to be mended first. */
+/** Codes of refused events, which are recorded as missed: the function needs a fix first. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'function_not_found',
   'function_draining',
@@ -211,13 +211,13 @@ function isManual({ triggerId, isFilled }: DueTime): boolean {
   return triggerId !== null || isFilled;
 }
 
-/** Returns the place of the first time that waits for no run; -1: there is none. */
+/** Returns the index of the first tick that waits for no run; -1: none. */
 function placeOfNext(queue: readonly DueTime[], active: ScheduleRecord['active']): number {
   const isRunning = active.some(isSerial);
   return queue.findIndex((time) => !isRunning || !isSerial(time));
 }
 
-/** At most a day: a timer does not hear of a clock that was set. Milliseconds. */
+/** Returns the time until the next step, at most a day: timers ignore clock changes. Milliseconds. */
 function waitMs({ queue, active, pauseOnFailure }: ScheduleRecord, nextAt: number): number {
   if (placeOfNext(queue, active) >= 0) return 1;
   const isPolled = active.length > 0 && (queue.length > 0 || pauseOnFailure);
@@ -226,7 +226,7 @@ function waitMs({ queue, active, pauseOnFailure }: ScheduleRecord, nextAt: numbe
   return Math.max(1, Math.min(nextAt - Date.now(), isPolled ? pollMs : DAY_MS));
 }
 
-/** When a record that is written now is removed. ISO 8601. */
+/** Returns the expiry of a record written now. ISO 8601. */
 function keptUntil(): string {
   return new Date(Date.now() + LIMITS.functions.schedules.timesDays * DAY_MS).toISOString();
 }

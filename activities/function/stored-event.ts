@@ -5,7 +5,10 @@ import { eventOfRun } from '../../store/functions/run-event.ts';
 
 type Of = Pick<RunRecord, 'id' | 'eventDigest' | 'isBatch' | 'events'>;
 
-/** The event of a run, wherever it is kept; of a batch the array of its events. @throws MayflyError function_gone: it is not there any more */
+/**
+ * Returns the event of a run; of a batch, the array of its events.
+ * @throws MayflyError function_gone: the event was deleted
+ */
 export async function storedEvent(stores: Pick<Store, 'runs' | 'runContents'>, run: Of): Promise<Uint8Array> {
   const event = await eventOfRun(stores, run);
   if (event) return event;

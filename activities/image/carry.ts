@@ -16,7 +16,7 @@ import { withHeartbeats } from '../step/step-context.ts';
 export interface CarryDeps {
   images: {
     store: Pick<Store, 'images' | 'sentContexts' | 'imageContexts'>;
-    /** Where the program is that makes machines of root file systems. @throws MayflyError host_unavailable */
+    /** Returns the path of the program that turns root file systems into VMs. @throws MayflyError host_unavailable */
     rootProgram: () => string;
   };
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
@@ -33,12 +33,12 @@ interface Carrying {
   to: string;
 }
 
-/** What stages of a build give each other. Not steps of a sandbox: they wait for no turn. */
+/** Activities that copy files between the stages of a build. Not steps of a sandbox: they skip its queue. */
 export function createCarryActivities({ guests, images: { store, rootProgram } }: CarryDeps) {
   return {
     /**
-     * Brings what a COPY takes of a context that is kept by itself into the sandbox of its step, as a stream.
-     * @throws MayflyError what keeps the guest from it for now; image_failed when the context is not there any more
+     * Streams the files that a COPY takes from a separately stored context into its step's sandbox.
+     * @throws MayflyError why the guest can't be reached for now; image_failed when the context was deleted
      */
     async sendImageFiles({ imageId, index, to }: Sending): Promise<void> {
       if (!isSandboxId(to)) throw new MayflyError('request_refused', 'Files are sent to a sandbox.');
@@ -58,8 +58,8 @@ export function createCarryActivities({ guests, images: { store, rootProgram } }
     },
 
     /**
-     * Streams a stage's packed archive to another one, over one that is there. @throws MayflyError what keeps one of
-     * the guests from it for now
+     * Streams a stage's packed archive to another stage, replacing any there.
+     * @throws MayflyError why a guest can't be reached for now
      */
     async carryImageFiles({ from, to }: Carrying): Promise<void> {
       for (const id of [from, to]) {
@@ -76,7 +76,7 @@ export function createCarryActivities({ guests, images: { store, rootProgram } }
 
 const AS_CARRIED = { at: CARRIED, mode: '0600' };
 
-/** What reads a file of a context, of one that is kept by itself or with the build. Null: it is not there any more. */
+/** Returns a reader of a context, stored separately or with the build. Null: deleted. */
 async function contextReader(
   store: CarryDeps['images']['store'],
   { id, project, request: { context } }: ImageRecord,
@@ -103,11 +103,11 @@ async function carried(source: Agent, target: Agent, signal: AbortSignal): Promi
 interface Putting {
   at: string;
   mode: string;
-  /** Of the content, where it is known. */
+  /** Length of the content, where known. */
   length?: string;
 }
 
-/** Over what is there; the guest has all of it, or nothing. */
+/** Replaces the file atomically: the guest has all of it, or nothing. */
 async function put(target: Agent, body: Readable, file: Putting, signal: AbortSignal): Promise<void> {
   const { at, mode, length } = file;
   const headers = { 'content-type': 'application/octet-stream', ...(length && { 'content-length': length }) };
@@ -121,7 +121,7 @@ async function put(target: Agent, body: Readable, file: Putting, signal: AbortSi
   }
 }
 
-/** What a guest gives as its reason is not trusted to be brief. */
+/** Never reads the guest's reason, which is untrusted in size. */
 async function refuseUnless(status: number, body: Readable, expected: readonly number[]): Promise<void> {
   if (expected.includes(status)) return;
   const said =

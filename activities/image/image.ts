@@ -26,12 +26,12 @@ interface ImageRemembrance {
   events?: AuditEvent[];
 }
 
-/** What a build asks of the store, and of the sandbox in which it runs. What it runs is read from its record each time. */
+/** Activities of a build on the store and its sandboxes. They read its steps from its record each time. */
 export function createImageActivities({ store, reconciliation }: SagaDeps) {
   return {
     /**
-     * Appends to the audit trail of a build, and changes its record. The events' ids make a repetition harmless.
-     * @returns whether it was over before; then it stays as it is
+     * Appends events to a build's audit trail and changes its record. Idempotent by the events' ids.
+     * @returns true when it was final before; then nothing changes
      */
     async rememberImage({ imageId, changes, events = [] }: ImageRemembrance): Promise<boolean> {
       if (isImageOver((await store.images.get(imageId))?.state ?? 'queued')) return true;
@@ -40,7 +40,7 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
       return false;
     },
 
-    /** Of a build that is over. */
+    /** Removes the context and secrets of a finished build. */
     async forgetImageContext({ imageId }: { imageId: string }): Promise<void> {
       const record = await store.images.get(imageId);
       const steps = record ? buildOf(record.request, record).steps : [];
@@ -50,13 +50,16 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
       await store.imageContexts.remove(imageId);
     },
 
-    /** Where a step is done. What is written down for it is begun by whoever finds it: so what it needs is there before. */
+    /**
+     * Returns the sandbox of a step. The step's files are placed there before its command is recorded: from then
+     * on, the reconciler may start it.
+     */
     async imageStepPlace(ref: ImageStepRef): Promise<ImageStepPlace> {
       const { record, build } = await stepOf(store, ref);
       return placeOf(store, builderOf(record, build, ref));
     },
 
-    /** Writes down the command of a step, which is begun by whoever is told; the same step, the same command. */
+    /** Records the command of a step, which its workflow then starts. Idempotent: the command's id is the step's. */
     async beginImageStep(ref: ImageStepRef): Promise<CommandInput> {
       const { record, build, step } = await stepOf(store, ref);
       const { sandboxId, ...host } = await placeOf(store, builderOf(record, build, ref));
@@ -69,7 +72,7 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
       const timeoutSeconds = ref.part === 'ready' ? LONGEST_CHECK_SECONDS : LIMITS.image.timeoutSeconds;
       const spec = { argv, cwd, user, timeoutSeconds, maxOutputBytes };
       const commandId = stepCommandId(ref);
-      const isMasked = program.secrets.length > 0; // the guest masks them as they are, the host in other forms too
+      const isMasked = program.secrets.length > 0; // the guest masks them verbatim, the host in other encodings too
       if (isMasked) await store.attemptSecrets.keep(commandId, await secretsOf(store, ref.imageId, program));
       const plain = { ...spec, command: null, envNames: Object.keys(env), stdinOpen: false };
       const whole = { ...plain, ...(isMasked && { isMasked }) };
@@ -77,7 +80,7 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
       return recordCommand(store, command, { env, stdin });
     },
 
-    /** @returns why the step failed; null: it did not */
+    /** @returns the failure of the step; null: it succeeded */
     async imageStepFailure(ref: ImageStepRef): Promise<ImageFailure | null> {
       const command = await store.commands.get(stepCommandId(ref));
       if (command?.outcome === 'exited' && command.exitCode === 0) return null;
@@ -87,7 +90,7 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
       return failureOf(said, command, log, hintOf(log ?? '', record.request));
     },
 
-    /** Takes the snapshot of a step, once; resolves when it is whole, and can be begun at. */
+    /** Snapshots a step, once; resolves when the snapshot is ready. */
     async takeImageLayer(ref: ImageStepRef): Promise<{ snapshotId: string }> {
       const { record, build, step } = await stepOf(store, ref);
       const snapshotId = stepSnapshotId(ref);
@@ -97,7 +100,7 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
       return { snapshotId };
     },
 
-    /** Of which machine a snapshot is, and of what: what a source is made of; and the name of one that was made of it there. */
+    /** Returns the host and origin of a snapshot, and the name of a source baked from it on that host. */
     async imageSnapshot({ snapshotId }: { snapshotId: string }) {
       const found = await store.snapshots.get(snapshotId);
       if (!found) throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId} any more.`);
@@ -107,7 +110,7 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
       return { snapshot: { id, sandboxId, source }, host: { hostId, installationId }, like };
     },
 
-    /** Whether a source is what that bake has made: its name may be another's since. */
+    /** Reports whether a source is the result of a bake: another bake may own its name by now. */
     async isBakedBy({ sourceId, bakeId }: { sourceId: string; bakeId: string }): Promise<boolean> {
       const source = await store.bakedSources.get(sourceId);
       return source?.bakeId === bakeId && source.state !== 'deleted' && source.state !== 'failed';
@@ -135,7 +138,9 @@ function programOf({ program, copied }: BuildStep, { part }: ImageStepRef): Step
   return part === 'pack' && copied ? copied.program : program;
 }
 
-/** The sandbox in which a command of a step runs: of its own stage, or of the one that it copies from; or what is asked of the last. */
+/**
+ * Returns the sandbox of a step's command: of its own stage, or of the stage to copy from, or the readiness checker.
+ */
 function builderOf(record: ImageRecord, { stages, steps }: Build, { index, part }: ImageStepRef): string {
   if (part === 'ready') return record.checkerId ?? '';
   const own = stages.findIndex(({ first, end }) => first <= index && index < end);
@@ -143,7 +148,7 @@ function builderOf(record: ImageRecord, { stages, steps }: Build, { index, part 
   return record.stages?.find((stage) => stage.place === place)?.builderId ?? record.builderId;
 }
 
-/** Those of a step that are text, for the mask of its output. */
+/** Returns the secrets of a step as text, to mask its output. */
 async function secretsOf(store: Store, imageId: string, { secrets: ids }: StepProgram): Promise<GivenSecret[]> {
   const kept = await store.imageContexts.get(imageId);
   return ids.map((name) => {
@@ -152,7 +157,7 @@ async function secretsOf(store: Store, imageId: string, { secrets: ids }: StepPr
   });
 }
 
-/** A context, or a secret, is read where a step takes of it, and nowhere else. */
+/** Returns the standard input of a step. Reads the context, or secrets, only for steps that use them. */
 async function inputOf(store: Store, imageId: string, program: StepProgram): Promise<Uint8Array> {
   const isTaken = program.files.length + program.secrets.length > 0;
   const kept = isTaken ? await store.imageContexts.get(imageId) : null;

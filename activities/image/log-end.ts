@@ -1,10 +1,10 @@
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** Characters. */
+/** Limit in characters. */
 const LOG_LENGTH = 4_096;
 
-/** The end of what a command has written: what it complained of, or, if it did not complain, of what it said. */
+/** Returns the end of a command's standard error or, if that is empty, of its standard output. */
 export async function endOfLog(output: Store['output'], command: CommandRecord): Promise<string> {
   const texts = await Promise.all(
     (['stderr', 'stdout'] as const).map(async (stream) => {

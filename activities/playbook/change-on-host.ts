@@ -12,7 +12,7 @@ import { systemTexts } from './system-texts.ts';
 
 type ChangeOnHost = Omit<Change, 'sandboxId' | 'base' | 'commands'> & { paths: number; noise: number };
 
-/** What differs between two snapshots, with all that a playbook of it is written of. */
+/** Returns the differences between two snapshots, and the data for a playbook of them. */
 export async function changeOnHost(
   snapshots: ComparedSnapshots,
   sides: Sides,
@@ -41,7 +41,7 @@ export async function changeOnHost(
   };
 }
 
-/** What is no more, a folder for all that was in it; what went with its package goes with it again. */
+/** Returns removed paths, a folder in place of its content. Paths removed with their package are excluded. */
 function goneIn({ changes }: Differences, { taken }: PackageFiles): GuestName[] {
   const gone: GuestName[] = [];
   let folder: string | null = null;
@@ -56,7 +56,7 @@ function goneIn({ changes }: Differences, { taken }: PackageFiles): GuestName[] 
   return gone;
 }
 
-/** Read from one archive of all that differs, of which no more than one file at a time is held that is not kept. */
+/** Reads the entries from one archive of all differences, holding at most one file beside those it keeps. */
 async function entriesOf(
   snapshots: ComparedSnapshots,
   sides: Sides,
@@ -102,7 +102,7 @@ function nameOf(latin1: string): GuestName {
 
 function isAsBrought({ type, size }: Entry, md5: string | null, content: readonly Buffer[]): boolean {
   if (type !== 'file' || md5 === null) return true;
-  if (size > LIMITS.playbook.fileBytes) return true; // too large to be written otherwise; the check compares it
+  if (size > LIMITS.playbook.fileBytes) return true; // too large for the playbook; the check compares it
   const hash = createHash('md5');
   for (const piece of content) hash.update(piece);
   return hash.digest('hex') === md5;

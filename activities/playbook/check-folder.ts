@@ -12,13 +12,13 @@ export class CheckFolder {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** @param files a part of an archive @throws MayflyError guest_failed */
+  /** @param files part of an archive @throws MayflyError guest_failed */
   async putPlaybook(files: Uint8Array, variables: WrittenSummary['variables']): Promise<void> {
     const archive = Buffer.concat(archiveOf([files, partOf(checkFiles(variables))]));
     await this.#put('/v1/tar', 'application/x-tar', CHECK_FOLDER, archive);
   }
 
-  /** @param archive its path on the host @throws MayflyError guest_failed */
+  /** @param archive path on the host @throws MayflyError guest_failed */
   async putAnsible(archive: string): Promise<void> {
     const to = `${CHECK_FOLDER}/ansible.tar.gz`;
     await this.#put('/v1/files', 'application/octet-stream', to, createReadStream(archive));

@@ -15,14 +15,17 @@ export interface Sides {
 }
 
 export interface Differences {
-  /** By key; a path that was removed, and is something else now, has both. */
+  /** Changes by key; a path that was removed and replaced by another type has both. */
   changes: Map<string, FileChange[]>;
-  /** Looked at, and in no playbook. */
+  /** Keys that differ, but belong in no playbook. */
   ignored: Set<string>;
   noise: number;
 }
 
-/** What differs between two snapshots, but for noise, and for times alone. @throws MayflyError playbook_failed: it is too much */
+/**
+ * Returns the differences between two snapshots, without noise and mere changes of time.
+ * @throws MayflyError playbook_failed: too many
+ */
 export async function differencesOf(
   snapshots: Pick<HostSnapshots, 'compare'>,
   sides: Sides,

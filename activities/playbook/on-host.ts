@@ -22,20 +22,20 @@ export interface PlaybookDeps {
   guests: { agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>> };
   playbooks: {
     store: Pick<Store, 'commands' | 'playbookParts'>;
-    /** Ansible as it is put into a guest; null: set-up has not made it here. */
+    /** Returns the Ansible archive for guests; null: setup has not built it here. */
     ansible: () => { archive: string; version: string } | null;
   };
 }
 
-/** `sandboxId` is the playbook's id: its steps take turns as a sandbox's do. */
+/** Target of a playbook's steps; `sandboxId` is the playbook's id, whose steps are queued like a sandbox's. */
 interface PlaybookTarget extends StepTarget {
   playbookId: string;
-  /** The sandbox whose playbook it is. */
+  /** Sandbox that the playbook describes. */
   describedId: string;
 }
 
 interface WriteInput extends PlaybookTarget {
-  /** Since when, and what both states come from, for people. */
+  /** Start of the changes, and base of both states, for display. */
   since: string;
   base: string;
   before: string;
@@ -51,16 +51,16 @@ interface CompareInput extends PlaybookTarget, Tried {
   runs: PlaybookRun[];
 }
 
-/** Of which a record has the first. */
+/** Number of items in the record. */
 const { listed } = LIMITS.playbook;
 
-/** What is done for a playbook where the snapshots are. What it says of a guest goes to the store, sealed. */
+/** Activities of a playbook on the host of its snapshots. Guest data goes to the store, encrypted. */
 export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: PlaybookDeps) {
   const { snapshots } = hypervisor;
   const { store } = playbooks;
   const storedOf = ({ playbookId, describedId }: PlaybookTarget) => new StoredPlaybook(store, playbookId, describedId);
   return {
-    /** Writes it, in place of what an earlier attempt wrote. @throws MayflyError playbook_failed, diff_failed */
+    /** Writes the playbook, over an earlier attempt's. @throws MayflyError playbook_failed, diff_failed */
     async writePlaybook(input: WriteInput): Promise<NonNullable<PlaybookRecord['written']>> {
       const { describedId: sandboxId, since: from, base, before, after } = input;
       const { paths, noise, ...change } = await changeOnHost(snapshots, { before, after }, stepContext());
@@ -82,7 +82,10 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
       return shortened(known);
     },
 
-    /** Puts the playbook and Ansible into the fresh sandbox. @returns the version of Ansible; null: this host has none */
+    /**
+     * Copies the playbook and Ansible into the fresh sandbox.
+     * @returns the version of Ansible; null: this host has none
+     */
     async placePlaybook(input: PlaceInput): Promise<{ ansible: string | null }> {
       const ansible = playbooks.ansible();
       if (ansible === null) return { ansible: null };
@@ -95,7 +98,7 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
       return { ansible: ansible.version };
     },
 
-    /** Says what the playbook has brought about in the fresh sandbox. @throws MayflyError playbook_failed, diff_failed */
+    /** Reports the effect of the playbook on the fresh sandbox. @throws MayflyError playbook_failed, diff_failed */
     async comparePlaybook(input: CompareInput): Promise<CheckSummary> {
       const { ansible, runs } = input;
       const stored = storedOf(input);

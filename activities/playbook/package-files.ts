@@ -4,21 +4,21 @@ import type { ComparedSnapshots, Sides } from './differences.ts';
 import { namesIn, textOf } from './system-texts.ts';
 
 export interface PackageFiles {
-  /** MD5 by path, of what packages bring; null: a folder or a link, which has none. */
+  /** Files that packages install: MD5 by path; null: a folder or link, without one. */
   brought: Map<string, string | null>;
-  /** What packages took away, and what they brought before. */
+  /** Paths that packages removed, or installed in an earlier version. */
   taken: Set<string>;
   foreign: Set<string>;
 }
 
 const LISTS = '/var/lib/apt/lists';
 const INFO = '/var/lib/dpkg/info';
-/** Of lists of repositories. */
+/** Limit of repository lists. */
 const MOST_LISTS = 40;
-/** Their names in dpkg's own files are checked before a path is made of them. */
+/** Pattern of package names; names in dpkg's files are checked before use in a path. */
 const PLAIN = /^[a-z0-9][a-z0-9+.-]*(?::[a-z0-9-]+)?$/;
 
-/** What dpkg says of the files of packages that came, went, or have another version. */
+/** Returns dpkg's files of packages that were installed, removed or changed. */
 export async function packageFiles(
   snapshots: ComparedSnapshots,
   sides: Sides,
@@ -45,7 +45,7 @@ export async function packageFiles(
   return files;
 }
 
-/** Packages of more than one architecture have it in the name of their files. */
+/** Reads a dpkg info file. Multi-arch packages have the architecture in the name of their files. */
 async function infoOf(
   snapshots: ComparedSnapshots,
   snapshotId: string,
@@ -62,7 +62,7 @@ function linesOf(text: string): string[] {
   return text.split('\n').filter((line) => line !== '' && line !== '/.');
 }
 
-/** What repositories have, as apt knows it: lists that it has fetched, or reads where they are. */
+/** Returns apt's package lists of repositories, fetched or read in place. */
 async function listsIn(snapshots: ComparedSnapshots, snapshotId: string, signal: AbortSignal): Promise<string[]> {
   const names = await namesIn(snapshots, snapshotId, LISTS, signal);
   const lists: string[] = [];
@@ -74,7 +74,10 @@ async function listsIn(snapshots: ComparedSnapshots, snapshotId: string, signal:
   return lists;
 }
 
-/** Where a list of a `file:` repository lies, of which apt has a link: its name is the path, as URItoFileName of apt writes it. */
+/**
+ * Returns the path of a `file:` repository's list, to which apt has a link: the name is the path, encoded by apt's
+ * URItoFileName.
+ */
 function placeOf(name: string): string {
   const path = name
     .replaceAll('_', '/')
@@ -82,7 +85,7 @@ function placeOf(name: string): string {
   return path.replaceAll('/./', '/');
 }
 
-/** Those that no list has, in that version; none where there are no lists to look at. */
+/** Returns packages that no list has in that version; none without lists. */
 function foreignAmong({ installed, changed }: PackageChange, lists: readonly string[]): Set<string> {
   if (lists.length === 0) return new Set();
   const wanted = new Map(

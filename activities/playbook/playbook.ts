@@ -15,10 +15,10 @@ import type { SagaDeps } from '../step/saga-deps.ts';
 
 interface PlaybookRemembrance {
   playbookId: string;
-  /** Whose audit trail tells of it. */
+  /** Sandbox whose audit trail gets the event. */
   sandboxId: string;
   changes: Partial<PlaybookRecord>;
-  /** Null: not for the audit trail. */
+  /** Event; null: none. */
   event: AuditEvent | null;
 }
 
@@ -34,10 +34,10 @@ interface PlaybookCheckRef {
   actor: Actor;
 }
 
-/** What a playbook asks of the store, and of the sandboxes that it is about. */
+/** Activities of a playbook on the store and its sandboxes. */
 export function createPlaybookActivities({ store, reconciliation }: SagaDeps) {
   return {
-    /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
+    /** Changes the record and appends to the audit trail. Idempotent by the event's id. */
     async rememberPlaybook({ playbookId, sandboxId, changes, event }: PlaybookRemembrance): Promise<boolean> {
       if (isPlaybookOver((await store.playbooks.get(playbookId))?.state ?? 'diffing')) return true;
       await store.playbooks.update(playbookId, changes);
@@ -45,14 +45,17 @@ export function createPlaybookActivities({ store, reconciliation }: SagaDeps) {
       return false;
     },
 
-    /** Has a sandbox take a snapshot, once; resolves when it is whole, and says when it was taken. */
+    /** Snapshots a sandbox, once; resolves when the snapshot is ready. @returns its host */
     async takePlaybookSnapshot({ sandboxId, snapshotId, actor }: PlaybookSnapshotRef): Promise<{ hostId: string }> {
       const wish = { operationId: snapshotId, reason: 'diff', actor } as const;
       const { hostId } = await takenSnapshot({ store, reconciliation }, sandboxId, wish);
       return { hostId };
     },
 
-    /** Writes down the command that tries a playbook, which is begun by whoever is told; the same playbook, the same command. */
+    /**
+     * Records the command that checks a playbook, which its workflow then starts. Idempotent: the command's id is the
+     * playbook's.
+     */
     async beginPlaybookCheck({ playbookId, checkerId, actor }: PlaybookCheckRef): Promise<CommandInput> {
       const host = await requireHost(store, checkerId, `The fresh sandbox ${checkerId}`);
       const { timeoutSeconds, outputBytes: maxOutputBytes } = LIMITS.playbook;
@@ -63,7 +66,7 @@ export function createPlaybookActivities({ store, reconciliation }: SagaDeps) {
       return recordCommand(store, command, { env: {}, stdin: new Uint8Array() });
     },
 
-    /** What Ansible said; `why`: it did not come to the end of a second run. */
+    /** Returns Ansible's results; `why`: the second run did not finish. */
     async playbookRuns({ playbookId }: { playbookId: string }): Promise<{ runs: PlaybookRun[]; why: string | null }> {
       const command = await store.commands.get(checkIdOf(playbookId));
       const chunk = await store.output.chunk(checkIdOf(playbookId), 'stdout', 0);

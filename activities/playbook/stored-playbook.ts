@@ -5,16 +5,16 @@ import { type Report, reportOf } from '../../model/playbook/report.ts';
 import type { WrittenPlaybook } from '../../model/playbook/write-playbook.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** A playbook as the store keeps it, sealed: each part in place of what an earlier attempt wrote. */
+/** Playbook in the store, encrypted: each part replaces an earlier attempt's. */
 export class StoredPlaybook {
-  /** @param sandboxId whose changes it has */
+  /** @param sandboxId sandbox with the changes */
   constructor(
     private readonly store: Pick<Store, 'playbookParts'>,
     private readonly id: string,
     private readonly sandboxId: string,
   ) {}
 
-  /** @param known all that there is to say of it, for the check */
+  /** @param known complete summary, for the check */
   async write(written: WrittenPlaybook, known: WrittenSummary): Promise<void> {
     await this.#put('playbook', partOf(filesOf(written)));
     await this.#put('left', new TextEncoder().encode(JSON.stringify(known)));
@@ -26,12 +26,12 @@ export class StoredPlaybook {
     await this.#put('report', partOf([{ name: 'report.md', bytes: new TextEncoder().encode(text) }]));
   }
 
-  /** A part of an archive. @throws MayflyError playbook_failed: it is not there any more */
+  /** Returns a part of an archive. @throws MayflyError playbook_failed: the playbook was deleted */
   files(): Promise<Uint8Array> {
     return this.#get('playbook');
   }
 
-  /** @throws MayflyError playbook_failed: it is not there any more */
+  /** @throws MayflyError playbook_failed: the playbook was deleted */
   async known(): Promise<WrittenSummary> {
     return JSON.parse(new TextDecoder().decode(await this.#get('left'))) as WrittenSummary;
   }

@@ -3,7 +3,7 @@ import type { HostSnapshots } from '../../host/snapshots.ts';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { SystemTexts } from '../../model/playbook/change/change.ts';
 
-/** Of one file, bytes: dpkg's record of a Debian with everything is 60 MiB. */
+/** Limit of one file, bytes: dpkg's status of a Debian with all packages is 60 MiB. */
 const MOST = 67_108_864;
 
 const PLACES: Record<keyof SystemTexts, string> = {
@@ -14,7 +14,7 @@ const PLACES: Record<keyof SystemTexts, string> = {
   shadow: '/etc/shadow',
 };
 
-/** What the system in a snapshot says of itself; '' for what is not there. */
+/** Reads the system's own records in a snapshot; '' for absent ones. */
 export async function systemTexts(
   snapshots: Pick<HostSnapshots, 'readFile'>,
   snapshotId: string,
@@ -27,7 +27,7 @@ export async function systemTexts(
   return texts;
 }
 
-/** '' where there is no such file. @throws MayflyError playbook_failed: it is too long */
+/** Returns a file; '' when absent. @throws MayflyError playbook_failed: too long */
 export async function textOf(
   snapshots: Pick<HostSnapshots, 'readFile'>,
   snapshotId: string,
@@ -40,7 +40,7 @@ export async function textOf(
   throw new MayflyError('playbook_failed', `${path} is ${read.size} bytes long: it is not read.`);
 }
 
-/** Those in a folder, of which the ones that are not UTF-8 are left out; none where there is no such folder. */
+/** Returns the names in a folder, without those that are not UTF-8; none when the folder is absent. */
 export async function namesIn(
   snapshots: Pick<HostSnapshots, 'namesIn'>,
   snapshotId: string,

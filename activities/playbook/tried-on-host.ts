@@ -5,13 +5,16 @@ import { type ComparedSnapshots, differencesOf } from './differences.ts';
 import { systemTexts } from './system-texts.ts';
 
 export interface Tried {
-  /** The fresh sandbox before it was tried, and behind it. */
+  /** Fresh sandbox before and after the playbook. */
   fresh: string;
   applied: string;
   now: string;
 }
 
-/** What a playbook has brought about, by what differs still. @throws MayflyError playbook_failed, diff_failed */
+/**
+ * Returns the effect of a playbook, from the remaining differences.
+ * @throws MayflyError playbook_failed, diff_failed
+ */
 export async function triedOnHost(
   snapshots: ComparedSnapshots,
   { fresh, now, applied }: Tried,

@@ -3,7 +3,7 @@ import type { GuestConnections } from '../../host/guest/connections.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import { succeeds } from '../../host/os/absent.ts';
 
-/** A guest that is well answers within some milliseconds; a busy machine is given time. Milliseconds. */
+/** Timeout of a guest's answer, ms: a healthy guest takes milliseconds, a busy machine longer. */
 const SILENT_AFTER_MS = 5_000;
 
 interface GreetingDeps {
@@ -11,12 +11,13 @@ interface GreetingDeps {
   guests: Pick<GuestConnections, 'greet'>;
 }
 
-/** How members of pools are, on their host. They run nothing in a guest, and wait for no turn. */
+/** Activities that probe pool members on their host. They run nothing in a guest, and skip its queue. */
 export function createGreetingActivities({ hypervisor, guests }: GreetingDeps) {
   return {
     /**
-     * @returns what its source holds now; null: nobody has read it, or that can't be told @throws MayflyError
-     * guest_unreachable, source_not_found
+     * Probes a guest.
+     * @returns digest of its source's current content; null: unknown
+     * @throws MayflyError guest_unreachable, source_not_found
      */
     async greet({ sandboxId, source }: { sandboxId: string; source: string }): Promise<{ content: string | null }> {
       const signal = Context.current().cancellationSignal;

@@ -3,7 +3,7 @@ import { HOST_STALE_SECONDS, type HostRecord, holding, isPlaceable } from '../..
 import { missingSource } from '../../model/image/own-images.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** Hosts that may be given sandboxes. @throws MayflyError no_host */
+/** Returns the hosts open for placement. @throws MayflyError no_host */
 export async function liveHosts({ hosts }: Pick<Store, 'hosts'>): Promise<HostRecord[]> {
   const live = (await hosts.list()).filter((host) => isPlaceable(host));
   if (live.length > 0) return live;

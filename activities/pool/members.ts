@@ -17,14 +17,15 @@ interface MemberDeps extends SagaDeps {
   admission: StorageAdmission;
 }
 
-/** Outcome of a member's create: why it failed, or that it is ready, or was retired before it was. */
+/** Outcome of a member's create: its failure, ready, or retired before it was ready. */
 type MemberOutcome = Pick<SandboxFailure, 'code' | 'message'> | 'retired' | 'warm';
 
 export function createMemberActivities({ store, reconciliation, admission }: MemberDeps) {
   return {
     /**
-     * The same seed is the same member. @throws MayflyError project_not_found, forbidden, no_host, source_not_found,
-     * source_differs, project_quota_exceeded, quota_exceeded
+     * Returns the input of a member; the seed determines its id.
+     * @throws MayflyError project_not_found, forbidden, no_host, source_not_found, source_differs,
+     * project_quota_exceeded, quota_exceeded
      */
     async memberInput({ pool, seed }: { pool: PoolRecord; seed: string }): Promise<MemberInput> {
       const { project: projectId, source, createdBy } = pool;
@@ -47,7 +48,7 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
       return { sandboxId, size, hosts: proposed, content: content ?? contentOn(hosts, proposed[0]?.hostId, source) };
     },
 
-    /** Returns how the create of a member ended; null while it goes on. */
+    /** Returns the outcome of a member's create; null while it runs. */
     async readMemberOutcome({ sandboxId }: { sandboxId: string }): Promise<MemberOutcome | null> {
       const found = await store.sandboxes.get(sandboxId);
       if (!found || !(found.pool?.warmAt || isFinal(found.state))) return null;
@@ -59,12 +60,12 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
   };
 }
 
-/** Members of a shared pool count in no project before one claims them, and are of what all may use. */
+/** Returns the project of a shared pool's unclaimed members: without limits, and with sources open to all projects. */
 function nobodys({ project: id, createdAt }: PoolRecord): Project {
   return { id, sources: null, limits: NO_LIMITS, createdAt, deletedAt: null };
 }
 
-/** Callers are left half of the creates of a minute: those alone can't be given back. */
+/** Reserves half of the creates per minute for callers: that rate is the only limit that an eviction can't free. */
 function limitsOfMembers({ createsPerMinute, ...rest }: ProjectLimits): ProjectLimits {
   return { ...rest, createsPerMinute: createsPerMinute === null ? null : Math.ceil(createsPerMinute / 2) };
 }

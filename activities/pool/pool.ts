@@ -6,7 +6,7 @@ import type { SagaDeps } from '../step/saga-deps.ts';
 
 type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 
-/** The records of pools, and what a pool's workflow sees of its members. */
+/** Activities on the records of pools, and on the members that a pool's workflow observes. */
 export function createPoolActivities({ store, reconciliation }: SagaDeps) {
   return {
     async recordPool({ record }: { record: PoolRecord }): Promise<void> {
@@ -14,12 +14,12 @@ export function createPoolActivities({ store, reconciliation }: SagaDeps) {
       if (record.state === 'deleted' && isShared(record)) await store.poolShares.forget(record);
     },
 
-    /** The record as it stands; null: there is none, or it was deleted. */
+    /** Returns the record; null when absent or deleted. */
     async recallPool(of: PoolOf): Promise<PoolRecord | null> {
       return store.pools.get(of);
     },
 
-    /** Looks only. @param source of its members */
+    /** Observes a pool without changes. @param source of its members */
     async sightOfPool({ source, ...of }: PoolOf & { source: string }): Promise<PoolSight> {
       const [members, underWay, hosts, record] = await Promise.all([
         store.poolMembers.of(of),
@@ -44,12 +44,12 @@ export function createPoolActivities({ store, reconciliation }: SagaDeps) {
       };
     },
 
-    /** Has members end that nobody has claimed. Of what can't be asked now the next look tells. */
+    /** Retires unclaimed members. The next round retries those that can't be reached now. */
     async retireMembers({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
       await Promise.all(sandboxIds.map((id) => reconciliation.pools.retire(id)));
     },
 
-    /** As {@link retireMembers}, all that were made for an earlier revision. */
+    /** Retires, as {@link retireMembers}, all members of earlier revisions. */
     async retireEarlier({ revision, ...of }: PoolOf & { revision: number }): Promise<void> {
       const members = await store.poolMembers.of(of);
       const earlier = members.filter(({ pool, state }) => pool?.revision !== revision && state !== 'destroying');

@@ -6,13 +6,13 @@ import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
 import { until } from '../step/until.ts';
 
-/** Members are gone by then, or their host does not answer. Milliseconds. */
+/** Timeout for victims to end, ms: after that, their host does not answer. */
 export const GONE_WITHIN_MS = 15_000;
 
 interface Wanted {
   hostId: string;
   source: string;
-  /** MiB; null: as the source has. */
+  /** Memory, MiB; null: the source's. */
   memoryMib: number | null;
   count: number;
 }
@@ -21,8 +21,8 @@ export class Preemption {
   constructor(private readonly deps: SagaDeps) {}
 
   /**
-   * Evicts the first of these and waits until it is gone: those that end already first, those whose host is off last.
-   * @returns whether another try is worthwhile: one is gone, or there are more
+   * Evicts the first members and waits until they have ended: those already ending first.
+   * @returns true when a retry is worthwhile: one has ended, or more remain
    */
   async evict(members: readonly StoredMember[], count: number, why: PreemptionReason): Promise<boolean> {
     const ending = await this.#ending(members);
@@ -39,7 +39,7 @@ export class Preemption {
     return records.flatMap((record) => (record?.waitingFor === null ? [record.id] : []));
   }
 
-  /** How many of these are gone, as soon as all are, or when it is too late. */
+  /** Returns how many have ended, once all have, or at the timeout. */
   #goneOf(ids: readonly string[]): Promise<number> {
     const tooLate = Date.now() + GONE_WITHIN_MS;
     return until(async () => {
@@ -53,8 +53,8 @@ export class Preemption {
 export function createPreemptionActivities({ store, preemption }: { store: Store; preemption: Preemption }) {
   return {
     /**
-     * Evicts members of any pool on a host that refused for want of room; none where all of them would not do.
-     * @returns whether another try is worthwhile
+     * Evicts members of any pool on a host that lacked room; none when even all of them would not suffice.
+     * @returns true when a retry is worthwhile
      */
     async evictMembers({ hostId, source, memoryMib, count }: Wanted): Promise<boolean> {
       const members = (await store.poolMembers.unclaimed()).filter((member) => member.hostId === hostId);

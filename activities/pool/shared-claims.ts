@@ -12,11 +12,11 @@ interface Deps extends SagaDeps {
 interface SharedMember {
   sandboxId: string;
   pool: string;
-  /** Of whoever claims it. */
+  /** Project that claims it. */
   project: string;
 }
 
-/** How members of pools that all projects share come to count in one. */
+/** Activities that count claimed members of shared pools in a project. */
 export function createSharedClaimActivities({ store, reconciliation, admission }: Deps) {
   async function claimer(id: string) {
     const project = await store.projects.lately(id);
@@ -26,8 +26,8 @@ export function createSharedClaimActivities({ store, reconciliation, admission }
 
   return {
     /**
-     * Counts a member in the quotas of the project that claims it before it is that project's. The same again counts
-     * once. @throws MayflyError project_quota_exceeded, quota_exceeded, pool_not_found, project_not_found
+     * Counts a member in the quotas of the claiming project, before the claim. Idempotent.
+     * @throws MayflyError project_quota_exceeded, quota_exceeded, pool_not_found, project_not_found
      */
     async admitClaim({
       sandboxId,
@@ -46,7 +46,7 @@ export function createSharedClaimActivities({ store, reconciliation, admission }
       await store.admissions.admit(project, [{ sandboxId, ...size }], (id) => reconciliation.sandboxes.isOpen(id));
     },
 
-    /** It did not become that project's. */
+    /** Releases the quotas of a failed claim. */
     async releaseClaim({ sandboxId, pool: name, project: id }: SharedMember): Promise<void> {
       const project = (await store.projects.known()).get(id);
       await store.poolShares.giveBack({ pool: { project: NO_PROJECT, name }, project: id }, sandboxId);

@@ -3,10 +3,10 @@ import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
 import { until } from '../step/until.ts';
 
-/** Longest that a round waits for all sandboxes that it has told to end, ms: the next round looks for the rest. */
+/** Longest wait of a round for the sandboxes it ends, ms: the next round checks the rest. */
 export const ENDED_WITHIN_MS = 20_000;
 
-/** Ends those that have not. @param waitUntil ms since 1970 @returns whether all have ended */
+/** Ends the sandboxes that have not ended. @param waitUntil ms since 1970 @returns true when all have ended */
 export async function endSandboxes(
   { store, reconciliation }: SagaDeps,
   ids: readonly string[],

@@ -7,7 +7,7 @@ import type { Store } from '../../store/connect.ts';
 interface LostTask {
   failure: { code: ErrorCode; message: string };
   actor: Actor | null;
-  /** Null: it is lost wherever it was. */
+  /** Host; null: lost regardless of its host. */
   hostId: string | null;
   /** ISO 8601. */
   at: string;
@@ -24,7 +24,7 @@ export async function failPlaybook(
   await store.playbooks.update(id, { state, failure, waitingFor: null, endedAt: at, updatedAt: at });
 }
 
-/** Records the failure of an image build: its finished steps stay known to the next one. */
+/** Records the failure of an image build: the next build reuses its finished steps. */
 export async function failImage(
   store: Pick<Store, 'audit' | 'imageContexts' | 'images'>,
   { id, done, snapshotId }: ImageRecord,

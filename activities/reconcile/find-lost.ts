@@ -2,12 +2,12 @@ import { heartbeat } from '@temporalio/activity';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
 interface Task {
-  /** When it was last changed, ISO 8601. */
+  /** Time of its last change, ISO 8601. */
   since: string;
   workflowIds: string[];
 }
 
-/** Yields the records whose workflows are gone, and that nobody has changed for as long as the grace period. */
+/** Yields records without a workflow that have not changed during the grace period. */
 export async function* findLost<T>(
   { reconciliation, graceMs }: { reconciliation: Pick<Reconciliation, 'isOpen'>; graceMs: number },
   records: readonly T[],

@@ -19,13 +19,13 @@ import { failImage, failPlaybook } from './fail-task.ts';
 const CODE = 'host_forgotten' as const;
 const whyOf = (hostId: string) => `unproved: ${hostId} was forgotten`;
 
-/** What is on a host beside sandboxes, and waits for it, once that is given up. */
+/** Activities that detach everything except sandboxes from a decommissioned host. */
 export function createForgettingActivities({ store, reconciliation }: SagaDeps) {
   async function endCommand(record: CommandRecord, { hostId, actor, at }: ForgetHostInput): Promise<void> {
     const { id, sandboxId } = record;
     const reason = `unproved: ${hostId} was forgotten while it ran`;
     await reconciliation.terminate(commandWorkflowIdOf(id), reason);
-    const isOver = (await store.commands.get(id))?.state === 'ended'; // it had ended just then
+    const isOver = (await store.commands.get(id))?.state === 'ended'; // it ended in the meantime
     const outcome = record.state === 'requested' ? 'not-started' : 'unknown';
     if (!isOver) await store.commands.update(id, { state: 'ended', outcome, reason, endedAt: at });
     await store.commandInputs.remove(id);
@@ -36,7 +36,7 @@ export function createForgettingActivities({ store, reconciliation }: SagaDeps) 
     await store.audit.record(sandboxId, { eventId, kind: 'command.ended', actor, runId: null, hostId, at, detail });
   }
 
-  /** What works with sandboxes of a host waits for no other. */
+  /** Reports whether a task uses a sandbox on the host; such a task can't run on another. */
   async function isOn(hostId: string, sandboxIds: readonly string[]): Promise<boolean> {
     const records = await Promise.all(sandboxIds.map((id) => store.sandboxes.get(id)));
     return records.some((record) => record?.hostId === hostId);
@@ -45,18 +45,18 @@ export function createForgettingActivities({ store, reconciliation }: SagaDeps) 
   async function endPlaybook(playbook: PlaybookRecord, end: ForgetHostInput): Promise<void> {
     const failure = { code: CODE, message: whyOf(end.hostId) };
     await reconciliation.terminate(playbookWorkflowIdOf(playbook.id), failure.message);
-    if (isPlaybookOver((await store.playbooks.get(playbook.id))?.state ?? 'failed')) return; // it had ended just then
+    if (isPlaybookOver((await store.playbooks.get(playbook.id))?.state ?? 'failed')) return; // it ended in the meantime
     await failPlaybook(store, playbook, { failure, ...end });
   }
 
   async function endImage(image: ImageRecord, end: ForgetHostInput): Promise<void> {
     const failure = { code: CODE, message: whyOf(end.hostId) };
     await reconciliation.terminate(imageWorkflowIdOf(image), failure.message);
-    if (isImageOver((await store.images.get(image.id))?.state ?? 'failed')) return; // it had ended just then
+    if (isImageOver((await store.images.get(image.id))?.state ?? 'failed')) return; // it ended in the meantime
     await failImage(store, image, { failure, ...end });
   }
 
-  /** Before the sandboxes and snapshots that they wait for. */
+  /** Ends the playbooks and builds on the host, before the sandboxes and snapshots that they wait for. */
   async function endSagasOn(input: ForgetHostInput): Promise<void> {
     const { hostId } = input;
     for (const playbook of await store.playbooks.underWay()) {
@@ -71,8 +71,8 @@ export function createForgettingActivities({ store, reconciliation }: SagaDeps) 
 
   return {
     /**
-     * Playbooks and builds that are under way there have failed. Commands that run there end `unknown`; snapshots, captures and sources that were made there have `failed`, and count in
-     * no quota; templates are gone. What waits for the host in Temporal ends.
+     * Fails playbooks and builds on the host. Ends its commands as `unknown`; fails its snapshots, captures and
+     * sources, which then count in no quota; removes its templates. Terminates their workflows.
      */
     async forgetThingsOn(input: ForgetHostInput): Promise<void> {
       const { hostId } = input;

@@ -10,37 +10,37 @@ import type { SagaDeps } from '../step/saga-deps.ts';
 type HostOf = Pick<ForgetHostInput, 'hostId'>;
 
 export function createHostReconcileActivities({ store, reconciliation }: SagaDeps) {
-  /** Its saga is told; where it has none, one takes it over. */
+  /** Signals the sandbox's workflow; without one, another adopts it. */
   async function leave(record: SandboxRecord, forgotten: HostForgotten): Promise<void> {
     heartbeat();
     await reconciliation.sandboxes.leaveHost(recordedInput(record, 'takeOver'), forgotten);
   }
 
   return {
-    /** All that may have something of a sandbox. */
+    /** Returns all hosts that may have a part of a sandbox. */
     async knownHosts(): Promise<HostProposals> {
       return proposalsOf(await store.hosts.list());
     },
 
-    /** Those whose workers were heard of lately. */
+    /** Returns the hosts whose workers sent a recent report. */
     async hostsToReconcile(): Promise<HostProposals> {
       const hosts = await store.hosts.list();
       return proposalsOf(hosts.filter((host) => isLive(host)));
     },
 
-    /** A host that was forgotten, and on which nothing is left that belongs to nobody, may be given sandboxes again. */
+    /** Readmits a decommissioned host for placement, once it is free of orphans. */
     async readmitHost({ hostId }: HostOf): Promise<void> {
       const host = await store.hosts.get(hostId);
       if (host?.forgottenAt) await store.hosts.order(hostId, { forgottenAt: null });
     },
 
-    /** Nothing is placed there from here on, what it takes counts in no quota, and it may come back with another key. */
+    /** Decommissions a host: no placement, its disks count in no quota, and it may come back with another key. */
     async giveHostUp({ hostId, at }: ForgetHostInput): Promise<void> {
       await store.hosts.order(hostId, { forgottenAt: at });
       await store.measuredDisks.describe({ hostId, measuredAt: at, sandboxes: [] });
     },
 
-    /** Has each that asked the host, and lives elsewhere, wait for it no more. Again, it changes nothing. */
+    /** Detaches sandboxes that tried the host and live elsewhere. Idempotent. */
     async leaveAskedHost({ hostId, actor }: ForgetHostInput): Promise<void> {
       for (const record of await store.sandboxes.all(LIVING_STATES)) {
         const hasAsked = record.askedHosts.some((asked) => asked.hostId === hostId);
@@ -55,7 +55,7 @@ export function createHostReconcileActivities({ store, reconciliation }: SagaDep
       };
     },
 
-    /** Has each end without the host. Again, it changes nothing. */
+    /** Ends sandboxes without their host. Idempotent. */
     async endUnproved({ hostId, actor, sandboxIds }: ForgetHostInput & { sandboxIds: string[] }): Promise<void> {
       for (const id of sandboxIds) {
         const record = await store.sandboxes.get(id);

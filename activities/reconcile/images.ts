@@ -13,7 +13,7 @@ const LOST = {
 } as const;
 
 export function createImageReconcileActivities({ store, reconciliation }: SagaDeps) {
-  /** Those that no build has used for long, and none uses that is under way. */
+  /** Removes contexts that have been unused for long and that no running build uses. */
   async function forgetContexts(underWay: readonly ImageRecord[]): Promise<void> {
     const { sentContextHours, halfSentMinutes } = LIMITS.image;
     const halfBefore = new Date(Date.now() - halfSentMinutes * 60_000);
@@ -31,8 +31,8 @@ export function createImageReconcileActivities({ store, reconciliation }: SagaDe
 
   return {
     /**
-     * One that the API has stored and not begun is begun. One that was under way has lost what it waited for: its sandboxes
-     * are ended, and it has failed; its steps that were done are known to the next.
+     * Starts builds that the API stored but did not start. Fails those that lost their workflow, after ending their
+     * sandboxes; the next build reuses their finished steps.
      */
     async resumeImages({ graceMs }: { graceMs: number }): Promise<void> {
       const waitUntil = Date.now() + ENDED_WITHIN_MS;

@@ -11,7 +11,7 @@ const LOST = {
   message: 'Its saga was lost with what Temporal knew, or was never begun. Ask for it again.',
 } as const;
 
-/** Playbooks whose workflows are gone, or were never begun. Their snapshots go with all that are there for a comparison. */
+/** Activity that ends playbooks without a workflow. Their snapshots are removed with all snapshots for comparisons. */
 export function createPlaybookReconcileActivities({ store, reconciliation }: SagaDeps) {
   async function end(playbook: PlaybookRecord, waitUntil: number): Promise<void> {
     if (!(await endSandboxes({ store, reconciliation }, [playbook.checkerId], waitUntil))) return;
@@ -20,7 +20,7 @@ export function createPlaybookReconcileActivities({ store, reconciliation }: Sag
   }
 
   return {
-    /** One that was under way has lost what it waited for: its sandbox is ended, and it has failed. */
+    /** Fails playbooks that lost their workflow, after ending their sandboxes. */
     async endLostPlaybooks({ graceMs }: { graceMs: number }): Promise<void> {
       const waitUntil = Date.now() + ENDED_WITHIN_MS;
       const lost = findLost({ reconciliation, graceMs }, await store.playbooks.underWay(), ({ id, updatedAt }) => ({

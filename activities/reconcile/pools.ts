@@ -3,7 +3,7 @@ import { poolIdOf, poolWorkflowIdOf } from '../../model/pools/pool-saga.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
 import { findLost } from './find-lost.ts';
 
-/** Pools whose workflows are gone, and members whose pools are. */
+/** Activity for pools without a workflow, and members without a pool. */
 export function createPoolReconcileActivities({ store, reconciliation }: SagaDeps) {
   return {
     async resumePools({ graceMs }: { graceMs: number }): Promise<void> {

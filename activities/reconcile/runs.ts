@@ -9,9 +9,12 @@ import type { SagaDeps } from '../step/saga-deps.ts';
 import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
 import { findLost } from './find-lost.ts';
 
-/** Runs whose workflows are gone: each is gone on with where its record says that it was, and nothing is started twice. */
+/** Activity that resumes runs without a workflow from their records; nothing is started twice. */
 export function createRunReconcileActivities({ store, reconciliation }: SagaDeps) {
-  /** Destroys the sandboxes of a run, then ends it and frees its slots. Its workflow cannot read it, so that is terminated. */
+  /**
+   * Destroys the sandboxes of a run, then ends it and frees its slots. Its workflow can't read the record, so it is
+   * terminated.
+   */
   async function endDamaged(
     { id, tries, member, members, retentionDays }: DamagedRun,
     waitUntil: number,
@@ -23,7 +26,7 @@ export function createRunReconcileActivities({ store, reconciliation }: SagaDeps
     if (!(await endSandboxes({ store, reconciliation }, sandboxIds, waitUntil))) return;
     const records = await Promise.all(sandboxIds.map((sandboxId) => store.sandboxes.get(sandboxId)));
     for (const [n, sandboxId] of sandboxIds.entries()) {
-      // one that is being created, and has no record yet, is ended by the next round
+      // a sandbox being created without a record yet is ended by the next round
       if (records[n] === null && (await reconciliation.sandboxes.isOpen(sandboxId))) return;
     }
     const at = steadyClock.iso();

@@ -6,13 +6,13 @@ import { isFinal, LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
 import type { OpenRun } from '../../temporal/client/sandboxes.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
 
-/** What store and Temporal do not agree about. Ids only: what is done looks again. */
+/** Differences between store and Temporal. Ids only: each repair checks again. */
 interface Disagreement {
-  /** Live by their records, and have no run. */
+  /** Live records without a workflow. */
   unattended: string[];
-  /** Have a run, and no record, or one that is not theirs. */
+  /** Workflows with a missing or outdated record. */
   misrecorded: string[];
-  /** Have a run, though their records have long said that they ended. */
+  /** Workflows whose records ended long ago. */
   outlived: string[];
 }
 
@@ -20,12 +20,12 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Saga
   async function isUnattended({ id }: SandboxRecord): Promise<boolean> {
     heartbeat();
     if (await reconciliation.sandboxes.isOpen(id)) return false;
-    // And once more: one that has ended meanwhile said so before its run was over.
+    // Read again: a sandbox that has ended since wrote its record before its workflow completed.
     const record = await store.sandboxes.get(id);
     return record !== null && !isFinal(record.state);
   }
 
-  /** What is wrong about the record of one that has a run; null: nothing, or it is too early to tell. */
+  /** Returns the fault in the record of a running workflow; null: none, or too early to decide. */
   async function fault(run: OpenRun, record: SandboxRecord | null, before: number): Promise<keyof Disagreement | null> {
     heartbeat();
     if (record && Date.parse(record.updatedAt) > before) return null;
@@ -38,8 +38,8 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Saga
 
   return {
     /**
-     * Compares the records of all living sandboxes with all runs. Looks only.
-     * @param input.graceMs what has changed since is left alone: Temporal's list of runs follows by some seconds
+     * Compares the records of all living sandboxes with all workflows, without changes.
+     * @param input.graceMs ignores newer changes: Temporal's visibility lags by seconds
      */
     async compareRecords({ graceMs }: { graceMs: number }): Promise<Disagreement> {
       const before = Date.now() - graceMs;
@@ -62,7 +62,10 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Saga
       return found;
     },
 
-    /** Has a saga of its own go on with each, or destroy it if its last was terminated; one that has a saga by now is left to it. */
+    /**
+     * Starts a workflow to adopt each sandbox, or to destroy it if its last one was terminated; skips those with a
+     * workflow.
+     */
     async takeOverSandboxes({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
       for (const id of sandboxIds) {
         heartbeat();
@@ -74,7 +77,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Saga
       }
     },
 
-    /** Has the runs write what they know into the store. */
+    /** Signals the workflows to rewrite their records. */
     async restoreRecords({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
       for (const id of sandboxIds) {
         heartbeat();
@@ -82,12 +85,12 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Saga
       }
     },
 
-    /** Ends the runs of what has ended: Temporal was set back, the store was not. */
+    /** Ends the workflows of ended sandboxes: Temporal was restored to an earlier time, the store was not. */
     async endRuns({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
       for (const id of sandboxIds) await reconciliation.sandboxes.end(id);
     },
 
-    /** Of the sandboxes of which something is on a host those that belong to nobody: no run, and no record that lives. */
+    /** Returns the orphans among sandboxes with residue on a host: no workflow, and no live record. */
     async strangersAmong({ sandboxIds }: { sandboxIds: string[] }): Promise<{ sandboxIds: string[] }> {
       const strangers: string[] = [];
       for (const id of sandboxIds) {
@@ -99,7 +102,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Saga
       return { sandboxIds: strangers };
     },
 
-    /** Has each removed from its host by a saga of its own, which proves it. */
+    /** Starts a workflow for each orphan, which removes it from its host and proves that. */
     async destroyStrangers({ sandboxIds, ...host }: HostRef & { sandboxIds: string[] }): Promise<void> {
       const foundAt = new Date().toISOString();
       for (const id of sandboxIds) await reconciliation.sandboxes.takeOver(orphanInput(id, host, foundAt));

@@ -15,8 +15,8 @@ import { findLost } from './find-lost.ts';
 const actor = RECONCILER;
 
 /**
- * What is done beside the sandboxes' own sagas, each by a workflow that may be gone: commands, snapshots, captures, bakes.
- * Who lost one of them is gone on with where that says the same twice, and else removed.
+ * Activities for tasks whose workflows are lost: commands, snapshots, captures, bakes. Resumes idempotent tasks,
+ * removes the others.
  */
 export function createTaskReconcileActivities({ store, reconciliation }: SagaDeps) {
   async function hasEnded(sandboxId: string): Promise<boolean> {
@@ -40,7 +40,7 @@ export function createTaskReconcileActivities({ store, reconciliation }: SagaDep
       }
     },
 
-    /** Deletes snapshots that are half made, half deleted, or were for a comparison. An unfinished one of a living sandbox is left to that. */
+    /** Deletes unfinished snapshots, and those for a comparison. A living sandbox handles its own unfinished ones. */
     async resumeSnapshots({ graceMs }: { graceMs: number }): Promise<void> {
       const snapshots = await store.snapshots.all(['creating', 'deleting', 'ready']);
       const unfinished = snapshots.filter(({ state, reason }) => state !== 'ready' || reason === 'diff');
@@ -59,7 +59,7 @@ export function createTaskReconcileActivities({ store, reconciliation }: SagaDep
       }
     },
 
-    /** Deletes captures that are half made or half deleted: the moment is past. */
+    /** Deletes unfinished captures: their moment has passed. */
     async resumeCaptures({ graceMs }: { graceMs: number }): Promise<void> {
       const captures = await store.captures.all(['creating', 'deleting']);
       const lost = findLost({ reconciliation, graceMs }, captures, (capture) => ({
@@ -74,7 +74,7 @@ export function createTaskReconcileActivities({ store, reconciliation }: SagaDep
       }
     },
 
-    /** Resumes templates: one that is ready stays so, and what is half made is removed. */
+    /** Resumes templates: a ready one stays, an unfinished one is removed. */
     async resumeTemplates({ graceMs }: { graceMs: number }): Promise<void> {
       const templates = await store.templates.all(PRESENT_TEMPLATE_STATES.filter((state) => state !== 'failed'));
       const lost = findLost(

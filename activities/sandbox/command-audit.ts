@@ -4,10 +4,10 @@ import type { CommandRecord } from '../../model/sandbox/command.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** A command that nobody handed over for so long is not going to be started. Milliseconds. */
+/** Age at which a command that was never handed to Temporal will not start. Milliseconds. */
 export const ABANDONED_AFTER_MS = 600_000;
 
-/** What the audit trail says of commands. Values of the environment and standard input are never in it. */
+/** Activities for commands in the audit trail, which never contains environment values or standard input. */
 export function createCommandAuditActivities({ store }: { store: Store }) {
   async function append(record: CommandRecord, kind: AuditKind, actor: Actor | null, detail: object): Promise<void> {
     const event: AuditEvent = {
@@ -27,7 +27,7 @@ export function createCommandAuditActivities({ store }: { store: Store }) {
   }
 
   return {
-    /** @returns whether there is such a command */
+    /** @returns true when the command exists */
     async commandRequested({ commandId }: { commandId: string }): Promise<boolean> {
       const record = await store.commands.get(commandId);
       if (!record) return false;
@@ -37,7 +37,7 @@ export function createCommandAuditActivities({ store }: { store: Store }) {
       return true;
     },
 
-    /** @returns whether it has started, which then is in the audit trail */
+    /** @returns true when it has started, which is then audited */
     async commandStarted({ commandId }: { commandId: string }): Promise<boolean> {
       const record = await store.commands.get(commandId);
       if (!record?.startedAt) return false;
@@ -50,7 +50,7 @@ export function createCommandAuditActivities({ store }: { store: Store }) {
       if (record) await append(record, 'command.cancel-asked', actor, {});
     },
 
-    /** @param startTold whether its start is in the audit trail already */
+    /** @param startTold true when its start is already audited */
     async commandEnded({ commandId, startTold }: { commandId: string; startTold: boolean }): Promise<void> {
       const record = await store.commands.get(commandId);
       if (!record) return;
@@ -60,7 +60,7 @@ export function createCommandAuditActivities({ store }: { store: Store }) {
       await append(record, 'command.ended', null, how);
     },
 
-    /** When a sandbox was last used, ISO 8601, and whether a command uses it now. */
+    /** Returns the time of a sandbox's last use, ISO 8601, and whether a command is running. */
     async lastUse({ sandboxId }: { sandboxId: string }): Promise<{ usedAt: string; isBusy: boolean }> {
       const { usedAt, openCommands } = await store.activity.get(sandboxId);
       const open = await Promise.all(openCommands.map((id) => store.commands.get(id)));

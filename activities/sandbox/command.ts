@@ -4,21 +4,18 @@ import { isMayflyError } from '../../model/errors.ts';
 import type { EndSignal } from '../../model/sandbox/command.ts';
 import { withHeartbeats } from '../step/step-context.ts';
 
-/** Which command a host's activity is about; what it runs is in the store. */
+/** Command of a host's activity; its spec is in the store. */
 interface CommandTarget {
   commandId: string;
   sandboxId: string;
 }
 
-/**
- * Commands on their host. Not steps of the sandbox: many run side by side, and none waits for its turn or overtakes
- * another.
- */
+/** Activities for commands on their host. Not steps of the sandbox: commands run concurrently, outside its queue. */
 export function createCommandActivities({ commandRuns }: { commandRuns: CommandRuns }) {
   return {
     /**
-     * Whatever stops this leaves the command as it is; the next attempt goes on with it. Of one that the store does
-     * not know, since it was set back, no end is written down.
+     * Runs a command to its end. An interruption leaves the command as it is, and the next attempt resumes. Succeeds
+     * for a command that a restored store has lost, without recording its end.
      */
     async runCommand({ commandId }: CommandTarget): Promise<void> {
       try {
@@ -29,14 +26,14 @@ export function createCommandActivities({ commandRuns }: { commandRuns: CommandR
       }
     },
 
-    /** Ends a command's process tree, or keeps it from being started. */
+    /** Ends a command's process tree, or prevents its start. */
     async cancelCommand({ commandId, signal }: CommandTarget & { signal: EndSignal }): Promise<void> {
       await whileBeating(commandId, commandRuns, commandRuns.cancel(commandId, signal));
     },
   };
 }
 
-/** Heartbeats, and stops waiting, not the command, when the activity is cancelled. */
+/** Heartbeats; a cancel of the activity ends the wait, not the command. */
 async function whileBeating(commandId: string, commandRuns: CommandRuns, work: Promise<unknown>): Promise<void> {
   const doing = () => commandRuns.detailOf(commandId) ?? 'about to end';
   await withHeartbeats(doing, () => Promise.race([work, Context.current().cancelled]));

@@ -23,7 +23,7 @@ interface StartInput
   extends StepTarget,
     Pick<Clone, 'user' | 'hostKey'>,
     Times<'bootDomain' | 'awaitIp' | 'verifySsh'> {
-  /** One OpenSSH certificate line; public. */
+  /** OpenSSH certificate line; public. */
   certificate: string;
 }
 
@@ -38,12 +38,12 @@ type Steps = Pick<ReservationActivities, 'reserve'> &
   Pick<SshActivities, 'verifySsh'>;
 
 /**
- * A create on its host: two activities of several steps. A step in one of them costs nothing but itself, where an activity
- * of its own costs 13 to 34 ms.
+ * Activities that create a sandbox on its host: two, of several steps each. A step within an activity adds no overhead;
+ * an activity of its own costs 13 to 34 ms.
  */
 export function createCreateActivities(host: Steps, { hypervisor }: { hypervisor: Pick<Hypervisor, 'bootOf'> }) {
   return {
-    /** All that a sandbox is made of. @throws what `reserve` and `cloneDisk` throw; MayflyError step_timeout */
+    /** Prepares a sandbox's parts. @throws as `reserve` and `cloneDisk`; MayflyError step_timeout */
     async prepare({ withinMs, shownAfterMs, ...input }: PrepareInput): Promise<Prepared> {
       const runner = currentStepRunner();
       const reserve = { name: 'reserve', phase: 'placing', withinMs: withinMs.reserve, shownAfterMs } as const;
@@ -53,7 +53,10 @@ export function createCreateActivities(host: Steps, { hypervisor }: { hypervisor
       return { clone, steps: runner.steps };
     },
 
-    /** From what was prepared to a login. @throws what its steps throw; MayflyError step_timeout, ip_timeout, ssh_timeout */
+    /**
+     * Starts a prepared sandbox up to a login.
+     * @throws as its steps; MayflyError step_timeout, ip_timeout, ssh_timeout
+     */
     async start({ withinMs, shownAfterMs, user, hostKey, certificate, ...target }: StartInput): Promise<Started> {
       const runner = currentStepRunner();
       const bootDomain = { name: 'bootDomain', phase: 'booting', withinMs: withinMs.bootDomain, shownAfterMs } as const;

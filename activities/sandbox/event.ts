@@ -7,8 +7,9 @@ export function createEventActivities({ store }: { store: Store }) {
   const askers = new Askers(store);
   return {
     /**
-     * The event's id makes a repetition harmless. What a process, and no saga, asked for must be signed by it. @throws
-     * MayflyError request_refused
+     * Appends an event; its id makes a repetition harmless. Events from another process, not from a workflow, must be
+     * signed by it.
+     * @throws MayflyError request_refused
      */
     async rememberEvent({ sandboxId, event, signature }: RecordEventInput): Promise<void> {
       if (isAsked()) await askers.mayRecord({ sandboxId, event: { ...event, runId: null } }, signature);
@@ -17,7 +18,7 @@ export function createEventActivities({ store }: { store: Store }) {
   };
 }
 
-/** Whether the workflow that this activity is of hands on what it was given, by whoever started or signalled it. */
+/** Reports whether this activity's workflow passes on data from its starter or from signals. */
 function isAsked(): boolean {
   const { workflowType } = Context.current().info;
   return workflowType === undefined || workflowType === RECORD_EVENTS_WORKFLOW;

@@ -11,9 +11,9 @@ import { stepContext } from '../step/step-context.ts';
 import type { CloneDiskInput, LookResult, StepTarget } from '../step/steps.ts';
 
 export interface PreparedClone extends Clone {
-  /** The host's own key to it: one OpenSSH public key line. */
+  /** Public key of the host's own key pair for it: one OpenSSH line. */
   loginKey: string;
-  /** Of the host, which asks for that key to be certified. */
+  /** Signature of the host's request to certify that key. */
   loginSignature?: RequestSignature;
 }
 
@@ -23,11 +23,11 @@ export interface MachineDeps {
   ledger: Ledger;
   guests: Pick<GuestConnections, 'close'>;
   signer: RequestSigner;
-  /** Who looks, and at which machine. */
+  /** Identity of the host in observations. */
   observer: Observer;
 }
 
-/** A sandbox on its host: its disks, its domain, its lease, the host's key pair for it, and what is left of it. */
+/** Activities for a sandbox on its host: disks, domain, lease, the host's key pair, and residue. */
 export function createMachineActivities({ hypervisor, credentials, ledger, guests, signer, observer }: MachineDeps) {
   /** @throws MayflyError source_differs */
   async function refuseOther(source: string, content: string): Promise<void> {
@@ -81,12 +81,15 @@ export function createMachineActivities({ hypervisor, credentials, ledger, guest
       return { observations: looks.flat().map((look) => ({ ...look, by: observer })) };
     },
 
-    /** State of its machine. No step: it changes nothing, and may be asked at any time. @throws MayflyError host_unavailable */
+    /**
+     * Returns the state of its machine. Not a step: it changes nothing, and can run at any time.
+     * @throws MayflyError host_unavailable
+     */
     async lookAtMachine({ sandboxId }: Pick<StepTarget, 'sandboxId'>): Promise<{ state: MachineState }> {
       return { state: (await hypervisor.machines([sandboxId])).get(sandboxId) ?? 'lost' };
     },
 
-    /** @throws MayflyError sandbox_not_running when it is off or gone */
+    /** @throws MayflyError sandbox_not_running when it is off or absent */
     async findMachine({ sandboxId }: { sandboxId: string }): Promise<Pick<Whereabouts, 'domain'>> {
       const { domain } = await hypervisor.whereabouts(sandboxId);
       if (domain !== 'off' && domain !== 'absent') return { domain };
@@ -96,7 +99,7 @@ export function createMachineActivities({ hypervisor, credentials, ledger, guest
       );
     },
 
-    /** The ids of all sandboxes of which something is here that carries our mark. */
+    /** Returns the ids of all sandboxes with residue on this host that carries our mark. */
     async markedSandboxes(): Promise<{ sandboxIds: string[] }> {
       const marks = (await Promise.all([hypervisor.marks(), credentials.marks(), ledger.marks()])).flat();
       return { sandboxIds: [...new Set(marks.map(({ sandboxId }) => sandboxId))].sort() };

@@ -28,9 +28,9 @@ interface PlacementDeps {
   preemption: Preemption;
 }
 
-/** Placement proposes; the host itself accepts or refuses. */
+/** Activities of placement, which proposes hosts; the host itself accepts or refuses. */
 export function createPlacementActivities({ store, admission, preemption }: PlacementDeps) {
-  /** @throws MayflyError quota_exceeded when no member of a pool can give way any more */
+  /** @throws MayflyError quota_exceeded when no pool member can be evicted */
   async function admit(sandboxId: string, apiKeyId: string): Promise<void> {
     for (let count = 1; ; count *= 2) {
       try {
@@ -46,9 +46,9 @@ export function createPlacementActivities({ store, admission, preemption }: Plac
 
   return {
     /**
-     * The live hosts that have the source, the one with most memory to spare first; for what is made from a snapshot or a
-     * capture, the one that has that.
-     * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found, capture_not_ready,
+     * Proposes the live hosts with the source, most free memory first; for a snapshot or capture, only its host.
+     * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found,
+     * capture_not_ready,
      *   source_differs, quota_exceeded
      */
     async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<HostProposals> {

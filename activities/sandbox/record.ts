@@ -9,8 +9,8 @@ import type { Store } from '../../store/connect.ts';
 import type { Announcer } from '../webhook/announcer.ts';
 
 /**
- * A change of a sandbox's record, and what the audit trail says of it. Both are written, or the activity is retried. Where
- * the audit trail can't be continued its event waits, and the record says so: that stops nobody.
+ * Change of a sandbox's record, and its audit event. Both are written, or the activity is retried. While the audit
+ * trail can't be continued, the event is queued and the record shows the fault, without blocking the sandbox.
  */
 interface Remembrance {
   sandboxId: string;
@@ -19,20 +19,20 @@ interface Remembrance {
 }
 
 interface ClaimRemembrance extends Pick<Remembrance, 'sandboxId' | 'event'> {
-  /** Whose it is from then on. */
+  /** Project of the claimer. */
   project: string;
   changes: Partial<Omit<SandboxRecord, 'id' | 'project'>>;
 }
 
-/** The record of a sandbox: what its own workflow, and nobody else, writes of it. */
+/** Activities on a sandbox's record, which only its own workflow writes. */
 export function createRecordActivities({ store, announcer }: { store: Store; announcer: Announcer }) {
-  /** Tells endpoints what state it has come to. Whoever dies before that does this step again. */
+  /** Publishes the new state to webhooks. A crash before that repeats the activity. */
   async function tell(record: SandboxRecord, { state }: Partial<SandboxRecord>, { eventId, at }: AuditEvent) {
     const event = state === undefined ? null : eventOfSandbox(record, { id: eventId, at });
     if (event) await announcer.tell(event);
   }
 
-  /** Says in the record why the audit trail can't be continued, if it does not say so yet; or that it can be again. */
+  /** Updates the audit fault in the record, when it changed. */
   async function withFault(record: SandboxRecord, auditFault: string | null): Promise<SandboxRecord> {
     if (auditFault === (record.auditFault ?? null)) return record;
     return store.sandboxes.update(record.id, { auditFault });
@@ -40,7 +40,7 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
 
   return {
     /**
-     * The same request again changes nothing. Of one whose name is taken nothing is written, not even an entry.
+     * Creates the record. Idempotent. When the name is taken, writes nothing, not even an audit event.
      * @throws MayflyError name_taken
      */
     async recordRequested({ record, event }: { record: SandboxRecord; event: AuditEvent }): Promise<SandboxRecord> {
@@ -52,8 +52,8 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
     },
 
     /**
-     * Changes the record and appends to the audit trail. The event's id makes a repetition harmless.
-     * @throws MayflyError sandbox_not_found: the store was set back to a time before it
+     * Changes the record and appends to the audit trail. Idempotent by the event's id.
+     * @throws MayflyError sandbox_not_found: the store was restored to an earlier time
      */
     async remember({ sandboxId, changes, event }: Remembrance): Promise<SandboxRecord> {
       const [record, fault] = await Promise.all([
@@ -67,7 +67,7 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
     },
 
     /**
-     * Gives a member of a pool to the caller who has claimed it. Of one whose name is taken nothing is written.
+     * Gives a pool member to its claimer. When the name is taken, writes nothing.
      * @throws MayflyError name_taken
      */
     async recordClaim({ sandboxId, project, changes, event }: ClaimRemembrance): Promise<SandboxRecord> {
@@ -78,7 +78,7 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
       return withFault(record, fault);
     },
 
-    /** Writes all of a record which the store has lost, or has an earlier one of. */
+    /** Rewrites a record that the store has lost, or has in an earlier version. */
     async rewriteRecord({ record, event }: { record: SandboxRecord; event: AuditEvent }): Promise<SandboxRecord> {
       const { id, state, hostId } = record;
       await store.sandboxes.put(record);
@@ -92,7 +92,7 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
       return record;
     },
 
-    /** The record of a sandbox that was found on a host; where there is none, it gets this one. */
+    /** Records a sandbox found on a host; keeps a present record. */
     async recordFound({ record, event }: { record: SandboxRecord; event: AuditEvent }): Promise<SandboxRecord> {
       const present = await store.sandboxes.get(record.id);
       if (present) return present;
@@ -101,7 +101,7 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
       return record;
     },
 
-    /** The record as it stands, for a workflow that takes over a sandbox whose own workflow is gone. */
+    /** Returns the record, for a workflow that adopts a sandbox. */
     async recall({ id }: Pick<SandboxInput, 'id'>): Promise<SandboxRecord> {
       const record = await store.sandboxes.get(id);
       if (!record) throw new MayflyError('sandbox_not_found', `the store has no record of ${id}`);
@@ -110,7 +110,7 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
   };
 }
 
-/** How each is counted that a reconciliation brought about. */
+/** Outcomes of reconciliation, by audit event. */
 const OUTCOMES: Partial<Record<AuditKind, ReconciledOutcome>> = {
   'sandbox.taken-over': 'taken-over',
   'sandbox.lost': 'lost',

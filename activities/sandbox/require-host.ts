@@ -3,7 +3,7 @@ import type { HostRef } from '../../model/host.ts';
 import { hostOf } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** @param what the sandbox is, as the subject of a sentence @throws MayflyError sandbox_ended */
+/** @param what subject of the error's sentence @throws MayflyError sandbox_ended */
 export async function requireHost(
   { sandboxes }: Pick<Store, 'sandboxes'>,
   sandboxId: string,

@@ -11,7 +11,7 @@ interface ReservationDeps {
   room: Pick<StorageRoom, 'checkAwake'>;
 }
 
-/** What sandboxes have taken, measured once at a time: whoever asks meanwhile is told the same, and later growth counts twice. */
+/** Usage of sandboxes, measured once at a time: concurrent callers share a result, so later growth counts twice. */
 class GrownSizes {
   readonly #underWay = new Map<keyof Grown, Promise<ReadonlyMap<string, number>>>();
 
@@ -29,20 +29,20 @@ class GrownSizes {
     return measured;
   }
 
-  /** Asks nobody but the kernel, so one by one. */
+  /** Measures disks. Only system calls, so without batching. */
   async #disks(): Promise<ReadonlyMap<string, number>> {
     const ids = this.ledger.sandboxIds();
     return new Map(await Promise.all(ids.map(async (id) => [id, await this.hypervisor.diskBytes(id)] as const)));
   }
 }
 
-/** Room on the host: promised before anything is made, given back last. */
+/** Activities for capacity on the host: reserved before anything is made, released last. */
 export function createReservationActivities({ hypervisor, ledger, room }: ReservationDeps) {
   const sizes = new GrownSizes(hypervisor, ledger);
 
   /**
-   * Who has grown how far is only measured of what there is no room for without it: it is a look at every sandbox.
-   * Growth first, capacity then: what is taken in between counts twice, and never not at all.
+   * Reserves with measured usage only when capacity is lacking without it: a measurement inspects every sandbox. Usage
+   * is read before capacity, so capacity taken in between counts twice, never zero times.
    */
   async function withRoom(promise: (capacity: Capacity, grown: Grown) => Promise<void>): Promise<void> {
     const grown: { -readonly [What in keyof Grown]?: Grown[What] } = {};
@@ -56,7 +56,7 @@ export function createReservationActivities({ hypervisor, ledger, room }: Reserv
     }
   }
 
-  /** MiB of memory that it has unless others are wished. */
+  /** Returns its memory without an override, MiB. */
   async function ownMemory({ snapshotId }: ReserveInput, source: SourceInfo): Promise<number> {
     const saved = snapshotId ? await hypervisor.snapshots.resources(snapshotId) : null;
     return saved?.memoryMib ?? source.memoryMib;
@@ -76,13 +76,13 @@ export function createReservationActivities({ hypervisor, ledger, room }: Reserv
       await withRoom((...measures) => ledger.reserve(promise, ...measures));
     },
 
-    /** The memory of a sandbox that is hibernated is free for others. */
+    /** Releases the memory of a hibernated sandbox. */
     async yieldMemory({ sandboxId }: StepTarget): Promise<void> {
       await ledger.yieldMemory(sandboxId);
     },
 
     /**
-     * Takes it again before the sandbox is woken, which may not be a way around its quotas.
+     * Reacquires memory before a wake, within its quotas.
      * @throws MayflyError capacity_exhausted, quota_exceeded
      */
     async retakeMemory({ sandboxId }: StepTarget): Promise<void> {

@@ -8,7 +8,7 @@ import { describeMachineEnd, isMachineEnd } from '../../model/sandbox/machine-en
 import { stepContext } from '../step/step-context.ts';
 import type { VerifySshInput } from '../step/steps.ts';
 
-/** How often a machine that does not let in is looked at. Milliseconds. */
+/** Poll interval for a machine that refuses logins. Milliseconds. */
 const LOOK_MS = 1_000;
 
 export interface SshDeps {
@@ -17,12 +17,12 @@ export interface SshDeps {
   guests: Pick<GuestConnections, 'verify'>;
 }
 
-/** Proof that a sandbox is what it should be: its pinned host key answers, and lets its certificate in. */
+/** Activity that verifies a sandbox: its pinned host key answers, and accepts its certificate. */
 export function createSshActivities({ hypervisor, credentials, guests }: SshDeps) {
   return {
     /**
-     * The connection is kept for the first request; an undo that removes the credentials closes it.
-     * @throws MayflyError ssh_timeout, host_key_mismatch; machine_stopped and its like when the machine dies meanwhile
+     * Verifies a login. Keeps the connection for the first request; removal of the credentials closes it.
+     * @throws MayflyError ssh_timeout, host_key_mismatch; machine_stopped and the like when the machine dies first
      */
     async verifySsh({ sandboxId, endpoint, certificate }: VerifySshInput): Promise<void> {
       await allEnded(
@@ -45,16 +45,16 @@ export function createSshActivities({ hypervisor, credentials, guests }: SshDeps
   };
 }
 
-/** Why it will never answer, once its machine is seen dead; null when the signal is aborted first. */
+/** Returns the failure of a dead machine; null when the signal is aborted first. */
 async function whenDead(
   hypervisor: Pick<Hypervisor, 'machines'>,
   sandboxId: string,
   signal: AbortSignal,
 ): Promise<MayflyError | null> {
   for (;;) {
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined); // the abort is seen next
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined); // the abort is checked next
     if (signal.aborted) return null;
-    const states = await hypervisor.machines([sandboxId]).catch(() => null); // who does not answer now is asked again
+    const states = await hypervisor.machines([sandboxId]).catch(() => null); // a failed query is retried
     const state = states?.get(sandboxId);
     if (!state || !isMachineEnd(state)) continue;
     const { code, message } = describeMachineEnd(sandboxId, { reason: state, seenAt: new Date().toISOString() });

@@ -10,9 +10,9 @@ import type { TriedSetup } from './setup.ts';
 
 const LOOK: NextOfSetup = { step: 'look' };
 
-/** What the workflow of a setup asks of the store when a try is over, and to take one back. */
+/** Activities for the end of a setup's attempt, and for its removal. */
 export function createSetupEndActivities({ store, reconciliation }: SagaDeps) {
-  /** @returns whether it is prepared by that try still */
+  /** @returns true when that attempt is still current */
   async function change({ project, setupKey: key, tried }: TriedSetup, of: Changes): Promise<boolean> {
     for (;;) {
       const found = await store.functionSetups.get({ project, key });
@@ -21,7 +21,7 @@ export function createSetupEndActivities({ store, reconciliation }: SagaDeps) {
     }
   }
 
-  /** Those whose runs wait for it look at once. */
+  /** Wakes the dispatchers of functions whose runs wait for it. */
   async function tell({ project, setupKey }: SetupRef): Promise<void> {
     for (const ref of await store.functionVersions.withSetup(project, setupKey)) {
       await reconciliation.functions.wakeDispatcher(ref);
@@ -34,7 +34,7 @@ export function createSetupEndActivities({ store, reconciliation }: SagaDeps) {
   }
 
   return {
-    /** Resolves when it has ended, with its proof. @throws when it must be asked again */
+    /** Resolves when it has ended, with its proof. @throws when it must be retried */
     async endSetupSandbox({ tried: { sandboxId } }: TriedSetup): Promise<void> {
       const sandbox = await store.sandboxes.get(sandboxId);
       if (sandbox ? isFinal(sandbox.state) : !(await reconciliation.sandboxes.isOpen(sandboxId))) return;
@@ -42,7 +42,7 @@ export function createSetupEndActivities({ store, reconciliation }: SagaDeps) {
       throw new Error(`${sandboxId} has not ended`);
     },
 
-    /** Resolves when nothing is saved of it; its sandbox has ended. @throws when it must be asked again */
+    /** Resolves when its snapshots are deleted; its sandbox has ended. @throws when it must be retried */
     async removeSetupSnapshots({ tried, project }: TriedSetup): Promise<void> {
       for (const id of [tried.snapshotId, tried.diskSnapshotId]) {
         const found = await store.snapshots.get(id);
@@ -55,7 +55,10 @@ export function createSetupEndActivities({ store, reconciliation }: SagaDeps) {
       }
     },
 
-    /** Nothing is left of it. @returns whether its record is gone with that: somebody may need it by now */
+    /**
+     * Removes the record of a removed setup.
+     * @returns true when the record is removed; false: it may be needed again
+     */
     async forgetSetup({ project, setupKey: key }: SetupRef): Promise<boolean> {
       const found = await store.functionSetups.get({ project, key });
       return !found || (found.state === 'removing' && (await store.functionSetups.remove(found)));
@@ -65,7 +68,7 @@ export function createSetupEndActivities({ store, reconciliation }: SagaDeps) {
       await change(of, () => ({ waitingFor }));
     },
 
-    /** It is saved, and nothing else is left of that try. */
+    /** Records a saved setup; all other resources of the attempt are removed. */
     async setupReady({ saved, ...of }: TriedSetup & { saved: { snapshotId: string } }): Promise<void> {
       const { snapshotId } = saved;
       const snapshotKind = snapshotId === of.tried.snapshotId ? 'full' : 'disk';
@@ -80,7 +83,7 @@ export function createSetupEndActivities({ store, reconciliation }: SagaDeps) {
       await tell(of);
     },
 
-    /** It is not saved, and nothing is left of that try. @param failure null: it was taken back */
+    /** Records a failed attempt; all its resources are removed. @param failure null: it was abandoned */
     async setupFailed({ failure, ...of }: TriedSetup & { failure: RunFailure | null }): Promise<NextOfSetup> {
       if (failure === null) return LOOK;
       const log = await logOf(of.tried);

@@ -15,9 +15,9 @@ export interface SetupHostDeps {
   functions: { store: Pick<Store, 'functionSetups' | 'functionFiles'> };
 }
 
-/** `sandboxId` is the id of its snapshot: its steps take turns as a sandbox's do. */
+/** Target of a setup's steps; `sandboxId` is its snapshot's id, whose steps are queued like a sandbox's. */
 interface SetupTarget extends StepTarget, SetupRef {
-  /** The sandbox of its try. */
+  /** Sandbox of the attempt. */
   attemptId: string;
 }
 
@@ -31,7 +31,7 @@ const FILES = {
 
 export function createSetupHostActivities({ guests, functions: { store } }: SetupHostDeps) {
   return {
-    /** Puts the function's files where they are at each run. */
+    /** Places the function's files, at the same path as in runs. */
     async placeSetupFiles({ project, setupKey: key, attemptId }: SetupTarget): Promise<void> {
       const found = await store.functionSetups.get({ project, key });
       if (!found || setupTry(found, found.tries).sandboxId !== attemptId) {

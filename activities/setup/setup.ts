@@ -21,14 +21,14 @@ export interface TriedSetup extends SetupRef {
   tried: SetupTry;
 }
 
-/** Beyond what its script may take, until its sandbox ends by itself: nobody ends it then. Seconds. */
+/** TTL beyond the script's timeout, for a sandbox that its workflow fails to end. Seconds. */
 const SPARE_SECONDS = 7_200;
-/** Of each stream of its script: the end of it is shown. Bytes. */
+/** Output limit per stream of its script, whose end is shown. Bytes. */
 const OUTPUT_BYTES = 1_048_576;
 
-/** What the workflow of a setup asks of the store while it prepares. What is done is read from its record each time. */
+/** Activities that prepare a setup. They read its record each time. */
 export function createSetupActivities({ store, reconciliation }: SagaDeps) {
-  /** @throws MayflyError setup_not_ready: it is not wanted any more */
+  /** @throws MayflyError setup_not_ready: no longer needed */
   async function wanted({ project, setupKey: key, tried }: TriedSetup): Promise<SetupRecord> {
     const found = await store.functionSetups.get({ project, key });
     if (found?.state === 'preparing' && found.tries === tried.n) return found;
@@ -43,7 +43,7 @@ export function createSetupActivities({ store, reconciliation }: SagaDeps) {
       return { task, last: found.tries === 0 ? null : setupTry(found, found.tries) };
     },
 
-    /** Nothing is left of the tries before. @returns null: it is not to be prepared any more */
+    /** Starts an attempt; earlier ones are removed. @returns null: no longer needed */
     async beginSetupTry({ project, setupKey: key }: SetupRef): Promise<SetupTry | null> {
       for (;;) {
         const found = await store.functionSetups.get({ project, key });
@@ -53,7 +53,7 @@ export function createSetupActivities({ store, reconciliation }: SagaDeps) {
       }
     },
 
-    /** @throws MayflyError why there is to be no sandbox for it */
+    /** @throws MayflyError why it gets no sandbox */
     async setupSandbox(of: TriedSetup): Promise<SandboxInput> {
       const { wish, project, createdBy } = await wanted(of);
       const { source, cpus, memoryMib, network, timeoutSeconds } = wish;
@@ -91,7 +91,7 @@ export function createSetupActivities({ store, reconciliation }: SagaDeps) {
       return requireHost(store, tried.sandboxId);
     },
 
-    /** Writes down the command of its script, which is begun by whoever is told. */
+    /** Records the command of its script, which its workflow then starts. */
     async beginSetupScript(of: TriedSetup): Promise<CommandInput> {
       const { wish, createdBy } = await wanted(of);
       const { sandboxId, commandId } = of.tried;
@@ -103,7 +103,7 @@ export function createSetupActivities({ store, reconciliation }: SagaDeps) {
       return recordCommand(store, record, { env, stdin: new Uint8Array() });
     },
 
-    /** How its script ended. @returns why it failed; null: it did not */
+    /** @returns the failure of its script; null: it succeeded */
     async setupScriptFailure(of: TriedSetup): Promise<RunFailure | null> {
       const command = await store.commands.get(of.tried.commandId);
       if (!command) return { code: 'internal', message: 'Nothing is known of its script.' };
@@ -114,13 +114,13 @@ export function createSetupActivities({ store, reconciliation }: SagaDeps) {
     },
 
     /**
-     * Saves what its sandbox has become, once: disks and memory, or, where its host saves no memory, the disks alone.
-     * @throws MayflyError why it is not saved
+     * Snapshots its sandbox, once: disks and memory; disks only, when its host can't save memory.
+     * @throws MayflyError the failure
      */
     async takeSetupSnapshot(of: TriedSetup): Promise<{ snapshotId: string }> {
       const found = await wanted(of);
       const { createdBy: actor } = found;
-      const { sandboxId, snapshotId, diskSnapshotId } = setupTry(found, found.tries); // not what whoever schedules it says
+      const { sandboxId, snapshotId, diskSnapshotId } = setupTry(found, found.tries); // never from the input
       const wish = { reason: 'setup', actor } as const;
       try {
         await takenSnapshot({ store, reconciliation }, sandboxId, {

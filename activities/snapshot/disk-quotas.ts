@@ -5,21 +5,21 @@ import type { Store } from '../../store/connect.ts';
 
 type QuotaStore = Pick<Store, 'apiKeys' | 'projects'>;
 
-/** How much all sandboxes and snapshots of a key, or of a project, may take of disks. */
+/** Disk quota that all sandboxes and snapshots of a key, or of a project, share. */
 interface SharedQuota {
-  /** Subject of a sentence. */
+  /** Holder, as the subject of a sentence. */
   holder: string;
   bytes: number;
   counts: (part: StoredPart) => boolean;
 }
 
 interface DiskQuotas {
-  /** Of the sandbox with its own snapshots, bytes; null: no limit. */
+  /** Quota of a sandbox and its own snapshots, bytes; null: no limit. */
   ofEach: number | null;
   shared: SharedQuota[];
 }
 
-/** @param of the key that made it, or takes a snapshot of it; the project that it counts in. `@default` the key's */
+/** @param of key that created the sandbox, or takes its snapshot; project that it counts in. `@default` the key's */
 export async function diskQuotas(
   { apiKeys, projects }: QuotaStore,
   { apiKeyId, project }: { apiKeyId: string; project?: string },
@@ -42,7 +42,7 @@ export function isUnlimited({ ofEach, shared }: DiskQuotas): boolean {
   return ofEach === null && shared.length === 0;
 }
 
-/** Why one sandbox may not store what it does, or would with `more` bytes; null: it may. */
+/** Returns why a sandbox exceeds its quota, now or with `more` bytes; null: it does not. */
 export function excessOfSandbox(
   bytes: number | null,
   sandboxId: string,
@@ -57,7 +57,7 @@ export function excessOfSandbox(
   );
 }
 
-/** Why all of a quota may not store what they do, or would with `more` bytes; null: they may. */
+/** Returns why a shared quota is exceeded, now or with `more` bytes; null: it is not. */
 export function excessOfShared(
   { holder, bytes, counts }: SharedQuota,
   parts: readonly StoredPart[],
@@ -66,7 +66,7 @@ export function excessOfShared(
   return excessOf(holder, bytes, parts.filter(counts), more);
 }
 
-/** Why one sandbox may not take so much more, by any of its quotas. */
+/** Returns why `more` bytes of a sandbox would exceed one of its quotas; null: none. */
 export function excessOfAny(
   { ofEach, shared }: DiskQuotas,
   sandboxId: string,

@@ -9,10 +9,10 @@ export interface SnapshotRemembrance {
   changes: Partial<Omit<SnapshotRecord, 'id' | 'sandboxId' | 'name'>>;
 }
 
-/** The records of snapshots: what the workflow that takes one, and then the one that deletes it, write. */
+/** Activities on the records of snapshots, for the workflows that take and delete them. */
 export function createSnapshotRecordActivities({ store, admission }: { store: Store; admission: StorageAdmission }) {
   return {
-    /** Puts the record of a snapshot that begins into the store. Again, it changes nothing. @throws MayflyError snapshot_name_taken, quota_exceeded */
+    /** Creates the record of a snapshot. Idempotent. @throws MayflyError snapshot_name_taken, quota_exceeded */
     async recordSnapshot({ record }: { record: SnapshotRecord }): Promise<SnapshotRecord> {
       return admission.snapshot(record);
     },
@@ -29,7 +29,7 @@ export function createSnapshotRecordActivities({ store, admission }: { store: St
     },
 
     /**
-     * Whether a sandbox can be put back to a snapshot: one of its own, that is whole.
+     * Checks that a sandbox can be restored to a snapshot: its own, and ready.
      * @throws MayflyError snapshot_not_found, snapshot_not_ready
      */
     async restorable({ snapshotId, sandboxId }: { snapshotId: string; sandboxId: string }): Promise<void> {
@@ -39,7 +39,7 @@ export function createSnapshotRecordActivities({ store, admission }: { store: St
       throw new MayflyError('snapshot_not_found', why);
     },
 
-    /** Snapshots that a workflow which is gone has left unfinished. */
+    /** Returns the snapshots that a lost workflow has left unfinished. */
     async unfinishedSnapshots({ sandboxId }: { sandboxId: string }): Promise<SnapshotRecord[]> {
       return store.snapshots.creating(sandboxId);
     },

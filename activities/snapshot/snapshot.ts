@@ -23,11 +23,11 @@ interface SnapshotTarget extends StepTarget {
   snapshotId: string;
 }
 
-/** What is done to a sandbox while it lives: saved, put back, halted, hibernated. */
+/** Activities on a living sandbox: snapshot, restore, pause, hibernate. */
 export function createSnapshotActivities({ hypervisor, commandRuns, guests, room }: SnapshotDeps) {
   const { snapshots } = hypervisor;
 
-  /** What saving writes: a layer of a disk only changes hands, a tree and a memory are copied. */
+  /** Returns the bytes that a save writes: a disk layer is only reassigned, a tree and memory are copied. */
   async function newBytes({ sandboxId, kind }: SaveRequest): Promise<number> {
     const tree = hypervisor.kind === 'simulated' ? await hypervisor.diskBytes(sandboxId) : 0;
     const memoryMib = kind === 'full' ? await hypervisor.residentMib(sandboxId) : 0;
@@ -46,9 +46,9 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
       return { ...saved, chainLength: await snapshots.chainLength(sandboxId) };
     },
     /**
-     * Brings the disks to refer to the source alone when they refer to too many snapshots; else frees what was deleted, and
-     * is kept for them alone.
-     * @returns how many snapshots they referred to, 0 when that was not too many; and how many deleted ones were freed
+     * Flattens disks that depend on too many snapshots to the source alone; otherwise merges deleted layers that only
+     * they use.
+     * @returns the number of snapshots they depended on, 0 if not too many; and the number of merged layers
      * @throws MayflyError flatten_failed, sandbox_not_running, quota_exceeded, host_disk_full
      */
     async flatten({ sandboxId }: StepTarget): Promise<{ leantOn: number; merged?: number }> {
@@ -63,14 +63,14 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
     async thaw({ sandboxId }: StepTarget): Promise<void> {
       await snapshots.thaw(sandboxId);
     },
-    /** @returns why it is kept all the same; null when nothing of it is left */
+    /** @returns the dependent that still needs it; null when nothing of it is left */
     async removeSnapshot({ snapshotId }: SnapshotTarget): Promise<{ keptFor: string | null }> {
       return snapshots.remove(snapshotId);
     },
 
     /**
-     * Lets go of the guest, which is about to be put back: whatever runs in it has ended for its callers, and nothing is
-     * started in it any more. The store must say `restoring` by now, so that nobody connects again.
+     * Closes connections to a guest before a restore: running commands end for their callers, and none can start. The
+     * record must be `restoring` by now, to prevent new connections.
      */
     async interruptCommands({ sandboxId }: StepTarget): Promise<void> {
       guests.close(sandboxId);
@@ -86,7 +86,7 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
       await hypervisor.pause(sandboxId);
     },
     /**
-     * @param onlyWithRoom not for an undo, which must succeed; the host suspends it again where it has to
+     * @param onlyWithRoom false for compensations, which must succeed; the host suspends the sandbox again if necessary
      * @throws MayflyError sandbox_not_running, quota_exceeded, host_disk_full
      */
     async resume({ sandboxId, onlyWithRoom }: StepTarget & { onlyWithRoom?: boolean }): Promise<void> {
@@ -94,12 +94,12 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
       await hypervisor.resume(sandboxId);
     },
     /**
-     * Lets go of the guest first: its connections would hang until it is woken. What runs in it goes on then.
+     * Closes connections to the guest first, which would hang until its wake. Processes in it continue then.
      * @throws MayflyError sandbox_not_running, hibernate_failed, hibernation_unsupported, host_disk_full
      */
     async hibernate({ sandboxId }: StepTarget): Promise<void> {
       const memoryMib = await hypervisor.residentMib(sandboxId);
-      const isInMemory = memoryMib > 0; // else it is hibernated already, or off: nothing is written
+      const isInMemory = memoryMib > 0; // else hibernated already, or off: nothing is written
       if (isInMemory) refuseFull(await hypervisor.disk(), `The memory of ${sandboxId}`, memoryMib * 1_048_576);
       guests.close(sandboxId, new MayflyError('sandbox_not_running', `${sandboxId} is being hibernated.`));
       await hypervisor.hibernate(sandboxId, stepContext());

@@ -10,12 +10,12 @@ import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import { diskQuotas, excessOfAny, isUnlimited } from './disk-quotas.ts';
 
-/** By then the record of an admitted sandbox names its host. Milliseconds. */
+/** Time by which the record of an admitted sandbox names its host. Milliseconds. */
 const PLACED_AFTER_MS = 60_000;
 
 /**
- * Who may store more, before anything is stored. All pass through one mutex of the one control worker, and what was
- * admitted counts from then on: of two for whom there is room for one, one is refused.
+ * Admission to disk quotas, before anything is stored. Serialized by a mutex in the one control worker; admitted
+ * sandboxes count at once, so of two that compete for the last room, one is refused.
  */
 export class StorageAdmission {
   readonly #mutex = new Mutex();
@@ -37,8 +37,8 @@ export class StorageAdmission {
   }
 
   /**
-   * Members of pools that count in the quotas which refuse a sandbox; none where it would be refused without them too, or is
-   * itself a pool's.
+   * Returns the pool members that count in the quotas which refuse a sandbox; none when it would be refused without
+   * them too, or is itself a pool member.
    */
   async membersInTheWay(sandboxId: string, apiKeyId: string): Promise<StoredMember[]> {
     const own = await this.store.sandboxes.get(sandboxId);
@@ -55,8 +55,9 @@ export class StorageAdmission {
   }
 
   /**
-   * Until it is saved it counts as its sandbox's workspace does: what is taken over counts twice for a moment, never
-   * not at all. @throws MayflyError quota_exceeded, snapshot_name_taken
+   * Admits a snapshot, which counts like its sandbox's workspace until it is saved: for a moment twice, never zero
+   * times.
+   * @throws MayflyError quota_exceeded, snapshot_name_taken
    */
   async snapshot(record: SnapshotRecord): Promise<SnapshotRecord> {
     const { snapshots, sandboxes } = this.store;
@@ -75,7 +76,7 @@ export class StorageAdmission {
     });
   }
 
-  /** How large it will be, and how much of that comes to what is there: the layer of a disk only changes hands. */
+  /** Estimates the size of a snapshot, and how much of it is new: a disk layer is only reassigned. */
   async #expected(
     { hostId, kind }: SnapshotRecord,
     { id, spec }: SandboxRecord,

@@ -10,18 +10,18 @@ interface StorageRoomDeps {
   store: Pick<Store, 'sandboxes' | 'snapshots' | 'measuredDisks' | 'apiKeys' | 'projects'>;
 }
 
-/** Whether a sandbox of this host may write more. */
+/** Check whether a sandbox of this host may write more. */
 export class StorageRoom {
   constructor(private readonly deps: StorageRoomDeps) {}
 
-  /** @throws MayflyError host_disk_full, quota_exceeded: why it may not */
+  /** @throws MayflyError host_disk_full, quota_exceeded */
   async check(sandboxId: string): Promise<void> {
     refuseFull(await this.deps.hypervisor.disk(), sandboxId);
     await this.#checkQuotas(sandboxId, 0);
   }
 
   /**
-   * Whether one that is hibernated may go on. The disk of the host is not asked: waking frees what its memory takes there.
+   * Checks that a hibernated sandbox may wake. Ignores the host's disk, since waking frees its saved memory there.
    * @throws MayflyError quota_exceeded
    */
   async checkAwake(sandboxId: string): Promise<void> {
@@ -30,8 +30,8 @@ export class StorageRoom {
   }
 
   /**
-   * Whether its disk may take in what its snapshots hold; what it holds of deleted ones counts to it already. @throws
-   * MayflyError host_disk_full, quota_exceeded
+   * Checks that its disk has room for the data of its snapshots; deleted snapshots that it holds count already.
+   * @throws MayflyError host_disk_full, quota_exceeded
    */
   async checkFlat(sandboxId: string): Promise<void> {
     const { hypervisor, store } = this.deps;
@@ -40,7 +40,7 @@ export class StorageRoom {
     if (saved > 0) await this.#checkQuotas(sandboxId, saved);
   }
 
-  /** @param more bytes that would come to what is stored; negative: that would go */
+  /** @param more additional bytes; negative: freed */
   async #checkQuotas(sandboxId: string, more: number): Promise<void> {
     const { store } = this.deps;
     const record = await store.sandboxes.get(sandboxId);

@@ -7,8 +7,10 @@ import type { Reconciliation } from '../../temporal/reconciliation.ts';
 import { until } from '../step/until.ts';
 
 /**
- * @param wish the operation's id is the snapshot's, and its name unless it has one. `@default` of the disks alone
- * @returns it when it is whole @throws MayflyError why it is not
+ * Takes a snapshot, once, and waits for it.
+ * @param wish the operation's id is the snapshot's id and default name. `@default` disks only
+ * @returns the ready snapshot
+ * @throws MayflyError its failure
  */
 export async function takenSnapshot(
   { store, reconciliation }: { store: Store; reconciliation: Pick<Reconciliation, 'sandboxes'> },

@@ -1,7 +1,7 @@
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** Writes into the run that a snapshot was kept of that it is there no more, if so. */
+/** Records in a run that its retained snapshot has been deleted or has failed. */
 export async function tellGone({ runs }: Pick<Store, 'runs'>, snapshot: SnapshotRecord): Promise<void> {
   const { id, keptOf, state } = snapshot;
   if (!keptOf || state === 'creating' || state === 'ready') return;

@@ -10,17 +10,17 @@ import { until } from '../step/until.ts';
 export interface BakedRemembrance {
   sourceId: string;
   changes: Partial<Omit<BakedSource, 'id' | 'hostId' | 'name'>>;
-  /** Null: not for the audit trail. */
+  /** Event; null: none. */
   event: AuditEvent | null;
 }
 
 interface RunningWait {
   sandboxId: string;
-  /** The code of a failure that has none of its own. `@default` bake_failed */
+  /** Code of a failure without a code. `@default` bake_failed */
   otherwise?: ErrorCode;
-  /** It never runs as others do: it is enough that it boots. `@default` false */
+  /** True when it only needs to boot. `@default` false */
   isOffline?: boolean;
-  /** It may have been put to sleep since it ran. `@default` false */
+  /** True when it may be paused or hibernated since it ran. `@default` false */
   mayBeAsleep?: boolean;
 }
 
@@ -28,15 +28,15 @@ interface PowerWait {
   hostId: string;
   name: string;
   isRunning: boolean;
-  /** Milliseconds. */
   withinMs: number;
 }
 
-/** What is known of sources that are made of snapshots, and what their workflows wait for. */
+/** Activities on the records of baked sources, and waits of their workflows. */
 export function createBakedSourceActivities({ store }: { store: Store }) {
   return {
     /**
-     * In place of one of that name that has failed or is deleted. @returns what is known of that bake; it may be over
+     * Records a bake, over a failed or deleted one of that name.
+     * @returns the recorded bake, which may have ended
      * @throws MayflyError source_exists
      */
     async recordBake({ record, event }: { record: BakedSource; event: AuditEvent }): Promise<BakedSource> {
@@ -49,7 +49,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       return record;
     },
 
-    /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
+    /** Changes the record and appends to the audit trail. Idempotent by the event's id. */
     async rememberBake({ sourceId, changes, event }: BakedRemembrance): Promise<BakedSource> {
       const [record] = await Promise.all([
         store.bakedSources.update(sourceId, changes),
@@ -58,7 +58,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       return record;
     },
 
-    /** Returns where a sandbox runs, or why it does not; null while its create goes on. */
+    /** Returns the host of a running sandbox, or its failure; null during its create. */
     async readCreateOutcome(wait: RunningWait): Promise<HostRef | Pick<SandboxFailure, 'code' | 'message'> | null> {
       const { sandboxId, otherwise = 'bake_failed', isOffline = false, mayBeAsleep = false } = wait;
       const found = await store.sandboxes.get(sandboxId);
@@ -72,12 +72,12 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       return { code, message: `${sandboxId}, which was made for that: ${message}` };
     },
 
-    /** What is known of a sandbox; null: nothing. */
+    /** Returns the recorded state of a sandbox; null: no record. */
     async stateOf({ sandboxId }: { sandboxId: string }): Promise<SandboxState | null> {
       return (await store.sandboxes.get(sandboxId))?.state ?? null;
     },
 
-    /** Resolves when the host says that it has the source, or has it no more: then that is where sandboxes are placed. */
+    /** Resolves when the host lists the source, or no longer does: placement follows that list. */
     async awaitListed({ hostId, name, isThere }: { hostId: string; name: string; isThere: boolean }): Promise<void> {
       await until(async () => {
         const host = (await store.hosts.list()).find(({ id }) => id === hostId);
@@ -85,7 +85,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       });
     },
 
-    /** Resolves when the host says whether the source runs as it does, or has it no more; after a while in any case. */
+    /** Resolves when the host reports the wanted power state, or no such source; at the timeout in any case. */
     async awaitPower({ hostId, name, isRunning, withinMs }: PowerWait): Promise<void> {
       const deadline = Date.now() + withinMs;
       await until(async () => {

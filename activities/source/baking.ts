@@ -6,10 +6,10 @@ import { refuseFull } from '../../model/snapshots/storage.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
-/** `sandboxId` is the source's id: what is done to one name takes turns. */
+/** Target of a bake's steps; `sandboxId` is the source's id, so steps for one name are queued. */
 type BakeTarget = StepTarget & BakeRequest;
 
-/** The steps that make a source of a snapshot, their undos, and a source's end. */
+/** Activities that bake a source from a snapshot, their compensations, and its removal. */
 export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hypervisor, 'baking' | 'disk'> }) {
   const { baking } = hypervisor;
   return {
@@ -30,7 +30,10 @@ export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hyperv
       refuseFull(await hypervisor.disk(), `The source ${request.name}`, await baking.sizeOf(request));
       return baking.flatten(request, stepContext());
     },
-    /** Null: it has to be made anew. @throws MayflyError bake_failed, host_disk_full, and what keeps others from `like` for now */
+    /**
+     * Copies the images of `like`; null: they must be built.
+     * @throws MayflyError bake_failed, host_disk_full, and why `like` is unavailable for now
+     */
     async copyBakedSource({ like, ...request }: BakeTarget & { like: string }): Promise<BakedImage | null> {
       if (!isBakedSourceName(like)) throw new MayflyError('request_refused', 'That is no name of a source.');
       const before = await baking.bakedOf(like, request.snapshotId);

@@ -5,24 +5,24 @@ import type { Store } from '../../store/connect.ts';
 
 export interface CaptureRemembrance {
   captureId: string;
-  /** Whose audit trail tells of it. */
+  /** Source whose audit trail gets the event. */
   sourceId: string;
   changes: Partial<Omit<CaptureRecord, 'id' | 'hostId' | 'source'>>;
-  /** Null: not for the audit trail. */
+  /** Event; null: none. */
   event: AuditEvent | null;
 }
 
-/** The records of captures: what the workflow that takes one, and then the one that deletes it, write. */
+/** Activities on the records of captures, for the workflows that take and delete them. */
 export function createCaptureRecordActivities({ store }: { store: Store }) {
   return {
-    /** Again, it changes nothing. */
+    /** Records a capture. Idempotent. */
     async recordCapture(input: { record: CaptureRecord; sourceId: string; event: AuditEvent }): Promise<CaptureRecord> {
       const record = await store.captures.create(input.record);
       await store.audit.record(input.sourceId, input.event);
       return record;
     },
 
-    /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
+    /** Changes the record and appends to the audit trail. Idempotent by the event's id. */
     async rememberCapture({ captureId, sourceId, changes, event }: CaptureRemembrance): Promise<CaptureRecord> {
       const record = await store.captures.update(captureId, changes);
       if (event) await store.audit.record(sourceId, event);

@@ -5,9 +5,9 @@ import type { SavedCapture } from '../../model/snapshots/capture.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
-/** `sandboxId` is the capture's id: its steps take turns as a sandbox's do. */
+/** Target of a capture's steps; `sandboxId` is the capture's id, whose steps are queued like a sandbox's. */
 interface CaptureTarget extends StepTarget {
-  /** As the machine names it. */
+  /** Name of the machine. */
   source: string;
 }
 
@@ -19,7 +19,10 @@ interface CaptureDeps {
 export function createCaptureActivities({ hypervisor, ledger }: CaptureDeps) {
   const { captures } = hypervisor;
   return {
-    /** Promises it the room that it may take. @throws MayflyError capacity_exhausted, source_not_found, source_not_running */
+    /**
+     * Reserves its largest possible size.
+     * @throws MayflyError capacity_exhausted, source_not_found, source_not_running
+     */
     async reserveCapture({ sandboxId, source }: CaptureTarget): Promise<void> {
       const diskBytes = await captures.sizeOf(source);
       await ledger.reserve({ sandboxId, memoryMib: 0, diskBytes }, await hypervisor.capacity());
@@ -47,7 +50,7 @@ export function createCaptureActivities({ hypervisor, ledger }: CaptureDeps) {
     async abortCapture({ sandboxId }: CaptureTarget): Promise<void> {
       await captures.abort(sandboxId);
     },
-    /** Also takes back its promise, which stays when a capture's workflow was terminated. @throws MayflyError capture_in_use */
+    /** Also releases its reservation, which outlives a terminated workflow. @throws MayflyError capture_in_use */
     async removeCapture({ sandboxId }: CaptureTarget): Promise<void> {
       await captures.remove(sandboxId);
       await ledger.release(sandboxId);

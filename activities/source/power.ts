@@ -4,10 +4,10 @@ import type { SourcePowered } from '../../model/snapshots/source-power.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
-/** `sandboxId` is not the source's id: a start must not overtake the steps of a prepare, nor be overtaken by them. */
+/** Target of a start; `sandboxId` is not the source's id, so that neither it nor a prepare fences off the other. */
 type StartTarget = StepTarget & StartRequest;
 
-/** The steps that start and stop a source. Neither has an undo: whoever is told that one failed may ask again. */
+/** Activities that start and stop a source. No compensation: a failed one may be requested again. */
 export function createSourcePowerActivities({ hypervisor: { power } }: { hypervisor: Pick<Hypervisor, 'power'> }) {
   return {
     /** @throws MayflyError source_not_found, source_read_only, source_in_use, source_start_failed */

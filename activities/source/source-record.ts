@@ -5,14 +5,14 @@ import type { Store } from '../../store/connect.ts';
 interface SourceRemembrance {
   source: Pick<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name'>;
   changes: Partial<Omit<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name'>>;
-  /** Null: not for the audit trail. */
+  /** Event; null: none. */
   event: AuditEvent | null;
 }
 
-/** What is known of a source: what its own workflow, and nobody else, writes of it. */
+/** Activity on the record of a source, which only its own workflow writes. */
 export function createSourceRecordActivities({ store }: { store: Store }) {
   return {
-    /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
+    /** Changes the record and appends to the audit trail. Idempotent by the event's id. */
     async rememberSource({ source, changes, event }: SourceRemembrance): Promise<SourceAccess> {
       const [record] = await Promise.all([
         store.sources.change(source, changes),

@@ -15,9 +15,9 @@ import { signOwnKey } from '../access/own-key.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
-/** `sandboxId` is the source's id: its steps take turns as a sandbox's do. */
+/** Target of a source's steps; `sandboxId` is the source's id, whose steps are queued like a sandbox's. */
 interface SourceTarget extends StepTarget {
-  /** As libvirt names it. */
+  /** Name in libvirt. */
   source: string;
 }
 
@@ -25,13 +25,13 @@ export interface SourceDeps {
   hypervisor: Hypervisor;
   credentials: Credentials;
   sourceReads: SourceReads;
-  /** Of this host. */
+  /** Signer of this host. */
   signer: RequestSigner;
-  /** The gate that belongs to this version of Mayfly. */
+  /** Returns the gate of this Mayfly version. */
   gate: () => Promise<Gate>;
 }
 
-/** What a look proves that a prepared source can be asked: harmless, and in every table. */
+/** Read that proves a prepared source works: harmless, and in every allow table. */
 const PROBE = {
   pipelines: [
     {
@@ -44,8 +44,8 @@ const PROBE = {
 };
 
 /**
- * The steps that make a running source one that can be looked at, and their undos. Each is an "ensure": it may be
- * repeated, and it looks at what it did. Steps throw prepare_failed, or source_not_running.
+ * Activities that prepare a running source for read-only access, and their compensations. Idempotent; each checks its
+ * effect. Steps throw prepare_failed, or source_not_running.
  */
 export function createSourceActivities(deps: SourceDeps) {
   const { hypervisor, credentials, sourceReads, signer } = deps;
@@ -77,12 +77,12 @@ export function createSourceActivities(deps: SourceDeps) {
     }: SourceTarget & { inspection: SourceInspection }): Promise<void> {
       await admitReader(await consoleOf(source), sandboxId, inspection, stepContext().signal);
     },
-    /** This host's own key to the source; the private half never leaves it. */
+    /** Creates this host's own key to the source; the private half never leaves it. */
     async makeSourceKey({ sandboxId }: SourceTarget): Promise<KeyToCertify> {
       const { publicKey } = await credentials.makeCredentials(sandboxId);
       return { publicKey, signature: signOwnKey(signer, sandboxId, publicKey) };
     },
-    /** Proves that the way is open: from the network, with the certificate, to the gate and through it. */
+    /** Verifies the path from the network, with the certificate, through the gate. */
     async verifyReader({
       sandboxId,
       source,
@@ -111,7 +111,7 @@ export function createSourceActivities(deps: SourceDeps) {
   };
 }
 
-/** A source that its host does not know any more has nothing left to be undone. */
+/** Wraps a compensation: a source unknown to its host has nothing left to compensate. */
 function undo(
   consoleOf: (name: string) => Promise<SourceConsole>,
   act: (console: SourceConsole, sourceId: string) => Promise<void>,

@@ -1,9 +1,9 @@
 import type { Store } from '../../store/connect.ts';
 
-/** Reads the state of a task's command that another workflow has started. */
+/** Activity that reads the state of a task's command that another workflow has started. */
 export function createTaskCommandActivities({ store }: { store: Pick<Store, 'commands'> }) {
   return {
-    /** Returns whether it has ended, or is not there any more. */
+    /** Reports whether it has ended, or has no record. */
     async isCommandOver({ commandId }: { commandId: string }): Promise<boolean> {
       const record = await store.commands.get(commandId);
       return !record || record.state === 'ended';

@@ -1,7 +1,7 @@
 import type { Store } from '../../store/connect.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
-/** What activities of the control queue work with: what has happened, and what must still happen. */
+/** Dependencies of control activities: the store, and the client of workflows. */
 export interface SagaDeps {
   store: Store;
   reconciliation: Reconciliation;

@@ -4,12 +4,12 @@ import type { StepContext } from '../../host/step-context.ts';
 
 const current = new AsyncLocalStorage<StepContext>();
 
-/** Runs an activity as a host step: with a signal that also ends it when a newer step overtakes it. */
+/** Runs an activity as a host step, whose signal is also aborted when a newer step fences it off. */
 export function asStep<T>(context: StepContext, run: () => Promise<T>): Promise<T> {
   return current.run(context, run);
 }
 
-/** What a host step needs of the activity it runs in: how it is stopped, and how it says that it is alive. */
+/** Returns the step's abort signal and heartbeat. */
 export function stepContext(): StepContext {
   const step = current.getStore();
   if (step) return step;
@@ -18,8 +18,8 @@ export function stepContext(): StepContext {
 }
 
 /**
- * Heartbeats four times in its heartbeat timeout: Temporal notices a dead worker, the work a cancel. @param doing told
- * until the work says something else
+ * Heartbeats four times per heartbeat timeout, so Temporal notices a dead worker, and the work a cancel.
+ * @param doing detail until the work reports another
  */
 export async function withHeartbeats<T>(
   doing: string | (() => string),

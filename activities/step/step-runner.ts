@@ -2,23 +2,23 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { SandboxPhase, SshEndpoint, StepTiming } from '../../model/sandbox/sandbox.ts';
 
 export interface RunnerStep {
-  /** As failpoints, records and failures call it. */
+  /** Name in failpoints, records and failures. */
   name: string;
   phase: SandboxPhase;
-  /** After this it is told that it is under way. Milliseconds. */
+  /** Run time after which the step is reported as in progress. Milliseconds. */
   shownAfterMs: number;
-  /** After this it has failed with a time-out of its own. Milliseconds. */
+  /** Timeout, with an error code of its own. Milliseconds. */
   withinMs: number;
-  /** Where the sandbox will be reached, to be told with the step. */
+  /** Endpoint of the sandbox, reported with the step. */
   ssh?: SshEndpoint;
 }
 
-/** What an activity of several steps needs of the worker it runs in. */
+/** Runner for activities of several steps. */
 export interface StepRunner {
   readonly steps: StepTiming[];
   /**
-   * Runs a step, unless an earlier attempt of the activity is known to have ended it.
-   * @throws what the step throws; MayflyError with the code of its time-out
+   * Runs a step, unless an earlier attempt of the activity has completed it.
+   * @throws the step's error; MayflyError with the code of its timeout
    */
   step<T>(step: RunnerStep, run: () => Promise<T>): Promise<T>;
 }

@@ -1,16 +1,19 @@
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { BootWish, Egress, SshEndpoint } from '../../model/sandbox/sandbox.ts';
 
-/** Which sandbox a step works on, and how new the step is: a host refuses a step older than the newest it has seen. */
+/** Sandbox and generation of a step: a host refuses steps older than the newest it has seen. */
 export interface StepTarget {
   sandboxId: string;
-  /** Of the create, then of each operation and its undos, then of the cleanup: an attempt of one that is still running when the next begins must stop. */
+  /**
+   * Generation of the create, then of each operation and its compensations, then of the cleanup: a newer one stops
+   * running older attempts.
+   */
   generation: number;
 }
 
 export interface ReserveInput extends StepTarget {
   source: string;
-  /** What it is made of in the source's place. */
+  /** Snapshot to fork; absent: the source. */
   snapshotId?: string | null;
   memoryMib: number | null;
 }
@@ -23,19 +26,19 @@ export interface CloneDiskInput extends StepTarget {
   memoryMib: number | null;
   egress: Egress;
   userCaKeys: string[];
-  /** Whether it may wake from a template. `@default` cold */
+  /** Permission to wake from a template. `@default` cold */
   boot?: BootWish;
-  /** Whose template. `@default` nobody's */
+  /** Project of the template. `@default` none */
   project?: string;
-  /** Its cable is never in. `@default` false */
+  /** True when its network link is always down. `@default` false */
   isOffline?: boolean;
-  /** What the source must hold, where other hosts have one of its name. `@default` whatever it holds */
+  /** Expected digest of the source, when several hosts have it. `@default` any */
   content?: string;
 }
 
 export interface VerifySshInput extends StepTarget {
   endpoint: SshEndpoint;
-  /** One OpenSSH certificate line; public. */
+  /** OpenSSH certificate line; public. */
   certificate: string;
 }
 

@@ -1,13 +1,10 @@
 import { Context } from '@temporalio/activity';
 import { pause } from '../../host/os/abort.ts';
 
-/** The store notifies nobody: what has taken long is looked for less often, by a share of that. Milliseconds. */
+/** Pause between polls of the store, which sends no notifications: a share of the time waited so far. Milliseconds. */
 const PAUSE = { leastMs: 20, mostMs: 200, share: 0.1 };
 
-/**
- * Looks again and again, in an activity, until there is something.
- * @param event at which it is looked for at once; that it fails means only that nothing tells of it
- */
+/** Polls in an activity until there is a result. */
 export async function until<T>(look: () => Promise<T | null>, event?: Promise<unknown>): Promise<T> {
   const { cancellationSignal: signal, heartbeat } = Context.current();
   let isTold = event === undefined;

@@ -11,7 +11,7 @@ type TemplateOutcome = Pick<TemplateRecord, 'state' | 'reason'>;
 
 const PROBES = 2;
 
-/** All follow from the template's own. */
+/** Derives the ids of a template's sandboxes from its own. */
 export function templateIdsOf(templateId: string): TemplateIds {
   const idOf = (what: string) =>
     sandboxIdFrom(createHash('sha256').update(`${templateId}/${what}`).digest().subarray(0, ID_BYTES));
@@ -19,7 +19,7 @@ export function templateIdsOf(templateId: string): TemplateIds {
   return { templateId, builderId: idOf('builder'), probeIds };
 }
 
-/** What is known of templates, and what their workflows ask of the store. */
+/** Activities on the records of templates, and reads of their workflows. */
 export function createTemplateRecordActivities({ store, reconciliation }: SagaDeps) {
   async function present({ hostId, templateKey }: OfKey): Promise<TemplateRecord[]> {
     const all = await store.templates.all(PRESENT_TEMPLATE_STATES);
@@ -27,13 +27,13 @@ export function createTemplateRecordActivities({ store, reconciliation }: SagaDe
   }
 
   return {
-    /** Those of a wish, unless such a template was begun before; else new ones. */
+    /** Returns the requested id's ids, or new ones when a template has that id. */
     async templateIds({ templateId }: Pick<TemplateWish, 'templateId'>): Promise<TemplateIds> {
       const isFree = templateId !== undefined && (await store.templates.get(templateId)) === null;
       return templateIdsOf(isFree ? templateId : snapshotIdFrom(randomBytes(ID_BYTES)));
     },
 
-    /** Writes all of the record, and appends to the audit trail of its source. The event's id makes a repetition harmless. */
+    /** Writes the whole record, and appends to the audit trail of its source. Idempotent by the event's id. */
     async recordTemplate({ record, event }: { record: TemplateRecord; event: AuditEvent | null }): Promise<void> {
       await store.templates.put(record);
       if (event) await store.audit.record(sourceIdOf(record.hostId, record.source), event);
@@ -48,7 +48,7 @@ export function createTemplateRecordActivities({ store, reconciliation }: SagaDe
       return { count: creating.filter((record) => record.hostId === hostId).length };
     },
 
-    /** Whether those that woke from one memory are different machines. @throws MayflyError template_failed */
+    /** Checks that machines woken from one memory are distinct. @throws MayflyError template_failed */
     async compareProbes({ probeIds }: TemplateIds): Promise<void> {
       const probes = await Promise.all(probeIds.map((id) => store.sandboxes.get(id)));
       const said = {
@@ -66,18 +66,18 @@ export function createTemplateRecordActivities({ store, reconciliation }: SagaDe
       }
     },
 
-    /** Has the workflow of that key hear that a template is wanted; it is begun where there is none. */
+    /** Signals the key's workflow that a template is wanted; starts it if necessary. */
     async wantTemplate({ input, wish }: { input: TemplateInput; wish: TemplateWish }): Promise<void> {
       await reconciliation.templates.want(input, wish);
     },
 
-    /** Returns a template of that key that has not failed; null: there is none. */
+    /** Returns a template of that key that has not failed; null: none. */
     async findTemplate(of: OfKey): Promise<{ templateId: string } | null> {
       const record = (await present(of)).find(({ state }) => state !== 'failed');
       return record ? { templateId: record.id } : null;
     },
 
-    /** Returns what became of a build, `gone` where nothing is known of it; null while it goes on. */
+    /** Returns the outcome of a build, `gone` without a record; null while it runs. */
     async readTemplateOutcome({ templateId }: { templateId: string }): Promise<TemplateOutcome | null> {
       const { state, reason } = (await store.templates.get(templateId)) ?? { state: 'gone' as const, reason: null };
       return state === 'building' || state === 'verifying' ? null : { state, reason };

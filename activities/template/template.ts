@@ -13,18 +13,21 @@ interface PublishInput extends TemplateTarget, Pick<HostTemplate, 'savedAt'> {
   templateKey: string;
 }
 
-/** How a template is on its host. */
+/** State of a template on its host. */
 export interface TemplateLook {
-  /** What one of that machine would be called now; null: there is none to be made. */
+  /** Current key for that machine; null: no template possible. */
   templateKey: string | null;
-  /** Null: the host knows nothing of it. */
+  /** Usage; null: unknown to the host. */
   use: TemplateUse | null;
 }
 
 export function createTemplateActivities({ hypervisor }: { hypervisor: Pick<Hypervisor, 'templates'> }) {
   const { templates } = hypervisor;
 
-  /** Null also when its source is gone. @throws MayflyError host_unavailable */
+  /**
+   * Returns the current key; null when no template is possible, or the source is missing.
+   * @throws MayflyError host_unavailable
+   */
   function keyOf(request: TemplateRequest): Promise<string | null> {
     return orNull(templates.keyOf(request, stepContext()), (error) => isMayflyError(error, 'source_not_found'));
   }
@@ -41,7 +44,7 @@ export function createTemplateActivities({ hypervisor }: { hypervisor: Pick<Hype
       return { templateKey, use: uses.find((use) => use.templateId === templateId) ?? null };
     },
 
-    /** @param target of its builder @throws MayflyError template_failed */
+    /** @param target target in its builder @throws MayflyError template_failed */
     async settleTemplate({ sandboxId }: TemplateTarget): Promise<void> {
       await templates.settle(sandboxId, stepContext());
     },

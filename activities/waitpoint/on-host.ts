@@ -21,32 +21,35 @@ export interface WaitpointHostDeps {
 interface FollowedWaits {
   runId: string;
   attemptId: string;
-  /** Names of what its processes have asked for. */
+  /** Names of the known waitpoints. */
   asked: string[];
-  /** Names of what the guest has got. */
+  /** Names of waitpoints delivered to the guest. */
   given: string[];
-  /** It is told when nothing has changed for so long; null: it never is. Milliseconds. `@default` null */
+  /** Time without a change after which the call returns, ms; null: never. `@default` null */
   restMs?: number | null;
 }
 
-/** What has changed: the names of all that the guest has got now, what is asked for beside what was, and whose time is over. */
+/** Change in a guest: names of all delivered waitpoints, new ones, and expired ones. */
 export interface ChangedWaits {
   asked: AskedWaitpoint[];
   due: string[];
   given: string[];
-  /** Nothing has changed for as long as was asked for. */
+  /** True when nothing changed for `restMs`. */
   isStill?: true;
 }
 
-/** From one look at a guest to the next: it grows as long as nothing there waits. Milliseconds. */
+/** Interval between two polls of a guest, which grows while nothing there waits. Milliseconds. */
 const LOOK = { firstMs: 1_000, mostMs: 5_000, factor: 1.2 };
 
-/** Waitpoints of a run where its sandbox is. What came for one goes from the store into the guest, and through no payload. */
+/**
+ * Activity for waitpoints of a run on its sandbox's host. Their data goes from the store to the guest, never through a
+ * payload.
+ */
 export function createWaitpointHostActivities({ guests, functions: { store } }: WaitpointHostDeps) {
   return {
     /**
-     * Gives a guest what came for its waitpoints, again where it has it already, until something has changed that is to be
-     * written down. It never gives up: what it does not reach it tries again.
+     * Delivers data to a guest's waitpoints, also repeatedly, until a change must be recorded. Retries an unreachable
+     * guest without limit.
      */
     async followWaitpoints(followed: FollowedWaits): Promise<ChangedWaits> {
       const { runId, attemptId } = followed;
@@ -81,7 +84,7 @@ async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, c
 }
 
 class Look {
-  /** A process waits for what is open. */
+  /** True while a process waits for an open waitpoint. */
   isWaiting = true;
   readonly #asked: Set<string>;
   readonly #given: Set<string>;
@@ -102,12 +105,13 @@ class Look {
     return { asked: [], due: [], given: [...this.#given], isStill: true };
   }
 
-  /** Null: nothing has changed that is to be written down. */
+  /** Polls once. Null: no change to record. */
   async once(guest: GuestRequests): Promise<ChangedWaits | null> {
     const all = await this.store.waitpoints.list(this.followed.runId);
     const due = all.filter((each) => each.state === 'open' && stateOf(each, Date.now()) === 'expired');
     const news = all.filter(({ name, state }) => state !== 'open' && !this.#given.has(name));
-    // Before anything is given: what a process asks for since it was given something is of the next look, and blocks it.
+    // Read before the delivery: a waitpoint that a process registers after a delivery belongs to the next poll, and
+    // blocks it.
     const asked = await this.#newlyAsked(guest);
     if (news.length > 0) await this.#give(guest, news);
     this.isWaiting = all.some(({ name, state }) => state === 'open' && this.#asked.has(name));
@@ -115,7 +119,7 @@ class Look {
     return isChange ? { asked, due: due.map(({ name }) => name), given: [...this.#given] } : null;
   }
 
-  /** Each file is there as a whole or not at all. */
+  /** Delivers data; each file appears atomically. */
   async #give(guest: GuestRequests, answered: readonly WaitpointRecord[]): Promise<void> {
     const { runId } = this.followed;
     const entries = answered.map(({ name, state, data }): TarEntry => {

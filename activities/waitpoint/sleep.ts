@@ -25,23 +25,23 @@ interface Deps {
 
 interface OfAttempt {
   runId: string;
-  /** The sandbox of the attempt. */
+  /** Sandbox of the attempt. */
   attemptId: string;
 }
 
 interface Sleeper extends OfAttempt {
-  /** Names of what its guest has got. */
+  /** Names of waitpoints delivered to its guest. */
   given: string[];
 }
 
 interface SleepAct extends OfAttempt {
-  /** Which try it is: each is an operation of its own. */
+  /** Number of the try: each is an operation of its own. */
   nth: number;
 }
 
-/** What is to be done with a machine that sleeps. `gone`: its sandbox ends, or it runs. */
+/** Next step for a hibernated machine. `gone`: its sandbox ends, or it runs. */
 type NextOfSleeper =
-  | { is: 'asleep' /** Until it is looked at again, at the latest. Milliseconds. */; withinMs: number }
+  | { is: 'asleep' /** Longest time until the next poll, ms. */; withinMs: number }
   | { is: 'wake' | 'gone' | 'timed-out' };
 
 type TimeLeft = { is: 'left' /** Milliseconds. */; ms: number } | { is: 'stands' | 'not-started' };
@@ -51,14 +51,17 @@ interface EndOfSleeper extends OfAttempt {
 }
 
 const DAY_SECONDS = 86_400;
-/** A life is prolonged when less than this is left of it, a day after it was. */
+/** TTL of a sandbox, extended once a day has passed of it. */
 const LIFE_SECONDS = LIMITS.ttlSeconds.max;
-/** What waits for slots is looked at so often, whoever forgets to tell. Milliseconds. */
+/** Poll interval for runs that wait for slots, in case a wake signal is lost. Milliseconds. */
 const SLOTS_MS = 15_000;
 
-/** Runs whose machines are hibernated while their processes wait. What is done to a machine is an operation of its sandbox. */
+/**
+ * Activities for runs whose machines are hibernated while their processes wait. Each change of a machine is an
+ * operation of its sandbox.
+ */
 export function createSleepActivities({ store, reconciliation }: Deps) {
-  /** Null: another attempt came after it, or it runs no more. */
+  /** Returns the running run; null: it has a later attempt, or does not run. */
   async function known({ runId, attemptId }: OfAttempt): Promise<RunRecord | null> {
     if (!isRunId(runId)) throw new MayflyError('invalid_id', 'That is no run.');
     const run = await store.runs.get(runId);
@@ -91,7 +94,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
     await reconciliation.functions.ensureDispatcher({ project: run.project, name: run.function });
   }
 
-  /** A run waits longer than the life of a sandbox may be at its beginning. */
+  /** Extends the TTL: a run may wait longer than a sandbox's maximum TTL. */
   async function prolong({ id, expiresAt }: SandboxRecord, run: RunRecord): Promise<void> {
     if (Date.parse(expiresAt) - Date.now() > (LIFE_SECONDS - DAY_SECONDS) * 1_000) return;
     try {
@@ -102,7 +105,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
   }
 
   return {
-    /** Writes down that its machine is about to be hibernated. @returns false: there is a reason against it now */
+    /** Records that its machine is about to be hibernated. @returns false: a delivery or cancel prevents it now */
     async beginSleep(sleeper: Sleeper): Promise<boolean> {
       const run = await known(sleeper);
       if (!run || run.cancelledBy !== null) return false;
@@ -113,14 +116,14 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       return store.waitingRuns.record(run.id, { ...waiting, asleepAt: at, failure: null }, at);
     },
 
-    /** Has its sandbox hibernate. @returns why it does not; null: it does */
+    /** Hibernates its sandbox. @returns the failure; null: hibernated */
     async sleepAttempt({ attemptId, nth, runId }: SleepAct): Promise<RunFailure | null> {
       const run = await known({ runId, attemptId });
       if (!run) return null;
       return operated(attemptId, operationOf('hibernate', run, attemptId, nth));
     },
 
-    /** Its machine sleeps: its slots are others', where its function says so. */
+    /** Releases the slots of a hibernated run, if its function allows that. */
     async yieldSlots(sleeper: OfAttempt): Promise<void> {
       const run = await known(sleeper);
       if (!run || run.cancelledBy !== null) return;
@@ -130,7 +133,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       if (isNew) await reconciliation.functions.ensureDispatcher({ project: run.project, name: run.function });
     },
 
-    /** What is next for one whose machine sleeps; one for which something came is put into the queue where it has no slots. */
+    /** Returns the next step for a hibernated machine; queues a run with new data that lacks slots. */
     async lookAtSleeper(sleeper: Sleeper): Promise<NextOfSleeper> {
       const run = await known(sleeper);
       const sandbox = run && (await store.sandboxes.get(sleeper.attemptId));
@@ -149,7 +152,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       return { is: 'asleep', withinMs: Math.min(SLOTS_MS, left ?? SLOTS_MS) };
     },
 
-    /** Has its sandbox go on, where it was. @returns why it does not; null: it does */
+    /** Wakes its sandbox. @returns the failure; null: it runs */
     async wakeAttempt({ attemptId, nth, runId }: SleepAct): Promise<RunFailure | null> {
       const run = await known({ runId, attemptId });
       const sandbox = run && (await store.sandboxes.get(attemptId));
@@ -162,7 +165,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       return failure;
     },
 
-    /** Its machine runs. @param failure why it was not hibernated; null: it was */
+    /** Records that its machine runs. @param failure failed hibernation; null: it was hibernated */
     async endSleep({ failure, ...sleeper }: OfAttempt & { failure: RunFailure | null }): Promise<void> {
       const run = await known(sleeper);
       if (!run) return;
@@ -170,7 +173,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       await store.waitingRuns.record(run.id, waiting, new Date().toISOString());
     },
 
-    /** How much of its time its process has left; `stands`: its time does not go on now. */
+    /** Returns the time left to its process; `stands`: the clock is stopped. */
     async timeLeft(attempt: OfAttempt): Promise<TimeLeft> {
       const run = await known(attempt);
       const command = run && (await commandOf(run));
@@ -180,13 +183,13 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       return ms === null ? { is: 'stands' } : { is: 'left', ms };
     },
 
-    /** Whether it was about to be hibernated, or was, when its workflow was lost. */
+    /** Reports whether it was hibernated, or about to be, when its workflow was lost. */
     async isAsleep(attempt: OfAttempt): Promise<boolean> {
       const run = await known(attempt);
       return run !== null && waitingOf(run, attempt.attemptId).asleepAt !== null;
     },
 
-    /** How an attempt ends that nobody wakes any more. */
+    /** Returns the end of an attempt that is not woken any longer. */
     async endOfSleeper({ outcome, ...attempt }: EndOfSleeper): Promise<AttemptEnd> {
       const run = await known(attempt);
       const command = run && (await commandOf(run));
@@ -195,7 +198,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       return { outcome, exitCode: null, signal: null, startedAt: command?.startedAt ?? null, failure };
     },
 
-    /** Whether a run has its slots; one that has none is put into the queue. */
+    /** Reports whether a run has its slots; queues it when it has none. */
     async hasSlots({ runId }: Pick<Sleeper, 'runId'>): Promise<boolean> {
       const run = await store.runs.get(runId);
       if (!run || !lacksSlot(run)) return true;
@@ -211,7 +214,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
   }
 }
 
-/** Whether its process has something to go on with: it was not given all that came for it, or waits for nothing. */
+/** Reports whether its process can continue: undelivered data, or no open waitpoint. */
 function isAnswered(all: readonly WaitpointRecord[], { given }: Pick<Sleeper, 'given'>): boolean {
   const asked = all.filter(isAsked);
   const open = asked.filter((each) => stateOf(each, Date.now()) === 'open');

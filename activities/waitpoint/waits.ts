@@ -14,22 +14,22 @@ interface Deps {
 interface SeenWaits {
   runId: string;
   attemptId: string;
-  /** All that its processes have asked for. */
+  /** All waitpoints that its processes have registered. */
   asked: AskedWaitpoint[];
-  /** Names of those whose time is over. */
+  /** Names of expired waitpoints. */
   due: string[];
-  /** Its process goes on only when something comes. */
+  /** True when its process waits for data. */
   isBlocked: boolean;
 }
 
-/** How long its process is still to wait before its machine is hibernated, in milliseconds; null: it is not to be. */
+/** Time its process must still wait before its machine is hibernated, ms; null: never. */
 interface RecordedWaits {
   restMs: number | null;
 }
 
 export function createWaitpointActivities({ store }: Deps) {
   return {
-    /** Writes down what the processes of a run ask for, which of it they get no more, and whether the run waits. */
+    /** Records registered and expired waitpoints of a run, and whether it waits. */
     async recordWaits({ runId, attemptId, asked, due, isBlocked }: SeenWaits): Promise<RecordedWaits> {
       if (!isRunId(runId)) throw new MayflyError('invalid_id', 'That is no run.');
       const run = await store.runs.get(runId);

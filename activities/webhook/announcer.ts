@@ -14,18 +14,18 @@ import type { Store } from '../../store/connect.ts';
 import type { UntoldRun } from '../../store/webhooks/untold-runs.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
-/** Who writes a delivery down begins it at once, or has died. Milliseconds. */
+/** Age of a delivery without a workflow, after which its creator counts as crashed. Milliseconds. */
 const NOT_BEGUN_MS = 3_000;
-/** Who ends a run tells of it at once, or has died, or leaves it to who looks. Milliseconds. */
+/** Age of a run's unpublished end, after which its publisher counts as crashed. Milliseconds. */
 const NOT_TOLD_MS = 500;
-/** From one look at a delivery whose workflow should go on with it to the next. Milliseconds. */
+/** Interval between two checks that a pending delivery has a workflow. Milliseconds. */
 const LOOKED_AT_AGAIN_MS = 60_000;
-/** Of one look. */
+/** Number of items per poll. */
 const AT_ONCE = 500;
 
 /**
- * Tells endpoints of what is in the store: each event is written down once for each endpoint, and then sent. What was cut short
- * is told again by whoever looks next, and comes to nothing more.
+ * Publisher of events to webhook endpoints: records each event once per endpoint, then sends it. The next poll
+ * republishes after a crash, without duplicates.
  */
 export class Announcer {
   constructor(
@@ -33,17 +33,17 @@ export class Announcer {
     private readonly reconciliation: Pick<Reconciliation, 'deliveries'>,
   ) {}
 
-  /** Tells of the end of a run, and of its cleanup, as far as nobody has. It throws nothing: {@link look} finds what is left. */
+  /** Publishes unpublished events of a run's end and cleanup. Never throws: {@link look} retries. */
   async ofRun(runId: string): Promise<void> {
     try {
       const untold = await this.store.untoldRuns.get(runId);
       if (untold) await this.#tell(untold);
     } catch {
-      // looked at again in a second
+      // retried within a second
     }
   }
 
-  /** Tells of an endpoint that was disabled, as {@link ofRun}. */
+  /** Publishes the disabling of endpoints, as {@link ofRun}. */
   async ofDisabling(): Promise<void> {
     for (const endpoint of await this.store.webhookEndpoints.untold()) {
       const { id, disabledAt, disabledFor } = endpoint;
@@ -55,8 +55,8 @@ export class Announcer {
   }
 
   /**
-   * Tells all endpoints of an event of their project that want its type. The same event again is the same.
-   * @param to endpoints that are told whatever they want
+   * Publishes an event to all endpoints of its project that subscribe to its type. Idempotent.
+   * @param to endpoints that get it regardless of their types
    */
   async tell(event: WebhookEvent, to: readonly string[] = []): Promise<void> {
     const now = inMs(0);
@@ -67,14 +67,14 @@ export class Announcer {
       const delivery = newDelivery(event, endpoint, now);
       const isNew = await this.store.webhookDeliveries.create(delivery, wakeAt);
       if (!isNew || delivery.state !== 'pending') return;
-      await this.reconciliation.deliveries.begin({ deliveryId: delivery.id }).catch(() => undefined); // whoever looks next does
+      await this.reconciliation.deliveries.begin({ deliveryId: delivery.id }).catch(() => undefined); // the next poll retries
     };
     await Promise.all(told.map(send));
   }
 
   /**
-   * Goes on with what somebody has begun who died: events that nobody was told of, and deliveries without a workflow.
-   * @param onError is told of each that has to wait for the next look
+   * Resumes work of crashed processes: publishes unpublished events, and restarts deliveries without a workflow.
+   * @param onError called for each failure, which the next poll retries
    */
   async look(onError: (error: unknown) => void): Promise<void> {
     const eachOf = async <T>(find: () => Promise<readonly T[]>, act: (one: T) => Promise<void>) => {
@@ -120,7 +120,7 @@ export class Announcer {
   async #destinationsOf({ project, function: name, version, versionDigest, outcome }: RunRecord): Promise<string[]> {
     const accepted = await this.store.functionVersions.get({ project, name }, version);
     if (accepted?.digest !== versionDigest || outcome === null) return [];
-    const { onSuccess, onFailure }: FunctionSpec['destinations'] = accepted.spec.destinations ?? NOWHERE; // older ones
+    const { onSuccess, onFailure }: FunctionSpec['destinations'] = accepted.spec.destinations ?? NOWHERE; // old versions
     const wanted = outcome === 'succeeded' ? onSuccess : isUnsettled(outcome) ? onFailure : null;
     return wanted === null ? [] : [wanted];
   }

@@ -3,7 +3,9 @@ import { Mask } from '../../model/secrets/mask.ts';
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
 import { KEPT } from '../../services/webhooks/sending/post.ts';
 
-/** Answer of an endpoint as a person reads it; null: it is empty. It may echo what signed, in whichever form. */
+/**
+ * Returns an endpoint's answer as text; null: empty. Masks the signing keys in all encodings, since it may echo them.
+ */
 export function answerText(answer: Uint8Array, secrets: EndpointRecord['secrets']): string | null {
   if (answer.length === 0) return null;
   const text = new TextDecoder()
@@ -13,7 +15,7 @@ export function answerText(answer: Uint8Array, secrets: EndpointRecord['secrets'
   return redactText(mask.bytes(Buffer.from(text), { isCut: answer.length >= KEPT }).toString());
 }
 
-/** A key with its prefix, without, and its bytes. */
+/** Returns a key's forms: with its prefix, without, and encodings of its bytes. */
 function partsOf(key: string): string[] {
   const bare = key.slice(key.indexOf('_') + 1);
   const bytes = Buffer.from(bare, 'base64');

@@ -18,11 +18,11 @@ interface DeliveryDeps {
   send: (posted: Posted) => Promise<PostOutcome>;
 }
 
-/** How long after its time a delivery is looked at whose workflow is lost. Milliseconds. */
+/** Delay after its due time, when a delivery is checked for a lost workflow. Milliseconds. */
 const LOST_MS = 60_000;
-/** The last ones are kept of one that is sent again and again. */
+/** Number of the latest attempts kept. */
 const MOST_ATTEMPTS = 100;
-/** What waits for an endpoint that was slowed down goes one after another. Milliseconds. */
+/** Largest random spread of deliveries to an endpoint that was slowed down. Milliseconds. */
 const MOST_SPREAD_MS = 30_000;
 const UNKNOWN = 'whoever sent it died before it wrote down what came of it: it is sent again under the same id';
 
@@ -31,7 +31,7 @@ export function createDeliveryActivities({ store, announcer, plan, send }: Deliv
   const inFlight = new InFlight();
   const health = new EndpointHealth(store, plan, announcer);
 
-  /** @returns how long to wait before it may be sent; 0: it may be now. Milliseconds */
+  /** @returns time until it may be sent; 0: now. Milliseconds */
   function toWait({ dueAt }: DeliveryRecord, { slowUntil }: EndpointRecord): number {
     const now = Date.now();
     const due = Math.max(0, Date.parse(dueAt ?? '') - now || 0);
@@ -66,8 +66,8 @@ export function createDeliveryActivities({ store, announcer, plan, send }: Deliv
 
   return {
     /**
-     * Makes the next attempt, if it is time for one.
-     * @returns when to look again; null: it was taken, or is given up
+     * Makes the next attempt, if due.
+     * @returns time until the next; null: delivered, or given up
      */
     async attemptDelivery({
       deliveryId,
@@ -106,7 +106,7 @@ function requestOf({ id, body: text, format }: DeliveryRecord, endpoint: Endpoin
   return { url: endpoint.url, headers, body };
 }
 
-/** With the one of which nothing was written down. */
+/** Adds an attempt that was started without a recorded outcome. */
 function withUnknown({ attempts, sendingSince }: DeliveryRecord): DeliveryAttempt[] {
   if (sendingSince === null) return attempts;
   const n = (attempts.at(-1)?.n ?? 0) + 1;

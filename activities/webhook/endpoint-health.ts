@@ -5,10 +5,10 @@ import type { PostOutcome } from '../../services/webhooks/sending/post.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Announcer } from './announcer.ts';
 
-/** Answers that say that an endpoint has too much to do. */
+/** Status codes of an overloaded endpoint. */
 const TOO_MUCH = new Set([429, 502, 504]);
 
-/** What an attempt says of its endpoint: whether it works, is to be left alone for a while, or for good. */
+/** Health of endpoints by the outcomes of attempts: working, slowed down, or disabled. */
 export class EndpointHealth {
   constructor(
     private readonly store: Pick<Store, 'webhookEndpoints'>,
@@ -17,8 +17,8 @@ export class EndpointHealth {
   ) {}
 
   /**
-   * @param endpoint as it was before, and so its delivery
-   * @param attempt `at`: when it began, ISO 8601; `isLast`: no other is made
+   * @param endpoint state before the attempt, as of its delivery
+   * @param attempt `at`: its start, ISO 8601; `isLast`: no retry follows
    */
   async after(
     endpoint: EndpointRecord,
@@ -35,7 +35,7 @@ export class EndpointHealth {
     }
     await this.#slowDown(endpoint, outcome);
     const first = attempts.find((each) => each.at >= askedAt)?.at ?? at;
-    const isUnheard = isLast && since <= first; // in all that time nothing was taken of any event
+    const isUnheard = isLast && since <= first; // no event was accepted since its first attempt
     if (isUnheard || this.plan.isGivenUp(Date.parse(since), Date.now())) await this.#disable(id, 'failures');
   }
 
@@ -53,6 +53,6 @@ export class EndpointHealth {
 
   async #disable(id: string, why: DisabledFor): Promise<void> {
     if (!(await this.store.webhookEndpoints.disable(id, why, new Date().toISOString()))) return;
-    await this.announcer.ofDisabling().catch(() => undefined); // whoever looks next does
+    await this.announcer.ofDisabling().catch(() => undefined); // the next poll retries
   }
 }

@@ -1,15 +1,15 @@
-/** Of one endpoint, at once. */
+/** Limit of concurrent requests per endpoint. */
 const MOST = 10;
-/** Of one that failed last. */
+/** Limit for an endpoint whose latest attempt failed. */
 const MOST_FAILING = 2;
 /** Milliseconds. */
 const PAUSE = { first: 500, most: 60_000 } as const;
 
-/** Requests that are under way, by their endpoint: one that hangs has a few, and all others theirs. */
+/** Requests in progress per endpoint, limited so that a hanging endpoint does not delay others. */
 export class InFlight {
   readonly #counts = new Map<string, { running: number; refused: number }>();
 
-  /** @returns 0: it may begin, and is {@link ended}; else how long to wait before asking again, in milliseconds */
+  /** @returns 0: it may start, and must call {@link ended}; else time to wait before the next try, ms */
   begin(endpointId: string, isFailing: boolean): number {
     const count = this.#counts.get(endpointId) ?? { running: 0, refused: 0 };
     if (count.running >= (isFailing ? MOST_FAILING : MOST)) {

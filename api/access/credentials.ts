@@ -95,7 +95,7 @@ export const credentialRoutes: Route[] = [
   }),
 ];
 
-/** By serial or by key id. @throws MayflyError certificate_not_found */
+/** Returns a certificate that callers may revoke, by serial or key id. @throws MayflyError certificate_not_found */
 async function revocable({ store }: RequestDeps, sandboxId: string, credential: string): Promise<CertificateRecord> {
   const serial = / certificate=(\d+)$/.exec(credential)?.[1] ?? credential;
   const record = await store.certificates.get(serial);
@@ -107,7 +107,7 @@ async function revocable({ store }: RequestDeps, sandboxId: string, credential: 
   throw new MayflyError('certificate_not_found', why);
 }
 
-/** @throws MayflyError sandbox_ended: its certificates have ended with it */
+/** Revokes certificates. @throws MayflyError sandbox_ended, since its certificates have ended too */
 async function revoke(
   c: Context<Env>,
   deps: RequestDeps,
@@ -135,7 +135,7 @@ function notThere(sandboxId: string): MayflyError {
 }
 
 /**
- * POST …/credentials: one request, one certificate, however often it is sent with the same Idempotency-Key.
+ * Answers POST …/credentials: one certificate per Idempotency-Key.
  * @throws MayflyError public_key_refused, sandbox_not_running, sandbox_ended, idempotency_key_reused
  */
 async function answerIssue(
@@ -171,7 +171,7 @@ async function answerIssue(
   });
 }
 
-/** Where a certificate for it can be used. */
+/** Returns the SSH endpoint of a running sandbox. */
 function endpointOf({ id, ssh }: RunningSandbox): SshEndpoint {
   if (ssh) return ssh;
   throw new MayflyError('internal', `The sandbox ${id} runs, but its record has no address.`);
@@ -180,7 +180,7 @@ function endpointOf({ id, ssh }: RunningSandbox): SshEndpoint {
 function view(principal: string, issued: IssuedCertificate, ssh: SshEndpoint): z.infer<typeof issuedAnswer> {
   const { serial, keyId, certificate, validAfter, validBefore } = issued;
   const { user, address, port, hostKey } = ssh;
-  // Port 22 is looked up by the bare address: put_host_port() in OpenSSH's misc.c.
+  // OpenSSH looks port 22 up by the bare address: put_host_port() in its misc.c.
   const host = port === 22 ? address : `[${address}]:${port}`;
   const [type = '', blob = ''] = hostKey.split(' ');
   const knownHosts = `${host} ${type} ${blob}`;

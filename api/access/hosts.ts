@@ -85,7 +85,7 @@ async function requireHost(store: Store, id: string): Promise<KnownHost> {
   return orThrow(await store.hosts.get(id), 'not_found', `No host ${id} was ever heard of.`);
 }
 
-/** What a host keeps for sandboxes that nobody has asked for yet. */
+/** Resources that a host holds ready for future sandboxes. */
 interface Kept {
   poolMembers: number;
   templates: number;

@@ -74,7 +74,7 @@ export const keyRoutes: Route[] = [
       await refuseMore(c, project, scopes);
       return answerOnce({ c, respond }, { idFrom: apiKeyIdFrom }, async ({ subjectId, isFresh }) => {
         const wish = { project, name, scopes, diskBytes, sandboxDiskBytes };
-        // The first attempt may be later than the one that was sent when it was not answered: that one's secret is in use.
+        // An abandoned attempt may run after its retry, whose secret the client uses already.
         if (!isClientConnected(c)) {
           throw new MayflyError('stale_attempt', 'Nobody waits for this answer any more.', { mayHaveBegun: true });
         }
@@ -104,7 +104,7 @@ export const keyRoutes: Route[] = [
     problems: ['not_found', 'last_admin_key'],
     handle: async ({ store, params: { id } }) => {
       const revoked = orThrow(await store.apiKeys.revokeUnlessLast(id), 'not_found', `There is no API key ${id}.`);
-      await awaitCacheExpiry(); // open ports go by it
+      await awaitCacheExpiry(); // open ports depend on it
       return revoked;
     },
   }),
@@ -127,7 +127,10 @@ export const keyRoutes: Route[] = [
   }),
 ];
 
-/** Nobody gives more than he has. @throws MayflyError forbidden, project_not_found */
+/**
+ * Refuses scopes and projects beyond those of the caller's own key.
+ * @throws MayflyError forbidden, project_not_found
+ */
 async function refuseMore(c: Context<Env>, project: string, scopes: readonly Scope[]): Promise<void> {
   const { id, project: own, scopes: held } = c.get('apiKey');
   const more = scopes.find((scope) => !grants(held, scope));

@@ -7,7 +7,7 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid;padding:1rem}in
 label{display:block;margin:.5rem 0}[hidden]{display:none}
 `;
 
-/** What callers wrote is shown with nothing in it hidden, and never as HTML. */
+/** Script that shows callers' text with unseen characters escaped, and never as HTML. */
 const SCRIPT = `const $ = (id) => document.getElementById(id);
 const id = location.hash.slice(1);
 const path = '/v1/approvals/' + encodeURIComponent(id);
@@ -53,10 +53,7 @@ const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="v
 <button id="approve">Approve, once</button> <button id="refuse">Refuse</button></div>
 <script src="/approvals/page.js"></script></html>`;
 
-/**
- * /approvals#apr-…: where who may decide logs in with his own key, and decides. The page is the same for all, says nothing
- * by itself, and is open to everybody, like its parts.
- */
+/** Serves /approvals#apr-…: a static, public page on which a decider enters a key and decides. */
 export function approvalPageRoutes(app: App): void {
   for (const [path, text, type] of [
     ['/approvals', PAGE, 'text/html'],

@@ -11,9 +11,9 @@ import { requireSeesAll } from './approvals.ts';
 
 const route = routeOf('approvals');
 
-/** How often the store is asked for each listener: two reads by index. */
+/** Poll interval of the store per listener, ms: two reads by index. */
 const POLL_MS = 1_000;
-/** API processes whose clocks differ by less miss nothing of one another. Milliseconds. */
+/** Tolerated clock difference between API processes, ms. */
 const CLOCKS_MS = 10_000;
 const CHANGES_PER_POLL = 1_000;
 
@@ -52,13 +52,13 @@ export const approvalStreamRoutes: Route[] = [
   }),
 ];
 
-/** @param from the id of the last event that was seen; null: none */
+/** @param from id of the last event that the client has; null: none */
 async function follow(
   { store }: RequestDeps,
   sink: EventSink,
   { project, from }: { project: string; from: string | null },
 ): Promise<void> {
-  /** What was sent of each that changed lately. */
+  /** Last sent state of recently changed approvals. */
   const sent = new Map<string, { changedAt: string; data: string }>();
   let last = from ?? new Date().toISOString();
   const send = async (record: ApprovalRecord, changedAt: string) => {

@@ -104,7 +104,7 @@ export const approvalRoutes: Route[] = [
 
 type Decision = Pick<ApprovalRecord, 'decidedBy' | 'reason'> & { state: 'approved' | 'refused' | 'withdrawn' };
 
-/** The same decision again is no other. @throws MayflyError approval_decided */
+/** Records a decision. Idempotent. @throws MayflyError approval_decided */
 async function decide(c: Context<Env>, { id }: ApprovalRecord, decision: Decision): Promise<ApprovalRecord> {
   const deps = c.get('deps');
   const decidedAt = new Date().toISOString();
@@ -116,14 +116,14 @@ async function decide(c: Context<Env>, { id }: ApprovalRecord, decision: Decisio
   return record;
 }
 
-/** @throws MayflyError approval_not_found, also of one that may not be seen */
+/** @throws MayflyError approval_not_found, also for one that the caller may not read */
 async function requireApproval(c: Context<Env>, id: string): Promise<ApprovalRecord> {
   const record = await c.get('deps').store.approvals.get(id);
   if (record && (seesAll(c) || record.askedBy.apiKeyId === c.get('apiKey').id)) return record;
   throw new MayflyError('approval_not_found', `There is no approval ${id}.`);
 }
 
-/** Whether the caller sees all approvals of the project; who only asks sees his own. */
+/** True when the caller may read all approvals of the project; other callers read their own. */
 function seesAll(c: Context<Env>): boolean {
   const { scopes } = c.get('apiKey');
   return grants(scopes, 'sandboxes:read') || grants(scopes, 'approvals:decide');
@@ -174,7 +174,7 @@ export const policyRoutes: Route[] = [
   }),
 ];
 
-/** @throws MayflyError project_not_found, also of one that may not be known */
+/** @throws MayflyError project_not_found, also for one that the caller may not read */
 async function projectOf(c: Context<Env>, named: string | undefined): Promise<string> {
   const { store } = c.get('deps');
   const project = named ?? store.viewer.project;

@@ -21,7 +21,7 @@ const env = z
   .unknown()
   .superRefine((value, context) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
-    // zod drops `__proto__` from records without a word, so names are looked at before.
+    // zod silently drops `__proto__` from records, so names are checked first.
     for (const name of Object.keys(value)) {
       if (name !== '__proto__' && variableName.safeParse(name).success) continue;
       context.addIssue({ code: 'custom', message: 'has a name that is not letters, digits and _ (first no digit)' });
@@ -80,7 +80,7 @@ export const commandParams = sandboxParams.extend({
   commandId: idOf('command'),
 });
 
-/** Bytes of an output stream. */
+/** Offset in an output stream, bytes. */
 export const offset = z
   .string()
   .regex(/^\d{1,10}$/, 'must be a number of bytes')
@@ -98,7 +98,7 @@ export const cancelQuery = z.strictObject({
     .openapi({ description: '`SIGPIPE`: the reader of the output has left' }),
 });
 
-/** The beginning of one stream: `text` where it is UTF-8, else `base64`. */
+/** Start of one stream: `text` where it is UTF-8, else `base64`. */
 const outputStart = z.object({ text: z.string().optional(), base64: z.string().optional(), truncated: z.boolean() });
 
 export const commandAnswer = commandRecord

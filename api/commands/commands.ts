@@ -130,7 +130,7 @@ async function requireCommand(
   );
 }
 
-/** GET …/output: the bytes of one stream as they are stored now, chunk by chunk, so that none of it is held as a whole. */
+/** Answers GET …/output: streams the stored bytes of one stream. */
 export async function answerOutput(
   c: Context<Env>,
   { store }: RequestDeps,
@@ -159,9 +159,9 @@ export async function answerOutput(
 const accepted = z.object({ offset: z.int().min(0) });
 
 /**
- * POST …/stdin.
- * @throws MayflyError command_ended, stdin_conflict with the offset to go on from, host_unavailable, guest_unreachable,
- *   and as {@link awakeSandbox}
+ * Answers POST …/stdin.
+ * @throws MayflyError command_ended, stdin_conflict with the offset to continue from, host_unavailable,
+ *   guest_unreachable, and as {@link awakeSandbox}
  */
 async function answerStdin(
   c: Context<Env>,

@@ -15,7 +15,7 @@ import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.
 import { sandboxOfPath } from '../resources/entered-sandbox.ts';
 import { commandAnswer, type startCommand as startSchema } from './command-schemas.ts';
 
-/** Runs a command, once for each Idempotency-Key, and answers with it when it has ended or the preferred wait is over. */
+/** Runs a command, once for each Idempotency-Key, and answers at its end or that of the preferred wait. */
 export async function answerStart(
   responder: Responder<CommandView>,
   sandboxId: string,
@@ -31,9 +31,9 @@ export async function answerStart(
   return answerOnce(responder, { idFrom: commandIdFrom, again, subject }, async (call) => {
     const record = await startCommand(deps, call, await sandboxOfPath(c, sandboxId), request, preferredWait(c));
     const outcome = await outcomeOf(deps, record, !call.isFresh && record.state === 'ended');
-    // A command that never started frees its key: the same request may be retried later.
+    // A command that never started releases its key, for a later retry.
     if (record.outcome === 'not-started') await releaseCall(store, call);
-    // An answer that says how it ended is given again from the record.
+    // A final outcome is answered from the record again.
     return keep(outcome, record.state !== 'ended' && isClientConnected(c));
   });
 }
@@ -50,7 +50,7 @@ async function outcomeOf(
   return fail(error, { sandboxId: record.sandboxId, commandId: record.id }, record);
 }
 
-/** What is answered to a request that starts a command. */
+/** Returns the responses of a request that starts a command. */
 export function startAnswers(said: { ended: string; begun: string }) {
   return {
     out: {
@@ -67,7 +67,7 @@ export type CommandView = z.infer<typeof commandAnswer>;
 
 export const commandView = viewOf(commandAnswer);
 
-/** With the beginning of its output, for those who only want to know what it said: as much as one chunk. */
+/** Returns a command with the start of its output, at most one chunk per stream. */
 async function commandViewWithOutput(store: ProjectStore, record: CommandRecord): Promise<CommandView> {
   const [stdout, stderr] = await Promise.all([startOf(store, record, 'stdout'), startOf(store, record, 'stderr')]);
   return { ...commandView(record), output: { stdout, stderr } };

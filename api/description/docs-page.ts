@@ -4,7 +4,7 @@ import { etag } from 'hono/etag';
 import { ERRORS } from '../../model/errors.ts';
 import { type App, open } from '../http/context.ts';
 
-/** Nothing but what this process serves; `data:` are the icons within a style sheet. */
+/** Content Security Policy: only this process; `data:` for icons in the style sheet. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -16,7 +16,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Headers of a page that takes nothing from elsewhere, and of its parts. They are asked for again, and mostly answered 304. */
+/** Headers of a self-contained page and its parts. Clients revalidate them, mostly with 304. */
 export const PAGE_POLICY = {
   'Content-Security-Policy': POLICY,
   'X-Content-Type-Options': 'nosniff',
@@ -24,13 +24,13 @@ export const PAGE_POLICY = {
   'Cache-Control': 'no-cache',
 };
 
-/** Of Swagger UI: its program and its style, without the copies and source maps beside them. */
+/** Files of Swagger UI, without their copies and source maps. */
 const RENDERER = {
   '/docs/swagger-ui.js': { file: 'swagger-ui-bundle.js', type: 'text/javascript' },
   '/docs/swagger-ui.css': { file: 'swagger-ui.css', type: 'text/css' },
 };
 
-/** An error's `type` is `/docs#<code>`: its row is found when all that stands above has its height. */
+/** Script that scrolls to an error's row, the `type` `/docs#<code>`, after the page above it is rendered. */
 const SCRIPT = `const dark = matchMedia('(prefers-color-scheme: dark)');
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', follow);
@@ -57,7 +57,7 @@ const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="v
 <tr><th>code<th>status<th>what it is, and what to do${Object.entries(ERRORS).map(row).join('')}</table></main>
 <script src="/docs/swagger-ui.js"></script><script src="/docs/page.js"></script></html>`;
 
-/** /docs: the API described by itself, in a page that takes nothing from elsewhere. Open to everybody, like its parts. */
+/** Serves /docs, a self-contained, public page about the API. */
 export function docsRoutes(app: App): void {
   app.use('/docs/*', etag(), async (c, next) => {
     await next();
@@ -78,7 +78,7 @@ function row([code, { status, title, remedy }]: [string, { status: number; title
   return `\n<tr id="${code}"><td><code>${code}</code><td>${status}<td>${shown(`${title}. ${remedy}`)}`;
 }
 
-/** Of our own table: Markdown's `code` is the only markup in it. */
+/** Renders text of the error table, whose only markup is Markdown's `code`. */
 function shown(text: string): string {
   return text
     .replaceAll('&', '&amp;')

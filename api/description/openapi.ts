@@ -3,8 +3,8 @@ import type { App } from '../http/context.ts';
 import { keywords } from '../http/schemas.ts';
 
 /**
- * The API's description (OpenAPI 3.1), made from the very schemas that requests are checked with. To be called once: it
- * adds to what the app has registered.
+ * Returns the OpenAPI 3.1 description, generated from the schemas that validate requests. Call it once: it adds to the
+ * app's registry.
  */
 export function openApiDocument(app: App, version: string) {
   const schemes = {
@@ -29,7 +29,7 @@ export function openApiDocument(app: App, version: string) {
   return withPlainPatterns(document);
 }
 
-/** What was asked, and what was answered, by status and media type. */
+/** Example request, and responses by status and media type. */
 export interface Exchange {
   request?: unknown;
   answers: Record<string, Record<string, unknown>>;
@@ -45,7 +45,10 @@ interface Operation {
   responses?: Record<string, Content>;
 }
 
-/** One life on a simulated host, by operation: test/extended/api/real-answers.integration.test.ts records it. */
+/**
+ * Returns the recorded examples by operation, from test/extended/api/real-answers.integration.test.ts on a simulated
+ * host.
+ */
 export function recordedExchanges(): Record<string, Exchange> {
   return JSON.parse(readFileSync(new URL('./examples.json', import.meta.url), 'utf8')) as Record<string, Exchange>;
 }
@@ -66,8 +69,8 @@ function addExamples(paths: Record<string, object>): void {
 }
 
 /**
- * A `pattern` in JSON Schema has no flags and is read as Unicode (JSON Schema 2020-12, core §6.4); what makes the
- * document appends those of the regular expression.
+ * Removes the flags from each `pattern`: JSON Schema has none, and reads patterns as Unicode (2020-12, core §6.4). The
+ * generator appends those of the regular expression.
  */
 function withPlainPatterns<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withPlainPatterns) as T;

@@ -130,7 +130,7 @@ export const desktopRoutes: Route[] = [
     }),
     handle: (call) => {
       const { url, argv = ['chromium', '--', url ?? ''] } = call.body;
-      // Before `--fork`, so that a policy sees which program it is.
+      // Command for the policy, which judges the program before `--fork`.
       const request = { argv: ['setsid', '--fork', ...argv], env: { DISPLAY: ':1' } };
       return answerStart(call, call.params.id, request);
     },
@@ -161,7 +161,7 @@ export const desktopRoutes: Route[] = [
   }),
 ];
 
-/** Enters a sandbox to look at its screen. Viewers look often: one event stands for all looks of a minute. */
+/** Enters a sandbox to view its screen. Viewers poll often: one audit event covers a minute. */
 async function lookAt(c: Context<Env>, sandboxId: string): Promise<Place> {
   const place = await enterSandbox(c, sandboxId);
   const by = c.get('apiKey').id;
@@ -171,7 +171,7 @@ async function lookAt(c: Context<Env>, sandboxId: string): Promise<Place> {
   return place;
 }
 
-/** Before it is done. */
+/** Records a use, before it happens. */
 function recordUse(
   c: Context<Env>,
   { sandboxId, hostId }: Place,

@@ -47,7 +47,7 @@ export const diffQuery = z
 const guestName = z.union([z.string(), z.object({ base64: z.string() })]).openapi('GuestName', {
   description: 'Text where the bytes are UTF-8, which may hold newlines and escape codes; else base64.',
 });
-/** `nullable()` of what has a name of its own is described without the null. */
+/** Nullable in the OpenAPI document as well: `nullable()` would lose the null of a named schema. */
 const guestNameOrNull = z.union([guestName, z.null()]);
 const description = {
   type: z.enum(FILE_TYPES),

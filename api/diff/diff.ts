@@ -51,7 +51,7 @@ export const diffRoutes: Route[] = [
       'quota_exceeded',
     ],
     handle: ({ c, deps, params: { a, b }, query }) => {
-      // Its answer would be that to GET without the body, and cost as much.
+      // HEAD would cost as much as GET.
       if (c.req.method === 'HEAD') throw new MayflyError('method_not_allowed', 'A comparison takes GET.');
       return answerDiff(c, deps, a, b, query);
     },
@@ -80,6 +80,6 @@ async function answerDiff(c: Context<Env>, deps: RequestDeps, a: string, b: stri
 }
 
 function streamed(body: ReadableStream<Uint8Array>, type: string): Response {
-  // Never a page of ours, whatever is in it.
+  // Browsers never render it as a page of the API's origin.
   return new Response(body, { headers: { 'Content-Type': type, 'X-Content-Type-Options': 'nosniff' } });
 }

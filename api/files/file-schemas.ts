@@ -3,9 +3,9 @@ import { fileEntry } from '../../services/files/directory-listing.ts';
 import { wholeText } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
-/** `agent` bounds it too: go/agent/files/directory.go. */
+/** Limit of entries, also in go/agent/files/directory.go. */
 const MAX_ENTRIES = 10_000;
-/** Of an account as Linux has them, by name or by number (useradd(8)). */
+/** Name or number of a Linux account (useradd(8)). */
 const ACCOUNT = /^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,31}\$?$/;
 
 const account = z.string().regex(ACCOUNT, 'must be the name or the number of an account of the guest').optional();
@@ -50,5 +50,5 @@ export const deleteFileQuery = z.strictObject({ recursive: flag });
 
 export const unpackedAnswer = z.object({ entries: z.int().min(0), bytes: z.int().min(0) }).openapi('Unpacked');
 
-/** A PUT answers with the file, or with what was unpacked. */
+/** Response to a PUT: the file, or a summary of the unpacked archive. */
 export const writtenAnswer = z.union([fileEntry, unpackedAnswer]);

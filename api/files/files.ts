@@ -100,7 +100,7 @@ export const fileRoutes: Route[] = [
 type Operation = 'stat' | 'read' | 'archive' | 'write' | 'unpack' | 'remove' | 'remove-recursive';
 
 /**
- * Has the sandbox awake, and the audit know of what is about to be done. The agent writes as root wherever it is told to.
+ * Wakes the sandbox, and records the access in the audit before it happens. The agent writes as root.
  * @throws MayflyError policy_denied, invalid_request, temporal_unavailable, and as {@link enterSandbox}
  */
 async function beginAccess(

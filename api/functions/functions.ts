@@ -103,7 +103,7 @@ export const functionRoutes: Route[] = [
           return [await versionView(deps, version, record)];
         } catch (error) {
           if (!isMayflyError(error, 'record_damaged')) throw error;
-          unreadable.push({ id: `${name}/${version.version}`, problem: error.message }); // its setup
+          unreadable.push({ id: `${name}/${version.version}`, problem: error.message }); // of its setup
           return [];
         }
       };
@@ -155,7 +155,7 @@ export const functionRoutes: Route[] = [
   }),
 ];
 
-/** Retention of a function that does not ask for any; its spec, and with it the digest, leaves it out. */
+/** Default retention; a spec, and so its digest, omits it. */
 const NOTHING_KEPT = { onFailure: 'none', days: LIMITS.functions.keepDays.default } as const;
 
 async function versionView(

@@ -14,7 +14,10 @@ import { measureRequests } from '../monitoring/health.ts';
 
 export const HOOK_PATH = '/h/:hookId';
 
-/** Serves signed events from outside, and nothing else of the API: another app may have it at a port of its own. */
+/**
+ * Serves signed events from outside, without any other path of the API, so that another app can serve them at its own
+ * port.
+ */
 export function hookDoorRoutes(
   app: App,
   deps: Pick<AppDeps, 'store' | 'logger' | 'hookAnswerMs'>,
@@ -33,8 +36,8 @@ export function hookDoorRoutes(
 }
 
 /**
- * Answers who asks whether events may be sent (CloudEvents, "HTTP 1.1 Web Hooks" §4.2). Who may not, and who asks at a hook
- * that is not there, is told the methods alone.
+ * Answers the handshake of CloudEvents, "HTTP 1.1 Web Hooks" §4.2. Refused origins and unknown hooks get only the
+ * methods.
  * @param allowed origins; `*`: any
  */
 function handshakeHeaders(c: Context<Env>, allowed: readonly string[], requestsPerSecond: number) {
@@ -48,7 +51,7 @@ function handshakeHeaders(c: Context<Env>, allowed: readonly string[], requestsP
   };
 }
 
-/** Returns the headers as they came, names in lower case; two of one name stay two where a server of Node's has read them. */
+/** Returns the headers as received, names in lower case. Repetitions stay separate behind Node's server. */
 function sentHeaders(c: Context<Env>): Header[] {
   const { incoming } = (c.env ?? {}) as { incoming?: IncomingMessage };
   const raw = incoming?.rawHeaders;
@@ -57,8 +60,8 @@ function sentHeaders(c: Context<Env>): Header[] {
 }
 
 /**
- * The body, piece by piece.
- * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
+ * Yields the body, piece by piece.
+ * @throws MayflyError body_too_large, also for a chunked body without a length
  */
 async function* sentPieces(c: Context<Env>, atMost: number): AsyncGenerator<Uint8Array> {
   if (Number(c.req.header('Content-Length') ?? 0) > atMost) throw tooLarge(atMost);
@@ -78,7 +81,7 @@ function tooLarge(atMost: number): MayflyError {
 
 type Deps = Pick<AppDeps, 'store' | 'logger' | 'traceRequest' | 'hookAnswerMs'> & Required<Pick<AppDeps, 'metrics'>>;
 
-/** Hooks alone, for a port of their own: whatever else is asked for there is not found, with a key or without. */
+/** Creates an app of hooks alone, for a port of their own: every other path is not found, with or without a key. */
 export function createHookApp(deps: Deps, acceptance: Acceptance): App {
   const app: App = new OpenAPIHono<Env>();
   app.use(requestId());

@@ -111,7 +111,7 @@ export const hookAnswer = hookRecord
   })
   .openapi('Hook');
 
-/** As it is kept. */
+/** Returns the stored form of a scheme. */
 export function schemeOf(request: Pick<z.output<typeof createHook>, 'scheme' | 'hmac'>): SignatureScheme {
   if (request.hmac) {
     const { timestampHeader, ...rest } = request.hmac;
@@ -120,7 +120,7 @@ export function schemeOf(request: Pick<z.output<typeof createHook>, 'scheme' | '
   return { scheme: request.scheme } as Exclude<SignatureScheme, HmacScheme>;
 }
 
-/** Numbers of its filter are as they were sent. */
+/** Returns the API's view of a hook; numbers of its filter are as sent. */
 export function hookView(hook: HookRecord, { hookPlace }: Pick<AppDeps, 'hookPlace'>): z.input<typeof hookAnswer> {
   const { scheme: kept, filter: wanted } = hook;
   const path = `/h/${hook.id}`;

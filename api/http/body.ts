@@ -7,8 +7,8 @@ import { DEEPEST_JSON, isTooDeep } from '../../model/events/json/json-text.ts';
 import type { Env } from './context.ts';
 
 /**
- * Limits a body that is no stream.
- * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
+ * Limits a body that is not streamed.
+ * @throws MayflyError body_too_large, also for a chunked body without a length
  */
 export function limitBody(bytes: number) {
   const onError = () => {
@@ -22,19 +22,25 @@ export function limitBody(bytes: number) {
   });
 }
 
-/** Of a body that says it: the server takes no more of it than that. What limits others makes a stream of each, which costs a millisecond. */
+/**
+ * Returns the announced length, to which the server limits the body; null without one. Hono's bodyLimit would turn each
+ * body into a stream, which costs 1 ms.
+ */
 function saidLength(c: Context<Env>): number | null {
   const length = c.req.header('content-length');
   return length === undefined || c.req.header('transfer-encoding') !== undefined ? null : Number(length);
 }
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
-/** JSON is UTF-8 (RFC 8259 §8.1), and the media type has no such parameter; saying so is harmless, another is a mistake. */
+/**
+ * Charset parameter. JSON is UTF-8 (RFC 8259 §8.1) and its media type has no such parameter: `utf-8` is harmless,
+ * another is an error.
+ */
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
 
 /**
- * Refuses a body that is not JSON before any schema sees it. Hono keeps the bytes, so nothing is read twice.
- * @param isEmptyFine whether no body at all stands for `{}`
+ * Refuses a body that is not JSON before any schema validates it. Hono caches the bytes for the handler.
+ * @param isEmptyFine true when an empty body means `{}`
  * @throws MayflyError unsupported_media_type, invalid_json
  */
 export function readJson(isEmptyFine = false) {
@@ -45,12 +51,12 @@ export function readJson(isEmptyFine = false) {
   });
 }
 
-/** Whether no body at all stands for an object without members. */
+/** True when an empty body means an object without members. */
 export function isOptional(schema: z.ZodType): boolean {
   return schema.safeParse({}).success;
 }
 
-/** Has the schema of the operation see an object without members, which gives each its default. */
+/** Replaces an empty body by `{}`, to which the operation's schema adds the defaults. */
 function sayNothing(c: Context<Env>): void {
   const headers = new Headers(c.req.raw.headers);
   headers.set('Content-Type', 'application/json');
@@ -68,7 +74,7 @@ async function checkJson(c: Context<Env>): Promise<void> {
   if (!/^utf-?8$/i.test(charset)) {
     throw new MayflyError('unsupported_media_type', 'The body is announced in another charset than UTF-8.');
   }
-  const bytes = await c.req.arrayBuffer(); // one that is cut is no matter of JSON
+  const bytes = await c.req.arrayBuffer(); // a truncated body throws here
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -81,7 +87,7 @@ async function checkJson(c: Context<Env>): Promise<void> {
   throw new MayflyError('invalid_json', `The body is not taken: more than ${DEEPEST_JSON} brackets are open at once.`);
 }
 
-/** Cancels the body of an answer to HEAD, which Hono drops: an event stream would wait for its reader for ever. */
+/** Cancels the body of a response to HEAD, which Hono drops: an event stream would wait for its reader for ever. */
 export const dropBodyOfHead = createMiddleware<Env>(async (c, next) => {
   await next();
   if (c.req.method === 'HEAD') await c.res.body?.cancel();

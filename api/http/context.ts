@@ -27,8 +27,8 @@ export const open = createMiddleware<Env>((_c, next) => next());
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
- * Lets only holders of a valid key pass but to open paths, and gives them the store as their project sees it. Keys are read
- * from the store each time, so a revoked one ends at once.
+ * Requires a valid key except on open paths, and provides its project's store. Reads keys from the store each time, so
+ * a revocation applies at once.
  * @throws MayflyError unauthenticated
  */
 export function authenticate(app: App, deps: Omit<RequestDeps, 'store'> & Pick<AppDeps, 'store'>) {
@@ -56,12 +56,12 @@ function openPathsOf({ routes }: App): RegExp[] {
   return [...new Set(paths)].map((path) => new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`));
 }
 
-/** The API key that a request carries, whether it is one or not. */
+/** Returns the API key of a request, unverified. */
 export function presentedKey(c: Context<Env>): string | undefined {
   return BEARER.exec(c.req.header('Authorization') ?? '')?.[1] ?? c.req.header('X-API-Key');
 }
 
-/** Whether there is its project still. */
+/** Reports whether the key's project still exists. */
 async function isOfProject({ projects }: AppDeps['store'], { project }: ApiKey): Promise<boolean> {
   return project === DEFAULT_PROJECT || (await projects.lately(project)) !== null;
 }
@@ -76,44 +76,44 @@ export function requires(scope: Scope) {
   });
 }
 
-/** Who asks, as it is recorded. */
+/** Returns the actor for records. */
 export function actorOf(c: Context<Env>, agentId: string | null = null): Actor {
   const { id, project } = c.get('apiKey');
   const approvalId = c.get('call')?.approvalId ?? null;
   return { apiKeyId: id, agentId, project, ...(approvalId !== null && { approvalId }) };
 }
 
-/** Where signed events from outside come in. */
+/** Address of signed events from outside. */
 interface HookPlace {
-  /** As senders call it; null: as the API is called. */
+  /** Public base URL; null: the API's own. */
   url: string | null;
-  /** False: another server has them, and the API has none. */
+  /** False when another server of the process serves hooks. */
   isHere: boolean;
 }
 
-/** What the API is made of; only worker/ puts it together. */
+/** Dependencies of the API, which worker/ wires. */
 export interface AppDeps extends Omit<ServiceDeps, 'store' | 'poolDoor'> {
   store: Store;
-  /** Further names and checks for /readyz, beyond store, Temporal and a live host; each rejects when it fails. */
+  /** Further checks for /readyz by name, beside store, Temporal and a live host; each rejects when it fails. */
   readiness?: Record<string, () => Promise<void>>;
-  /** Where other parts of the process register their own metrics. */
+  /** Registry that other parts of the process share. */
   metrics?: Registry;
-  /** Traces each request, where traces are wanted. */
+  /** Middleware that traces each request. `@default` none */
   traceRequest?: MiddlewareHandler<Env>;
   version: string;
-  /** Under which it is reached by MCP clients, beside those of loopback. `@default` none */
+  /** Host names of MCP clients' requests, beside those of the loopback. `@default` none */
   names?: readonly string[];
-  /** Where open ports of sandboxes are found. `@default` `http://localhost:7997`, below which each has a name of its own */
+  /** Public address of open ports. `@default` `http://localhost:7997`, with a host name for each port below it */
   portAddress?: PortAddress;
-  /** Where hooks are. `@default` at the API */
+  /** Address of hooks. `@default` the API's */
   hookPlace?: HookPlace;
-  /** Makes what MCP clients speak to. `@default` Mayfly's own tools */
+  /** Creates the server of an MCP client. `@default` Mayfly's own tools */
   mcpServerOf?: McpServerOf;
-  /** How soon what comes to a hook is answered, unless it is large. Milliseconds. `@default` 1 s */
+  /** Limit of the time to a hook's response, ms, unless the event is large. `@default` 1 s */
   hookAnswerMs?: number;
 }
 
-/** What a route is given: of the store, what the caller may see. */
+/** Dependencies of a route; the store is limited to the caller's project. */
 export interface RequestDeps extends Omit<AppDeps, 'store' | 'portAddress'>, ServiceDeps {
   store: ProjectStore;
   portAddress: PortAddress;
@@ -121,26 +121,26 @@ export interface RequestDeps extends Omit<AppDeps, 'store' | 'portAddress'>, Ser
   runWatch: RunWatch;
   streams: Streams;
   screens: Screens;
-  /** Of connections to ports. */
+  /** Throttle for connections to ports. */
   connections: AuditThrottle;
-  /** Of views of desktops. */
+  /** Throttle for views of desktops. */
   looks: AuditThrottle;
 }
 
-/** What middleware leaves for handlers. */
+/** Variables that middleware sets for handlers. */
 export interface Env {
   Variables: {
     requestId: string;
     apiKey: ApiKey;
     deps: RequestDeps;
     wholeStore: Store;
-    /** The sandbox of the path, as it was when the request was complete. */
+    /** Sandbox of the path, read when the request was complete. */
     found?: SandboxRecord;
-    /** The request as services see it, where it has a result of its own. */
+    /** Idempotent call behind the request, where it has a result of its own. */
     call?: IdempotentCall;
-    /** How long of what the caller prefers to wait is over. Seconds. */
+    /** Used part of the preferred wait, s. */
     waitedSeconds?: number;
-    /** The path with the id of a sandbox in the place of its name, where it was asked for by that. */
+    /** Path with the id of a sandbox in place of its name; unset when the path has the id. */
     pathById?: string;
   };
 }
@@ -148,15 +148,15 @@ export interface Env {
 export type App = OpenAPIHono<Env>;
 
 interface Preference {
-  /** How long the caller waits for the end of the saga. Seconds; 0: not at all. */
+  /** Time that the caller waits for the end of the workflow, s; 0: none. */
   seconds: number;
-  /** What to say in `Preference-Applied`; null when nothing was preferred. */
+  /** Value of `Preference-Applied`; null without a preference. */
   applied: string | null;
 }
 
 /**
- * How long to wait, from the header `Prefer` (RFC 7240 §4.1 and §4.3). A preference that cannot be read is ignored,
- * as §2 says; a longer wait than we grant is cut. `@default` 60 s
+ * Returns the wait from the header `Prefer` (RFC 7240 §4.1 and §4.3). Ignores an unreadable preference, as §2 requires,
+ * and limits a long wait. `@default` 60 s
  */
 export function preferenceOf(prefer: string | undefined): Preference {
   const preferences = (prefer ?? '').split(',').map((text) => text.trim().toLowerCase());
@@ -170,7 +170,7 @@ export function preferenceOf(prefer: string | undefined): Preference {
   return { seconds: LIMITS.waitSeconds.default, applied: null };
 }
 
-/** Returns a limit of so many seconds, less those that the caller has waited for an approval. */
+/** Returns a wait limit, less the time that the caller has waited for an approval. */
 export function waitLimit(c: Context<Env>, seconds: number): WaitLimit {
   const { signal } = c.req.raw;
   return { seconds: seconds - (c.get('waitedSeconds') ?? 0), signal, requestId: c.get('requestId') };
@@ -180,7 +180,7 @@ export function preferredWait(c: Context<Env>): WaitLimit {
   return waitLimit(c, preferenceOf(c.req.header('prefer')).seconds);
 }
 
-/** Waits as long as the caller prefers. @returns whether `wait` resolved */
+/** Waits as long as the caller prefers. @returns true when `wait` resolved */
 export function waitAsPreferred(c: Context<Env>, wait: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
   return waitWithin(c.get('deps'), preferredWait(c), wait);
 }

@@ -5,8 +5,8 @@ const FILE_URL = /^https?:\/\/[^/]+(\/v1\/(?:sandboxes|sources)\/[^/?#]+\/files\
 const FILE_ROUTE = /^\/v1\/(?:sandboxes|sources)\/[^/]+\/files\//;
 
 /**
- * The path by which Hono finds the route. That of a file becomes one segment and stays encoded: decoded, it would lose
- * bytes that are not UTF-8, and its slashes and newlines would look for other routes.
+ * Returns the path by which Hono routes. A file path becomes one encoded segment: decoded, it would lose bytes that are
+ * not UTF-8, and its slashes and newlines would match other routes.
  */
 export function routedPath(request: Request): string {
   const [, route, path] = FILE_URL.exec(request.url) ?? [];
@@ -14,12 +14,12 @@ export function routedPath(request: Request): string {
   return route + (path.replaceAll('/', '%2F') || '%2F');
 }
 
-/** Whether a request's body is the content of a file: of any size and type, and never held as a whole. */
+/** True when the request body is the content of a file: streamed, of any size and type. */
 export function isFilePath(routed: string): boolean {
   return FILE_ROUTE.test(routed);
 }
 
-/** @param routed what {@link routedPath} made @throws MayflyError invalid_request */
+/** @param routed result of {@link routedPath} @throws MayflyError invalid_request */
 export function filePathOf(routed: string): FilePath {
   return FilePath.of(routed.replace(FILE_ROUTE, ''));
 }

@@ -12,10 +12,10 @@ import {
 } from '../../services/problems/problem.ts';
 import type { App, AppDeps, Env } from './context.ts';
 
-/** Seconds to wait before a retry of what is busy; a disk snapshot is over in less. */
+/** Retry-After of a busy sandbox, s; a disk snapshot takes less. */
 const BUSY_SECONDS = 2;
 
-/** An error in the words of the table and its own, and no more. */
+/** Describes an error by its entry in the error table and its own message. */
 export function problemOf(c: Context<Env>, error: MayflyError, more: Subjects = {}): Problem {
   return problemAt({ instance: c.req.path, requestId: c.get('requestId') }, error, more);
 }
@@ -26,14 +26,14 @@ export function problemResponse(c: Context<Env>, error: MayflyError, more: Subje
   const usual = error.code === 'sandbox_busy' ? BUSY_SECONDS : RETRY_AFTER_SECONDS;
   if (retryable) c.header('Retry-After', String(error.options.retryAfterSeconds ?? usual));
   if (status === 401) c.header('WWW-Authenticate', 'Bearer realm="mayfly"');
-  // The answer to HEAD has no body to say it.
+  // A response to HEAD has no body.
   c.header('X-Mayfly-Code', error.code);
   return c.body(JSON.stringify(problem), status as ContentfulStatusCode, {
     'Content-Type': PROBLEM_TYPE,
   });
 }
 
-/** The one place where errors become answers. */
+/** Returns the central error handler. */
 export function errorHandler({ logger }: Pick<AppDeps, 'logger'>) {
   return (error: Error, c: Context<Env>): Response => {
     const known = hasLeft(error, c)
@@ -47,7 +47,7 @@ export function errorHandler({ logger }: Pick<AppDeps, 'logger'>) {
   };
 }
 
-/** Nobody reads the answer to it, and nothing is wrong here. */
+/** True for a client that disconnected: no failure of the API. */
 function hasLeft(error: Error, { req }: Context<Env>): boolean {
   return req.raw.signal.aborted && 'code' in error && error.code === 'ECONNRESET';
 }
@@ -57,11 +57,11 @@ function asMayflyError(error: Error): MayflyError {
   if (error instanceof HTTPException && error.status === 400) {
     return new MayflyError('invalid_json', 'The body could not be read as JSON.', { cause: error });
   }
-  // What an unforeseen error says may be anything, so it goes to the log, not to the caller.
+  // An unforeseen error may hold anything: the log gets it, not the caller.
   return new MayflyError('internal', 'Something went wrong here that nobody foresaw.', { cause: error });
 }
 
-/** Answers `method_not_allowed` with `Allow` where a path exists for other methods, and `not_found` elsewhere. */
+/** Answers `method_not_allowed` with `Allow` for a path of other methods, and `not_found` elsewhere. */
 export function refuseUnknownRoutes(app: App): void {
   const refuse = methodNotAllowed<Env>({
     app,

@@ -17,13 +17,13 @@ import { resolveSandboxId } from './sandbox-reference.ts';
 import { BODY, type Codes, KEYED, noQuery, problems } from './schemas.ts';
 import { checked } from './validation.ts';
 
-/** Header of an answer that was given before. */
+/** Header of a repeated response. */
 export const REPLAYED = 'Idempotent-Replayed';
 
 type Media = NonNullable<NonNullable<RouteConfig['request']>['body']>;
 type Answers = RouteConfig['responses'];
 
-/** Parts of a request, each checked by its schema. A `media` body is passed on as it is. */
+/** Parts of a request, each with its schema. A `media` body is passed on unchanged. */
 interface Parts {
   params?: z.ZodObject;
   query?: z.ZodObject;
@@ -38,19 +38,19 @@ type JsonOf<A> = A extends { content: { 'application/json': { schema: infer S ex
   : never;
 type Value<O> = JsonOf<O[keyof O]>;
 
-/** Request whose outcome becomes a response: its status, headers and JSON, as the definition of its route has them. */
+/** Request whose outcome becomes a response with the status, headers and JSON of its route's definition. */
 export interface Responder<T> {
   c: Context<Env>;
   deps: RequestDeps;
   respond: (outcome: Outcome<T>) => Response;
 }
 
-/** A valid request, with what its key may see. */
+/** Valid request, with the store of its project. */
 interface Call<I, T> extends Responder<T> {
   store: RequestDeps['store'];
-  /** Documents of all projects: for operators, and where no key is needed. */
+  /** Store of all projects: for operators and open routes. */
   wholeStore: Store;
-  /** Who asks, as it is recorded. After an approval it is {@link actorOf} that knows it. */
+  /** Actor for records. After an approval, use {@link actorOf}. */
   actor: Actor;
   params: Valid<I, 'params'>;
   query: Valid<I, 'query'>;
@@ -58,7 +58,7 @@ interface Call<I, T> extends Responder<T> {
   body: Valid<I, 'body'>;
 }
 
-/** A value with its status, where an operation has several. */
+/** Value with its status, where an operation has several. */
 class Reply<T> {
   constructor(
     readonly status: ContentfulStatusCode,
@@ -67,12 +67,12 @@ class Reply<T> {
   ) {}
 }
 
-/** @param isReplayed whether an earlier request made it */
+/** @param isReplayed true when an earlier request made the value */
 export function reply<T>(status: ContentfulStatusCode, value: T, isReplayed = false): Reply<T> {
   return new Reply(status, value, isReplayed);
 }
 
-/** Problem of something that has a record. */
+/** Problem of a resource that has a record. */
 class Failure<T> {
   readonly isReplayed = false;
   constructor(
@@ -82,7 +82,7 @@ class Failure<T> {
   ) {}
 }
 
-/** @param value the record, which Location leads to */
+/** @param value the record, for Location */
 export function fail<T>(error: MayflyError, subjects: Subjects, value: T): Failure<T> {
   return new Failure(error, subjects, value);
 }
@@ -92,27 +92,27 @@ export type Outcome<T> = T | Reply<T> | Failure<T> | Response | undefined;
 interface Definition<I extends Parts, O extends Answers> {
   /** Tag of the operation. `@default` that of the file */
   tag?: string;
-  /** Scope that the key must have; null: any key. `open`: no key is needed. */
+  /** Required scope; null: any key; `open`: no key. */
   scope: Scope | 'open' | null;
   summary: string;
   description?: string;
   in?: I;
-  /** Success answers; a value without a status is answered with the lowest. */
+  /** Success responses; a value without a status gets the lowest. */
   out: O;
-  /** Path of what is answered: the header Location, except where a DELETE leaves nothing. `@default` none */
+  /** Returns the header Location, except for a 204 of a DELETE. `@default` none */
   location?: (value: Value<O>) => string | undefined;
-  /** Problems beyond those of every operation, of bodies and of Idempotency-Keys. */
+  /** Problems beside those of every operation, of bodies and of Idempotency-Keys. */
   problems?: readonly (ErrorCode | Codes)[];
-  /** Bytes of the body; null: a stream, unbounded. `@default` {@link LIMITS.bodyBytes} */
+  /** Limit of the body, bytes; null: an unlimited stream. `@default` {@link LIMITS.bodyBytes} */
   limit?: number | null;
-  /** Answers with a value, which is stripped to its schema, with a response of its own, or with nothing: 204. */
+  /** Returns a value, which is stripped to its schema, a response, or nothing: 204. */
   handle: (call: Call<I, Value<O>>) => Outcome<Value<O>> | Promise<Outcome<Value<O>>> | Promise<void>;
 }
 
 export type Route = (app: App) => void;
 type Method = 'get' | 'put' | 'post' | 'patch' | 'delete';
 
-/** Returns the function that defines operations with a tag. */
+/** Returns a function that defines operations with a tag. */
 export function routeOf(ofFile: string) {
   return <I extends Parts, O extends Answers>(
     operationId: string,

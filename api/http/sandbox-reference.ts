@@ -10,8 +10,8 @@ import type { Env, RequestDeps } from './context.ts';
 const SEGMENT = 3;
 
 /**
- * Resolves the name of a sandbox in a path to its id, and refuses sandboxes of other projects and reserved ones. Handlers
- * get ids of sandboxes of the caller's project only.
+ * Resolves the name of a sandbox in a path to its id, and refuses sandboxes of other projects and reserved ones.
+ * Handlers get only ids of the caller's project.
  * @throws MayflyError sandbox_not_found, sandbox_not_running
  */
 export async function resolveSandboxId(c: Context<Env>, reference: string): Promise<string> {
@@ -39,7 +39,10 @@ async function requireNamed({ sandboxes }: RequestDeps['store'], text: string): 
   throw new MayflyError('sandbox_not_found', why);
 }
 
-/** Lets operators end a sandbox whose record is lost. @throws MayflyError sandbox_not_found, sandbox_not_running */
+/**
+ * Requires a sandbox of the caller's project. Operators may delete one whose record is lost.
+ * @throws MayflyError sandbox_not_found, sandbox_not_running
+ */
 async function requireOwn(c: Context<Env>, id: string): Promise<void> {
   const { store } = c.get('deps');
   const mayBeLost = c.req.method === 'DELETE' && store.viewer.isOperator;

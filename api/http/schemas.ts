@@ -6,7 +6,7 @@ import { MACHINE_END_CODES } from '../../model/sandbox/machine-end.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { strip } from '../schema/strip.ts';
 
-/** Keywords of JSON Schema 2020-12 that the types of @hono/zod-openapi, which are OpenAPI 3.0's, do not know. */
+/** Adds keywords of JSON Schema 2020-12 that the types of @hono/zod-openapi, those of OpenAPI 3.0, lack. */
 export function keywords(ofJsonSchema: Record<string, unknown>): object {
   return ofJsonSchema;
 }
@@ -23,7 +23,7 @@ export const wholeText = (min: number, max: number) => {
 
 export const limit = wholeText(1, LIMITS.page.max).prefault(String(LIMITS.page.default));
 
-/** Whether it is one of this list's is known when it is read. */
+/** Cursor; the read itself checks that it fits the list. */
 export const cursor = z
   .string()
   .max(256)
@@ -32,7 +32,7 @@ export const cursor = z
 
 export const pageQuery = z.strictObject({ limit, cursor });
 export const noQuery = z.strictObject({});
-/** A cursor of a chain is the number of its next entry. */
+/** Query of an audit chain; its cursor is the number of the next entry. */
 export const auditQuery = z.strictObject({
   limit,
   cursor: z
@@ -46,7 +46,7 @@ export const preferHeaders = z.object({ prefer: z.string().max(1_024).optional()
 export const idempotencyHeaders = preferHeaders.extend({
   'idempotency-key': printable(LIMITS.idempotencyKey.maxLength).optional(),
 });
-/** Of what is answered when it is done: nobody prefers to wait otherwise. */
+/** Headers of operations that answer when done, without `Prefer`. */
 export const keyHeaders = idempotencyHeaders.omit({ prefer: true });
 
 export const instant = z.string().openapi({ format: 'date-time' });
@@ -85,7 +85,7 @@ const unreadable = z
   .optional()
   .openapi({ description: 'Records that belong here and cannot be read; absent: all can' });
 
-/** A list without pages. */
+/** Returns the schema of a list without pages. */
 export function listOf<T extends z.ZodType>(item: T) {
   return z.object({ items: z.array(item), unreadable });
 }
@@ -98,7 +98,7 @@ export function pageOf<T extends z.ZodType>(item: T) {
   return listOf(item).extend({ nextCursor: z.string().nullable() });
 }
 
-/** Makes a function that strips a record to what an answer has of it. */
+/** Returns a function that strips a record to the response schema. */
 export function viewOf<T extends z.ZodType>(answer: T) {
   return (record: z.input<T>): z.output<T> => strip(answer, record);
 }
@@ -109,7 +109,7 @@ export function json<T extends z.ZodType>(description: string, schema: T) {
 
 export type Codes = readonly ErrorCode[];
 
-/** Answered to anything: how and what is asked for, who asks, and what Mayfly stands on. */
+/** Problems of every operation. */
 const ANYTHING: Codes = [
   'malformed_request',
   'headers_too_large',
@@ -123,11 +123,11 @@ const ANYTHING: Codes = [
   'internal',
 ];
 
-/** To what comes with a body. */
+/** Problems of operations with a body. */
 export const BODY: Codes = ['invalid_json', 'unsupported_media_type', 'body_too_large'];
-/** To what comes with an Idempotency-Key. */
+/** Problems of operations with an Idempotency-Key. */
 export const KEYED: Codes = ['idempotency_key_reused'];
-/** To what begins a saga, or tells one something. */
+/** Problems of operations that start or signal a workflow. */
 export const SAGA: Codes = [
   'temporal_unavailable',
   'host_unavailable',
@@ -135,7 +135,7 @@ export const SAGA: Codes = [
   'stale_attempt',
   'fault_injected',
 ];
-/** To what a policy may have asked for first. */
+/** Problems of operations that a policy may restrict. */
 export const ASKED_FOR: Codes = [
   'policy_denied',
   'idempotency_key_required',
@@ -145,9 +145,9 @@ export const ASKED_FOR: Codes = [
   'approvals_full',
 ];
 export const RUNNING: Codes = ['sandbox_not_found', 'sandbox_ended', 'sandbox_not_running', 'sandbox_suspended'];
-/** To what is done to a sandbox that runs: one thing at a time. */
+/** Problems of operations on a running sandbox, which allows one at a time. */
 export const OPERATION: Codes = [...RUNNING, ...SAGA, 'sandbox_busy', 'host_disk_full', 'cleanup_incomplete'];
-/** To what needs room on a host, and a machine that boots or wakes there. */
+/** Problems of host capacity, and of a machine that boots or wakes. */
 const MACHINE: Codes = [
   'capacity_exhausted',
   'quota_exceeded',
@@ -160,12 +160,12 @@ const MACHINE: Codes = [
   ...MACHINE_END_CODES,
 ];
 export const WAKE: Codes = [...OPERATION, ...MACHINE, 'wake_failed', 'hibernation_unsupported'];
-/** To what is done inside a sandbox, which may have to be resumed for it. */
+/** Problems of operations inside a sandbox, which may have to resume first. */
 export const GUEST: Codes = [...WAKE, 'guest_unreachable', 'guest_failed', 'too_many_requests'];
 export const SOURCE: Codes = ['source_not_found', 'no_host', 'source_not_running', 'source_unsafe', 'source_changed'];
-/** To what is done to a source itself. */
+/** Problems of operations on a source itself. */
 export const SOURCE_TASK: Codes = [...SAGA, ...SOURCE, 'source_busy'];
-/** To what makes a machine: what it is made of, where, and how it went. */
+/** Problems of creates: the origin, the placement and the machine. */
 export const CREATE: Codes = [
   'name_taken',
   'template_unavailable',
@@ -191,8 +191,8 @@ const content = { 'application/problem+json': { schema: problemAnswer } };
 const other = { default: { description: 'Problem', content } };
 
 /**
- * The problems that a route answers, by status, each with its codes: for its documentation. Whoever answers throws; the
- * tests of the API fail on one that is not named.
+ * Returns the problem responses of a route, by status with their codes, for its documentation. Tests of the API fail on
+ * a code that is missing here.
  */
 export function problems(...codes: (ErrorCode | Codes)[]): typeof other {
   const byStatus = new Map<number, Set<ErrorCode>>();

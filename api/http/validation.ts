@@ -7,7 +7,7 @@ interface Issue {
   path: PropertyKey[];
   message: string;
   keys?: string[];
-  /** Of what may be one of several: what is wrong with it as each of them. */
+  /** Issues of each option of a union. */
   errors?: Issue[][];
 }
 
@@ -17,7 +17,7 @@ interface Field {
 }
 
 /**
- * Parses a part of a request; the error names every field. An id in the path that is none is an error of its own kind.
+ * Parses a part of a request; the error names every field. A malformed id in the path is an error of its own.
  * @throws MayflyError invalid_id, invalid_request
  */
 export function checked<S extends z.ZodType>(part: 'path' | 'query' | 'header' | 'body', schema: S, value: unknown) {
@@ -39,7 +39,9 @@ function fieldsOf(issue: Issue): Field[] {
   return [{ field: shown(at), problem: issue.message }];
 }
 
-/** Of what may be one of several objects: what is wrong with the one that is meant, or else which fields they have. */
+/**
+ * Returns the issues of the option of a union that the value means, or else the fields that distinguish the options.
+ */
 function fieldsOfOneOf({ path, message }: Issue, kinds: Issue[][]): Field[] {
   const foreign = kinds.map((issues) => issues.flatMap(({ keys }) => keys ?? []));
   const meant = kinds.filter((_, index) => foreign[index]?.length === 0);
@@ -55,7 +57,7 @@ function fieldsOfOneOf({ path, message }: Issue, kinds: Issue[][]): Field[] {
   return [{ field: shown(at), problem }];
 }
 
-/** Field names can be the caller's own text, so they are shown in a bounded, printable form. */
+/** Returns a bounded, printable field name: callers choose it. */
 function shown(path: string[]): string {
   const text = replaceControls(path.join('.'));
   return text.length > 200 ? `${text.slice(0, 200)}…` : text || '(body)';

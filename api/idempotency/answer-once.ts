@@ -14,29 +14,31 @@ import { type Env, preferenceOf, waitLimit } from '../http/context.ts';
 import { problemResponse } from '../http/problem.ts';
 import { type Outcome, REPLAYED, type Responder } from '../http/route.ts';
 
-/** Headers that belong to an answer wherever it is given again. */
+/** Headers stored with a response for its repetition. */
 const KEPT_HEADERS = ['Content-Type', 'Location'];
 
-/** Operation whose repetition with the same Idempotency-Key, method, path and body is the same request. */
+/** Operation that deduplicates requests with the same Idempotency-Key, method, path and body. */
 export interface Operation<T> {
-  /** Makes the id of the result out of random bytes. */
+  /** Derives the id of the result from random bytes. */
   idFrom: (random: Uint8Array) => string;
-  /** Place of the result, for an answer that leaves open whether it was begun. `@default` no such answer */
+  /** Location of the result, for an error that leaves its start open. `@default` none */
   subject?: Subject;
   /**
-   * Answers a repetition with the present state. Null: nothing is known of it any more, so the first answer is given.
-   * `@default` the first answer
+   * Returns the present state for a retry; null: unknown, so the first response is repeated.
+   * `@default` the first response
    */
   again?: (id: string, firstStatus: number) => Promise<Outcome<T> | null>;
 }
 
-/** Path below which a result is, and the member of a problem that has its id. */
+/** Path below which the result is, and the member of a problem that holds its id. */
 interface Subject {
   path: string;
   member: 'sandboxId' | 'commandId' | 'snapshotId' | 'captureId';
 }
 
-/** Outcome that a repetition gets again; else it is answered anew. `@default` while the caller is connected */
+/**
+ * Outcome that a retry gets again; otherwise a retry runs `answer` again. `@default` kept while the caller is connected
+ */
 class Kept<T> {
   constructor(
     readonly outcome: Outcome<T>,
@@ -49,9 +51,9 @@ export function keep<T>(outcome: Outcome<T>, isKept = true): Kept<T> {
 }
 
 /**
- * Answers a request, and answers it again when it comes again with the same Idempotency-Key: with the present state of its
- * result. One that needs an approval is answered with that, or anew once it is decided within the preferred wait.
- * @param answer begins the operation, or joins what an earlier request began: both have the same `subjectId`. Its refusal
+ * Answers a request, and its retries with the same Idempotency-Key with the present state of the result. A request that
+ * needs an approval gets that approval, or its result once approved within the preferred wait.
+ * @param answer starts the operation, or joins that of an earlier request with the same `subjectId`. Its refusal
  *   releases the key. An outcome without {@link keep} is kept unless the caller has disconnected
  * @throws MayflyError idempotency_key_reused, and what `answer` throws
  */
@@ -95,7 +97,7 @@ export async function answerOnce<T>(
   }
 }
 
-/** Waits for a decision where the caller prefers that. @returns the answer while there is none; null: it is decided */
+/** Waits for a decision as the caller prefers. @returns the pending approval; null: decided */
 async function answerPending(c: Context<Env>, { record }: PendingApproval): Promise<Response | null> {
   const { seconds, applied } = preferenceOf(c.req.header('prefer'));
   let latest = record;
@@ -110,14 +112,14 @@ async function answerPending(c: Context<Env>, { record }: PendingApproval): Prom
   return c.json(approvalView(latest), 202);
 }
 
-/** The store may be unavailable after something was begun as well as before. */
+/** True when the operation may have started: the store can fail before or after that. */
 function isUncertain(error: unknown): error is MayflyError {
   if (!(error instanceof MayflyError)) return false;
   const { mayHaveBegun = error.code === 'store_unavailable' } = error.options;
   return mayHaveBegun;
 }
 
-/** Names the id: a repetition without an Idempotency-Key would make another one. */
+/** Returns a problem with the id, since a retry without an Idempotency-Key would make another resource. */
 function uncertainAnswer(c: Context<Env>, error: MayflyError, id: string, { path, member }: Subject): Response {
   const location = `${path}/${id}`;
   c.header('Location', location);
@@ -125,12 +127,12 @@ function uncertainAnswer(c: Context<Env>, error: MayflyError, id: string, { path
   return problemResponse(c, new MayflyError(error.code, detail, { ...error.options, cause: error }), { [member]: id });
 }
 
-/** Whether the client still waits for the answer. One that has disconnected may ask again, and wait for the end still. */
+/** Reports whether the client is still connected. A disconnected one may retry, and wait for the end. */
 export function isClientConnected(c: Context<Env>): boolean {
   return !c.req.raw.signal.aborted;
 }
 
-/** Keeps the answer for repetitions. */
+/** Stores the response for retries. */
 async function keepAnswer(store: ProjectStore, claim: Claim, response: Response): Promise<void> {
   const headers = KEPT_HEADERS.flatMap((name) => {
     const value = response.headers.get(name);
@@ -139,7 +141,7 @@ async function keepAnswer(store: ProjectStore, claim: Claim, response: Response)
   try {
     await store.idempotency.complete(claim, { status: response.status, headers, body: await response.clone().text() });
   } catch (error) {
-    // The request is done; its repetition is answered from the record.
+    // The request is done; a retry is answered from the record.
     if (!isMayflyError(error, 'store_unavailable')) throw error;
   }
 }
@@ -152,7 +154,9 @@ async function claimOf(c: Context<Env>, subjectId: string): Promise<Claim | null
   return { apiKeyId: c.get('apiKey').id, key, bodyDigest, subjectId };
 }
 
-/** Returns the same value for all JSON texts of it, and a text that is no JSON, which no operation reads, as it is. */
+/**
+ * Returns one value for all equivalent JSON texts; returns invalid JSON unchanged, since no operation reads it.
+ */
 function exactBody(body: string): unknown {
   try {
     return exactValue(body);
@@ -161,7 +165,7 @@ function exactBody(body: string): unknown {
   }
 }
 
-/** Answers a repetition, and marks it as one. A refusal is repeated as it was. */
+/** Answers a retry, marked as one. Repeats a refusal unchanged. */
 async function answerAgain<T>(
   { c, respond }: Pick<Responder<T>, 'c' | 'respond'>,
   { again }: Operation<T>,

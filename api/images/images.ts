@@ -48,7 +48,7 @@ export const imageRoutes: Route[] = [
       const items: z.infer<typeof imageAnswer>[] = [];
       for (const item of page.items) {
         items.push(imageView(item));
-        await turn(); // each is read of its Dockerfile, which can be long
+        await turn(); // each view parses a Dockerfile, which can be long
       }
       return { ...page, items };
     },
@@ -104,7 +104,7 @@ function answerBuild(
   );
 }
 
-/** A record as every route answers it: variables that were given are not said. */
+/** Returns the API's view of an image, without the values of variables. */
 function imageView(record: ImageRecord): z.infer<typeof imageAnswer> {
   const { request, stages, checkerId } = record;
   const build = outlineOf(request);
@@ -121,7 +121,7 @@ function imageView(record: ImageRecord): z.infer<typeof imageAnswer> {
   });
 }
 
-/** Each with its command, where it is one of this build's. */
+/** Returns the steps, each with its command unless cached. */
 function stepsOf(
   { steps, stages: all }: BuildOutline,
   { id, builderId, cached }: Pick<ImageRecord, 'id' | 'builderId' | 'cached'>,

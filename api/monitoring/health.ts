@@ -12,7 +12,7 @@ interface Check {
   detail: string | null;
 }
 
-/** /healthz: this process answers. /readyz: a sandbox could be made now; if not, it says what is missing. */
+/** Serves /healthz: this process responds; and /readyz: a sandbox could be created now, or which check fails. */
 export function healthRoutes(app: App, deps: AppDeps): void {
   app.get('/healthz', open, (c) => c.json({ status: 'ok', version: deps.version }));
   app.get('/readyz', open, async (c) => {
@@ -34,7 +34,7 @@ function standardProbes({ store, sagas }: AppDeps): Record<string, () => Promise
   };
 }
 
-/** What an error says is told only when it is one of ours: this path is open to everybody. */
+/** Runs a check. Shows only Mayfly's own error messages, since this path is public. */
 async function check(name: string, probe: () => Promise<void>): Promise<Check> {
   try {
     await probe();
@@ -46,12 +46,12 @@ async function check(name: string, probe: () => Promise<void>): Promise<Check> {
 
 const REQUESTS = 'mayfly_http_requests_total';
 const DURATIONS = 'mayfly_http_request_duration_seconds';
-/** From the target of a read (10 ms) to the longest wait (600 s). Seconds. */
+/** Histogram buckets, s: from the target of a read (10 ms) to the longest wait (600 s). */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600];
 
 /**
- * Counts and times every request by the route it met, never by its path: paths are the caller's. Servers of one registry
- * are counted together.
+ * Counts and times every request by route, never by path, which callers choose. Servers of one registry share the
+ * metrics.
  */
 export function measureRequests(registry: Registry) {
   const registers = [registry];
@@ -79,7 +79,7 @@ function registered<T extends Metric>(registry: Registry, name: string): T | und
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** /metrics, in the format of Prometheus. All is counted when asked, and so always true. */
+/** Serves /metrics in the format of Prometheus, measured on demand. */
 export function metricsRoutes(app: App, { store }: AppDeps, registry: Registry): void {
   const measure = storeMetrics(store, registry);
   app.get('/metrics', requires('operator'), async (c) => {

@@ -42,18 +42,21 @@ type WritePlaybookRequest = z.output<typeof writePlaybook>;
 export const playbookAnswer = playbookRecord.omit({}).openapi('Playbook');
 export const playbookView = viewOf(playbookAnswer);
 
-/** What a playbook is about: a sandbox, where it is, and what it began as. */
+/** Subject of a playbook: a sandbox, its host and its origin. */
 interface Described {
   sandbox: SandboxRecord;
   host: HostRef;
-  /** When it was made, or the snapshot was taken; ISO 8601. */
+  /** Creation of the sandbox or its snapshot; ISO 8601. */
   since: string;
-  /** What a fresh sandbox is made of there; null: its source. */
+  /** Snapshot that a fresh sandbox is made from; null: the source. */
   snapshotId: string | null;
   origin: Origin;
 }
 
-/** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, snapshot_not_found, no_host, and what placing refuses with */
+/**
+ * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, snapshot_not_found, no_host, and errors of
+ *   placement
+ */
 async function describedBy(
   deps: RequestDeps,
   sandboxId: string,
@@ -74,7 +77,7 @@ async function describedBy(
   );
 }
 
-/** A playbook as a policy sees it: by the fresh sandbox that it makes. */
+/** Returns the policy's view of a playbook: the fresh sandbox that it creates. */
 function playbookWish(
   deps: RequestDeps,
   playbookId: string,
@@ -110,10 +113,10 @@ function hostWith(sandbox: SandboxRecord): HostRef {
   );
 }
 
-/** More than a playbook may take: its own TTL ends the fresh sandbox when nobody else does any more. Seconds. */
+/** TTL of the fresh sandbox, s, longer than any playbook takes: the last resort against a leaked one. */
 const TTL_SECONDS = 14_400;
 
-/** POST /v1/sandboxes/{id}/playbook: the same request again, with its Idempotency-Key, is told of the one that is written. */
+/** Answers POST /v1/sandboxes/{id}/playbook: one playbook per Idempotency-Key. */
 export async function answerWrite(
   responder: Responder<ReturnType<typeof playbookView>>,
   sandboxId: string,
@@ -148,7 +151,7 @@ async function begun(
   return record;
 }
 
-/** @throws MayflyError what a create refuses with, sandbox_ended, sandbox_not_running, no_host */
+/** @throws MayflyError errors of a create, sandbox_ended, sandbox_not_running, no_host */
 async function wished(
   c: Context<Env>,
   deps: RequestDeps,

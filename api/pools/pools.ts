@@ -156,7 +156,7 @@ function isNotFound(error: unknown): boolean {
   return isMayflyError(error, 'pool_not_found');
 }
 
-/** For a pool whose workflow is gone. */
+/** Returns the input for a pool whose workflow is lost. */
 function inputOf({ project, name, createdBy: actor, ...wish }: PoolRecord): PoolInput {
   const { source, cpus, memoryMib, egress, min, max } = wish;
   const at = new Date().toISOString();

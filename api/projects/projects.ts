@@ -87,7 +87,7 @@ const route = routeOf('projects');
 const ALL = '/v1/projects';
 const ONE = `${ALL}/{id}`;
 
-/** @param deps with the whole store: what operators see */
+/** Routes of projects, with the store of all projects: for operators. */
 export const projectRoutes: Route[] = [
   route('listProjects', 'get', ALL, {
     scope: 'operator',
@@ -161,13 +161,13 @@ export const projectRoutes: Route[] = [
   }),
 ];
 
-/** What was named. */
+/** Returns only the fields that the request names. */
 function changesOf({ sources, limits }: Settings): Parameters<Store['projects']['change']>[1] {
   const named = Object.entries(limits ?? {}).filter(([, limit]) => limit !== undefined);
   return { ...(sources !== undefined && { sources }), ...(limits && { limits: Object.fromEntries(named) }) };
 }
 
-/** @throws MayflyError project_not_found, also for another's */
+/** @throws MayflyError project_not_found, also for another project */
 async function requireProject(c: Context<Env>, store: Store, id: string): Promise<Project> {
   const { project: own, scopes } = c.get('apiKey');
   const project = id === own || grants(scopes, 'operator') ? await store.projects.get(id) : null;

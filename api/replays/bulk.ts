@@ -138,7 +138,7 @@ async function recorded({ store }: RequestDeps, wished: BulkRecord): Promise<{ b
   throw new MayflyError('idempotency_key_reused', `${wished.id} is another bulk action with that key.`);
 }
 
-/** It is on disk: whoever looks after queues begins it. */
+/** Logs the error: the bulk action is recorded, and a poll starts it later. */
 function isBegunLater({ logger }: RequestDeps, bulkId: string) {
   return (error: unknown) => logger.info({ err: error, bulkId }, 'a bulk action is begun when Temporal is back');
 }

@@ -3,24 +3,24 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { actorOf, waitAsPreferred } from '../http/context.ts';
 import { type Responder, reply } from '../http/route.ts';
 
-/** What a saga removes, and what is recorded of it: before, meanwhile and afterwards. */
+/** Deletion by a workflow, with the views of its record. */
 interface Deletion<T, V> {
-  /** @throws MayflyError when there never was such a thing */
+  /** @throws MayflyError when the resource never existed */
   read: () => Promise<T>;
   view: (record: T) => V;
   isGone: (record: T) => boolean;
-  /** Starts the saga, or joins the one that is under way. */
+  /** Starts the workflow, or joins the running one. */
   begin: (record: T, actor: Actor) => Promise<void>;
-  /** Settles when the saga has ended; rejects with the signal's reason. */
+  /** Resolves when the workflow has ended; rejects with the signal's reason. */
   ended: (record: T, signal: AbortSignal) => Promise<void>;
-  /** Why it is still there when the saga has ended. */
+  /** Returns why the resource still exists after the workflow. */
   refusal?: (record: T) => MayflyError | null;
 }
 
 /**
- * The answer to DELETE of anything that a saga removes: 200 when nothing of it is left, also when that was so before;
- * 202 when the caller's preference was over first.
- * @throws MayflyError what `read`, `begin` and `refusal` say
+ * Answers DELETE of a resource that a workflow removes: 200 once it is removed, also earlier; 202 when the preferred
+ * wait ends first.
+ * @throws MayflyError from `read`, `begin` and `refusal`
  */
 export async function answerDeletion<T, V>(
   { c, respond }: Responder<V>,

@@ -5,12 +5,12 @@ import { awakeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
 import { requireSandbox } from '../../services/service-deps.ts';
 import { actorOf, type Env, preferenceOf, waitLimit } from '../http/context.ts';
 
-/** Returns the sandbox of the path, as it was found when the request was complete. @throws MayflyError sandbox_not_found */
+/** Returns the sandbox of the path, read when the request was complete. @throws MayflyError sandbox_not_found */
 export async function sandboxOfPath(c: Context<Env>, id: string): Promise<SandboxRecord> {
   return c.get('found') ?? requireSandbox(c.get('deps'), id);
 }
 
-/** Resumes a sandbox that sleeps, as long as the caller prefers, and marks it as used. @throws as {@link awakeSandbox} */
+/** Resumes a sleeping sandbox within the preferred wait, and marks it as active. @throws as {@link awakeSandbox} */
 export async function enterSandbox(c: Context<Env>, sandboxId: string): Promise<Place> {
   const deps = c.get('deps');
   const { seconds } = preferenceOf(c.req.header('prefer'));

@@ -10,14 +10,14 @@ import { isSandboxId } from '../../model/sandbox-id.ts';
 import { cursor, keywords, limit, problemAnswer } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
 
-/** Names that mean something to a JavaScript object and can never mean something to a person. */
+/** Property names with a meaning in JavaScript objects, useless as metadata. */
 const NO_METADATA_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
 const metadata = z
   .unknown()
   .superRefine((value, context) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
-    // zod drops `__proto__` from records without a word, so names are looked at before.
+    // zod silently drops `__proto__` from records, so names are checked first.
     for (const key of Object.keys(value)) {
       if (NO_METADATA_KEYS.has(key)) context.addIssue({ code: 'custom', message: `may not have the key ${key}` });
     }
@@ -47,7 +47,7 @@ const metadata = z
 const ttlSeconds = whole(LIMITS.ttlSeconds, 'seconds');
 const idleSeconds = whole(LIMITS.idleSeconds, 'seconds');
 
-/** Without lookahead, which not every tool has. */
+/** JSON Schema of names, without lookahead, which some tools lack. */
 const NAME_SCHEMA = { pattern: SANDBOX_NAME_PATTERNS.is, not: { pattern: SANDBOX_NAME_PATTERNS.isNot } };
 const NAME_RULE =
   'must be 1 to 63 of a-z, 0-9 and -, begin with a letter, not end with -, and not begin as an id does (sbx-)';
@@ -57,10 +57,10 @@ const sandboxName = z
   .refine(isSandboxName, NAME_RULE)
   .openapi({ ...NAME_SCHEMA, maxLength: 63, example: 'web' });
 
-/** An id, or a name. */
+/** Schemas of an id and a name. */
 export const SANDBOX_REFERENCE = [{ pattern: ID_PATTERNS.sandbox }, NAME_SCHEMA];
 
-/** How a request says which sandbox it means. */
+/** Reference to a sandbox in a request. */
 const sandboxReference = z
   .string()
   .refine((text) => isSandboxId(text) || isSandboxName(text), 'is neither the id nor the name of a sandbox')
@@ -151,11 +151,11 @@ export const listQuery = z.strictObject({
 
 export type SandboxView = z.infer<typeof sandboxAnswer>;
 
-/** Strips a record: what is later added to records, such as a path on a host, does not leak by itself. */
+/** Strips a record, so that fields added later, such as a path on a host, do not leak. */
 export function sandboxView(record: SandboxRecord): SandboxView {
   const { spec, size, boot = null, auditFault = null } = record;
   const { onIdle = 'destroy', captureId = null, boot: way = 'auto' } = spec;
-  // What the source has, where nothing was asked for.
+  // Default: the size of the source.
   const cpus = spec.cpus ?? size?.cpus ?? null;
   const memoryMib = spec.memoryMib ?? size?.memoryMib ?? null;
   const asked = { ...spec, captureId, cpus, memoryMib, onIdle, boot: way };

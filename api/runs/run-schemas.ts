@@ -17,7 +17,7 @@ import { type Env, type RequestDeps, waitLimit } from '../http/context.ts';
 import { cursor, idempotencyHeaders, limit, problemAnswer, wholeText } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
 
-/** How the process of a run waits. */
+/** View of a run's wait. */
 const waitingAnswer = runWaiting
   .pick({ since: true, slot: true, failure: true })
   .extend({ hibernatedAt: runWaiting.shape.asleepAt })
@@ -27,7 +27,7 @@ const waitingAnswer = runWaiting
 const runId = idOf('run');
 
 export const runParams = z.strictObject({ id: runId });
-/** RFC 3339, as the store writes it. */
+/** RFC 3339, in the store's format. */
 export const pastInstant = z.iso.datetime({ offset: true }).transform((text) => new Date(text).toISOString());
 export const runsQuery = z.strictObject({
   limit,
@@ -136,7 +136,7 @@ function waitingView({ since, asleepAt, slot, failure }: RunWaiting, { state }: 
   return { since, hibernatedAt: state === 'ended' ? null : asleepAt, slot, failure };
 }
 
-/** Never a page of ours, whatever a process has written. */
+/** Headers that keep browsers from rendering a process's output as a page of the API's origin. */
 export const SAFE = {
   'Content-Disposition': 'attachment',
   'Content-Security-Policy': "sandbox; default-src 'none'",
@@ -144,14 +144,14 @@ export const SAFE = {
   'Cache-Control': 'private, no-cache',
 };
 
-/** Answers with what a run has left. @param partial whether it was left by a process that did not succeed */
+/** Streams stored content of a run. @param partial true when its process did not succeed */
 export function answerContent(c: Context<Env>, { contentType, bytes, digest, body }: LeftContent, partial?: boolean) {
   if (partial !== undefined) c.header('Mayfly-Partial', String(partial));
   const length = { 'Content-Length': String(bytes), ETag: `"${digest}"` };
   return c.body(body, 200, { ...SAFE, ...length, 'Content-Type': contentType });
 }
 
-/** Whose ends are waited for, and until when: seconds at most. */
+/** Condition and limit, s, of a wait for runs. */
 interface EndWait {
   watch: RunWatch;
   until: Awaited;
@@ -159,8 +159,8 @@ interface EndWait {
 }
 
 /**
- * The run as it is when it is over, or when the time is. Where the store has gone away by then, as it was: it is accepted, and
- * who is told otherwise sends it again.
+ * Returns the run at its end, or at the end of the wait. While the store is unavailable, returns the run as accepted:
+ * an error would make the caller send it again.
  */
 export async function endOfRun(
   c: Context<Env>,

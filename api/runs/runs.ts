@@ -144,14 +144,14 @@ async function commandOf({ store }: RequestDeps, run: RunRecord, n = run.attempt
   );
 }
 
-/** How often the store is asked for each of few listeners: one read by id. Milliseconds. */
+/** Poll interval of the store for each of a few listeners, ms: one read by id. */
 const POLL_MS = 250;
-/** From so many on each is asked for less often. */
+/** Number of listeners above which each is polled less often. */
 const FEW = 32;
-/** Hex digits of the digest that names an event. */
+/** Number of hex digits of the digest that is an event's id. */
 const ID_LENGTH = 16;
 
-/** The `data` of an event: its artifacts can be a thousand, and are the same at its end and after. */
+/** Schema of an event's `data`, without the artifacts: up to a thousand, constant after the end. */
 const runProgress = runAnswer.omit({ artifacts: true }).openapi('RunProgress');
 
 const runEvent = z

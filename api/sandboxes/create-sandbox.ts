@@ -15,7 +15,7 @@ import {
   sandboxView,
 } from '../resources/sandbox-schemas.ts';
 
-/** Creates a sandbox, once for each Idempotency-Key, and answers with it when it runs or the preferred wait is over. */
+/** Creates a sandbox, once for each Idempotency-Key, and answers when it runs or the preferred wait ends. */
 export function answerCreate(
   responder: Responder<SandboxView>,
   request: z.output<typeof createSchema>,
@@ -35,14 +35,14 @@ function outcomeOf(record: SandboxRecord): Outcome<SandboxView> {
   return reply(record.state === 'running' ? 201 : 202, sandboxView(record));
 }
 
-/** Answers a repetition; one that has run, and does not run now, with 200. */
+/** Answers a retry; with 200 for a sandbox that has run, and does not run now. */
 async function readAgain({ store }: RequestDeps, id: string): Promise<Outcome<SandboxView> | null> {
   const record = await store.sandboxes.get(id);
   if (!record) return null;
   return record.state === 'running' || record.runningAt === null ? outcomeOf(record) : reply(200, sandboxView(record));
 }
 
-/** Returns why a sandbox never ran; null while that is open. */
+/** Returns why a sandbox never ran; null while undecided. */
 function failureOf(record: SandboxRecord): MayflyError | null {
   const { state, failure, stopReason } = record;
   if (state === 'failed' && failure) return new MayflyError(failure.code, `${failure.step}: ${failure.message}`);
@@ -58,19 +58,19 @@ function failureOf(record: SandboxRecord): MayflyError | null {
 type ForksView = z.infer<typeof forksAnswer>;
 type Request = z.output<typeof createSchema>;
 
-/** Creates forks of a snapshot, once for each Idempotency-Key: one for each place in the answer. */
+/** Creates forks of a snapshot, once for each Idempotency-Key, in the order of the response. */
 export function answerForks(responder: Responder<ForksView>, request: Request): Promise<Response> {
   const { c, deps } = responder;
   const again = (subjectId: string) => forksAgain(c, deps, forkIds(subjectId, request));
   return answerOnce(responder, { idFrom: sandboxIdFrom, again }, async (call) => {
     const forks = await forkSandboxes(deps, call, request, preferredWait(c));
     const outcome = reply(statusOf(forks), { items: forks.map((fork) => itemOf(c, fork)) });
-    // A repetition with the same key starts those that were refused.
+    // A retry with the same key starts the refused ones.
     return keep(outcome, forks.every(({ record }) => record) && isClientConnected(c));
   });
 }
 
-/** Answers a repetition; with 200 when some have run, and do not run now. Null: not all are known any more. */
+/** Answers a retry; with 200 when some have run, and do not run now. Null when a record is missing. */
 async function forksAgain(c: Context<Env>, { store }: RequestDeps, ids: string[]): Promise<Outcome<ForksView> | null> {
   const records = (await Promise.all(ids.map((id) => store.sandboxes.get(id)))).filter((record) => record !== null);
   if (records.length < ids.length) return null;
@@ -88,7 +88,7 @@ function itemOf(c: Context<Env>, fork: Fork): ForksView['items'][number] {
   return failure ? { problem: problemOf(c, failure, { sandboxId }) } : { sandbox: sandboxView(record) };
 }
 
-/** Returns 201 when all run, 202 while some are being created, 207 when all that can run do, and some do not. */
+/** Returns 201 when all run, 202 while some are being created, 207 when some have failed. */
 function statusOf(forks: readonly Fork[]): 201 | 202 | 207 {
   const records = forks.flatMap(({ record }) => (record ? [record] : []));
   if (records.length === forks.length && records.every(({ state }) => state === 'running')) return 201;

@@ -10,9 +10,9 @@ import { eventData, eventStream } from '../streams/event-stream.ts';
 
 const route = routeOf('sandboxes');
 
-/** How often the store is asked for each of few listeners: three reads by id, about 3 ms of the embedded store. */
+/** Poll interval of the store for each of a few listeners, ms: three reads by id, about 3 ms of the embedded store. */
 const POLL_MS = 250;
-/** From so many on each is asked for less often: all of them take about a third of the embedded store's time. */
+/** Number of listeners above which each is polled less often: all take about a third of the embedded store's time. */
 const FEW = 32;
 const ENTRIES_PER_POLL = 50;
 
@@ -75,7 +75,7 @@ async function follow(
   let after = from;
   let seen = '';
   while (!sink.gone.aborted) {
-    // Read before the entries: when this says that it is over, the entries read next are all there are.
+    // Read before the entries: once the sandbox has ended, the next entries are complete.
     const record = await requireSandbox({ store }, id);
     const entries = await store.audit.entries(id, { after, limit: ENTRIES_PER_POLL });
     for (const { seq, body } of entries) {

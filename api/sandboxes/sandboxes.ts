@@ -107,7 +107,7 @@ export const sandboxRoutes: Route[] = [
       try {
         await deps.sagas.sandboxes.patch(id, patch);
       } catch (error) {
-        refuseEnded(await requireSandbox(deps, id)); // of one that never was there is no saga either
+        refuseEnded(await requireSandbox(deps, id)); // an ended or unknown sandbox has no workflow
         throw error;
       }
       return sandboxView(await requireSandbox(deps, id));
@@ -132,7 +132,10 @@ function refuseEnded({ id, state }: SandboxRecord): void {
   throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
 }
 
-/** A store that was set back may lack the record of one that lives. @throws MayflyError sandbox_not_found */
+/**
+ * Returns the record. For operators, restores the lost record of a live sandbox first.
+ * @throws MayflyError sandbox_not_found
+ */
 async function requireOrRestore(deps: RequestDeps, id: string): Promise<SandboxRecord> {
   const { sandboxes, viewer } = deps.store;
   if (viewer.isOperator && (await sandboxes.get(id)) === null) await deps.sagas.sandboxes.restoreRecord(id);

@@ -35,7 +35,7 @@ function scheduleView(record: ScheduleRecord): z.infer<typeof scheduleAnswer> {
   return { ...record, event: withData, nextAt: next && new Date(next.at).toISOString() };
 }
 
-/** Also those that are not run, with what is said of them. */
+/** Returns the next times, with those that are skipped and why. */
 function nextView(record: ScheduleRecord, count: number): z.infer<typeof nextTimes> {
   const items: Occurrence[] = [];
   for (const time of timesBetween(record, Date.now(), LAST_TIME)) {
@@ -177,7 +177,7 @@ export const scheduleRoutes: Route[] = [
   }),
 ];
 
-/** Asks once for each Idempotency-Key, and repeats the answer. @throws as {@link ask} does */
+/** Records an action once for each Idempotency-Key. @throws as {@link ask} does */
 function askOnce(call: Responder<z.infer<typeof askAnswer>>, name: string, wish: Wish): Promise<Response> {
   const { deps } = call;
   return answerOnce(call, { idFrom: askIdFrom }, async ({ subjectId }) =>

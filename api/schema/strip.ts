@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
 
 /**
- * Strips a value to the fields that a schema of an answer has, so that no internal field is answered. It checks no bounds: what
- * was stored under other limits is answered as it is.
+ * Strips a value to the fields of a response schema, so that no internal field leaks. Checks no bounds: values stored
+ * under other limits pass.
  */
 export function strip<T extends z.ZodType>(schema: T, value: z.input<T>): z.output<T> {
   return stripped(schema, value) as z.output<T>;
@@ -28,7 +28,7 @@ function fieldsOf({ shape }: z.ZodObject, value: Record<string, unknown>): objec
   return Object.fromEntries(fields.filter(([, one]) => one !== undefined));
 }
 
-/** Returns the option that the value meets; where bounds keep it from all, the one that shares most fields with it. */
+/** Returns the option that the value matches; else the one that shares most fields with it. */
 function optionFor({ options }: z.ZodUnion, value: unknown): z.core.$ZodType {
   const shared = (option: z.core.$ZodType) =>
     option instanceof z.ZodObject && isFields(value)

@@ -11,15 +11,16 @@ import { isFilePath } from '../http/file-path.ts';
 const CONNECTION = /^\/v1\/sandboxes\/[^/?]+\/ports\/[^/?]+\/connect(?:\?|$)/;
 const CONTEXT = /^\/v1\/image-contexts\/[^/?]+(?:\?|$)/;
 
-/** Whether a request's body is no document: of any size, type and duration, and never held as a whole. */
+/** True when the request body is streamed: of any size, type and duration. */
 function hasStreamedBody(path: string): boolean {
   return isFilePath(path) || CONNECTION.test(path) || CONTEXT.test(path);
 }
 
 /**
- * Bounds how long a request's body may take, so that who sends none holds no connection. The content of a file takes as long as
- * it takes, and a relay ends one that stalls; what is left of one that was answered early is not waited for (@hono/node-server).
- * @param late is called once when the body has not come in that time, milliseconds
+ * Limits the time of a request body, so that an idle client cannot hold a connection. File content is unlimited; a
+ * relay ends a stalled one. The rest of a request that was answered early is not awaited (@hono/node-server).
+ * @param bodyMs limit, ms
+ * @param late called once when the body is incomplete by then
  */
 function boundBody(incoming: IncomingMessage, bodyMs: number, late: () => void): void {
   if (hasStreamedBody(incoming.url ?? '')) return;
@@ -27,17 +28,17 @@ function boundBody(incoming: IncomingMessage, bodyMs: number, late: () => void):
   for (const event of ['end', 'close']) incoming.once(event, () => clearTimeout(timer));
 }
 
-/** From the first byte of a request to the end of its headers; Node's own default. Milliseconds. */
+/** Limit from the first byte of a request to the end of its headers, ms; the default of Node. */
 const HEADERS_MS = 60_000;
-/** From there to the end of a body that is no file's: at most 8 MiB, a megabit a second. Milliseconds. */
+/** Limit of a body that is not streamed, ms: at most 8 MiB, at 1 Mbit/s. */
 const BODY_MS = 60_000;
-/** How long what a refused client still sends is read, so that it comes to read why. Milliseconds. */
+/** Time to read on after a refusal, ms, so that the client gets to read the response. */
 const LINGER_MS = 2_000;
 
 /**
- * The API on HTTP/1.1. What never becomes a request is answered with a problem too. An upload takes as long as it takes,
- * where Node gives a request 300 s; other bodies have their time.
- * @param bodyMs of a body that is no file's, milliseconds. `@default` 60 s
+ * Creates the HTTP/1.1 server of the API. Unparsable requests get a problem too. Uploads have no time limit, unlike
+ * Node's 300 s; other bodies have one.
+ * @param bodyMs limit of a body that is not streamed, ms. `@default` 60 s
  */
 export function apiServer(
   { fetch }: Pick<App, 'fetch'>,
@@ -50,7 +51,7 @@ export function apiServer(
     errorHandler: (error) => earlyProblem(asMayflyError(error, logger)).response(),
   });
   const server = createServer(
-    // A request without Host is refused by what reads its URL.
+    // The parser of the URL refuses a request without Host.
     { requestTimeout: 0, headersTimeout: HEADERS_MS, maxHeaderSize: LIMITS.headerBytes, requireHostHeader: false },
     (incoming, outgoing) => {
       answering.set(incoming.socket, outgoing);
@@ -67,11 +68,11 @@ export function apiServer(
     refuse(socket, new MayflyError('method_not_allowed', 'This is no proxy.')),
   );
   server.on('clientError', (error, socket) => {
-    if (refused.has(socket)) return; // its further bytes are no better
+    if (refused.has(socket)) return; // one response per connection
     refused.add(socket);
     const before = answering.get(socket);
     const refuseNow = () => refuse(socket, refusedBytes(error));
-    // What is wrong may come behind a request that is being answered: answers keep the order of requests.
+    // The error may follow a request in progress: responses keep the order of requests.
     if (!before || before.closed) refuseNow();
     else if (before.req.complete) before.once('close', refuseNow);
     else if (before.headersSent) socket.destroy();
@@ -80,10 +81,10 @@ export function apiServer(
   return server;
 }
 
-/** Says why over the bare connection, once, and ends it. */
+/** Sends a problem over the bare connection, once, and closes it. */
 function refuse(socket: Duplex, error: MayflyError): void {
   if (!socket.writable) return void socket.destroy();
-  socket.on('error', () => socket.destroy()); // who is refused may have left
+  socket.on('error', () => socket.destroy()); // the client may have disconnected
   socket.resume();
   socket.end(earlyProblem(error).text());
   const linger = setTimeout(() => socket.destroy(), LINGER_MS);
@@ -94,7 +95,7 @@ function refuseExpectation(_incoming: IncomingMessage, outgoing: ServerResponse)
   const { status, headers, body } = earlyProblem(
     new MayflyError('expectation_failed', 'The header `Expect` asks for something else than 100-continue.'),
   );
-  // Its body may be on the way or not: nobody can tell, so the connection ends here.
+  // The client may or may not send the body now, so the connection closes.
   outgoing.writeHead(status, headers).end(body);
 }
 

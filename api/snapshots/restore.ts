@@ -43,8 +43,9 @@ export const restoreRoutes: Route[] = [
 ];
 
 /**
- * Restores once, however often it is asked with the same key, and waits for it a while.
- * @throws MayflyError sandbox_not_found, snapshot_not_found, snapshot_not_ready, sandbox_not_running, sandbox_ended, sandbox_busy
+ * Restores a snapshot, once for each Idempotency-Key, and waits as preferred.
+ * @throws MayflyError sandbox_not_found, snapshot_not_found, snapshot_not_ready, sandbox_not_running, sandbox_ended,
+ *   sandbox_busy
  */
 async function answerRestore(
   responder: Responder<z.infer<typeof restoreAnswer>>,
@@ -69,7 +70,10 @@ async function answerRestore(
   });
 }
 
-/** Another sandbox's disks belong to another identity: that is a fork. @throws MayflyError snapshot_not_found, invalid_request */
+/**
+ * Refuses another sandbox's snapshot: its disks have another identity, so it can only be forked.
+ * @throws MayflyError snapshot_not_found, invalid_request
+ */
 async function assertOwnSnapshot(deps: RequestDeps, sandboxId: string, snapshotId: string): Promise<void> {
   const snapshot = await requireSnapshot(deps, snapshotId);
   if (snapshot.sandboxId === sandboxId) return;

@@ -54,7 +54,10 @@ export const restoreAnswer = z
 
 export type SnapshotView = z.infer<typeof snapshotAnswer>;
 
-/** Takes a snapshot, once for each Idempotency-Key. @throws MayflyError sandbox_not_found, and what {@link takeSnapshot} throws */
+/**
+ * Takes a snapshot, once for each Idempotency-Key.
+ * @throws MayflyError sandbox_not_found, and as {@link takeSnapshot}
+ */
 async function answerTake(
   responder: Responder<SnapshotView>,
   sandboxId: string,
@@ -75,7 +78,7 @@ async function answerTake(
   );
 }
 
-/** Statuses by state; 200: it was taken by an earlier request, and is there no more. */
+/** Statuses by state; 200 for a snapshot that an earlier request took and that is deleted. */
 const STATUS = { creating: 202, ready: 201, deleting: 200, deleted: 200 } as const;
 
 function outcomeOf(record: SnapshotRecord): Outcome<SnapshotView> {
@@ -174,7 +177,7 @@ function answerDelete(responder: Responder<SnapshotView>, id: string): Promise<R
   });
 }
 
-/** What failed has left nothing. */
+/** True when no residue is left; a failed snapshot leaves none. */
 function isGone(state: SnapshotState): boolean {
   return state === 'deleted' || state === 'failed';
 }

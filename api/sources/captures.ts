@@ -109,7 +109,7 @@ export const captureRoutes: Route[] = [
         {
           read: () => requireCapture(deps, id),
           view: (capture) => capture,
-          isGone: ({ state }) => state === 'deleted' || state === 'failed', // what failed has left nothing
+          isGone: ({ state }) => state === 'deleted' || state === 'failed', // a failed capture leaves no residue
           begin: (record, actor) => beginCaptureDeletion(deps, record, actor),
           ended: (record, signal) => deps.sagas.captures.ended(record, signal),
           refusal: ({ state, waitingFor }) =>
@@ -119,7 +119,7 @@ export const captureRoutes: Route[] = [
   }),
 ];
 
-/** Of a later repetition 200: it was taken, and is there no more. */
+/** Statuses by state; 200 for a capture that an earlier request took and that is deleted. */
 const STATUS = { creating: 202, ready: 201, deleting: 200, deleted: 200 } as const;
 
 function outcomeOf(record: CaptureRecord): Outcome<CaptureView> {

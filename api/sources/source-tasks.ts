@@ -127,19 +127,19 @@ async function answerAccess(
   });
 }
 
-/** Errors that the caller can act on keep their names; all else is that the source could not be prepared. */
+/** Error codes that the caller can act on; every other one becomes `prepare_failed`. */
 const OWN_CODES: ReadonlySet<ErrorCode> = new Set(['source_not_running', 'source_not_found', 'host_unavailable']);
 
 function accessOutcome(task: SourceTask, record: SourceAccess): Outcome<AccessView> {
   const { failure, state } = record;
   const isDone = task === 'unprepare' || (state === 'prepared' && failure === null);
-  // Otherwise it was taken over by an unprepare meanwhile.
+  // Otherwise an unprepare has replaced it.
   if (isDone || failure === null) return reply(isDone ? 200 : 202, record);
   const code = isErrorCode(failure.code) && OWN_CODES.has(failure.code) ? failure.code : 'prepare_failed';
   return fail(new MayflyError(code, `${failure.step}: ${failure.message}`), {}, record);
 }
 
-/** Stands for the record of a workflow that has begun, and has not written yet. */
+/** Returns a placeholder for the record of a workflow that has not written yet. */
 function nothingKnown(source: PlacedSource): SourceAccess {
   const nothing = { sshd: null, gateVersion: null, changes: [], preparedAt: null, preparedBy: null };
   const at = { failure: null, waitingFor: null, updatedAt: new Date().toISOString() };

@@ -114,7 +114,7 @@ export const sourceRoutes: Route[] = [
         {
           read: () => bakedSourceOf(store, name, hostId),
           view: (source) => source,
-          isGone: ({ state }) => state === 'deleted' || state === 'failed', // what failed has left nothing
+          isGone: ({ state }) => state === 'deleted' || state === 'failed', // a failed bake leaves no residue
           begin: (_source, actor) => deps.sagas.sources.delete({ sourceId, hostId, installationId, name, actor }),
           ended: (source, signal) => deps.sagas.sources.bakeEnded(source, signal),
           refusal: ({ state, failure }) =>

@@ -3,22 +3,22 @@ import { type SSEMessage, streamSSE } from 'hono/streaming';
 import type { StreamKind } from '../../services/streams/streams.ts';
 import type { Env } from '../http/context.ts';
 
-/** A comment this often, when nothing happens, keeps proxies from closing the connection. Milliseconds. */
+/** Interval of comments on a silent stream, ms, which keep proxies from closing it. */
 const KEEP_ALIVE_MS = 15_000;
 
-/** Server-sent events to one client. */
+/** Sink of server-sent events to one client. */
 export interface EventSink {
   send(event: SSEMessage): Promise<void>;
-  /** @param text what clients pass over; one line */
+  /** @param text one line, which clients ignore */
   comment(text: string): Promise<void>;
   pause(ms: number): Promise<void>;
-  /** Aborted when the client has gone. */
+  /** Aborted when the client disconnects. */
   gone: AbortSignal;
 }
 
 /**
- * Answers with server-sent events, until all were sent or the client has gone. What fails then is logged: the status is sent
- * already, and the end of the stream makes the client come again with `Last-Event-ID`.
+ * Answers with server-sent events, until all are sent or the client disconnects. Logs later errors: the status is sent
+ * already, and the end of the stream makes the client reconnect with `Last-Event-ID`.
  * @throws MayflyError too_many_requests, project_quota_exceeded
  */
 export async function answerEvents(

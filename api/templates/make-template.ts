@@ -41,10 +41,10 @@ type TemplateView = z.infer<typeof templateAnswer>;
 
 type Request = z.output<typeof makeTemplate>;
 
-/** The store notifies nobody. Milliseconds. */
+/** Poll interval of the store, ms. */
 const LOOK_EVERY_MS = 250;
 
-/** POST /v1/templates: there is one of a kind, so who asks for one that is there, or is being made, is told of that. */
+/** Answers POST /v1/templates: a second request for the same template returns the existing one. */
 async function answerMake(responder: Responder<TemplateView>, request: Request): Promise<Response> {
   const { c, deps } = responder;
   const { store, sagas } = deps;
@@ -65,7 +65,7 @@ function outcomeOf(record: TemplateRecord): Outcome<TemplateView> {
   return reply(record.state === 'ready' ? 200 : 202, record);
 }
 
-/** @throws MayflyError what {@link placeableOrigin} refuses with */
+/** @throws MayflyError what {@link placeableOrigin} throws */
 async function inputOf(
   c: Context<Env>,
   { store }: RequestDeps,
@@ -87,7 +87,7 @@ function hostAmong(hosts: readonly HostRef[], wanted: string | undefined, source
   throw new MayflyError('no_host', `${wanted ?? 'No host'} has no source ${JSON.stringify(source)}, or is away.`);
 }
 
-/** @throws MayflyError why none is made; host_unavailable while that is not known */
+/** @throws MayflyError of the refusal; host_unavailable while undecided */
 async function known(
   c: Context<Env>,
   deps: RequestDeps,
@@ -107,7 +107,7 @@ async function known(
   return made;
 }
 
-/** DELETE /v1/templates/{id} */
+/** Answers DELETE /v1/templates/{id}. */
 function answerRemove(responder: Responder<TemplateView>, id: string): Promise<Response> {
   const { deps } = responder;
   const read = () => requireTemplate(deps, id);

@@ -107,7 +107,7 @@ export const waitpointRoutes: Route[] = [
   }),
 ];
 
-/** All tokens that are of none share a bucket, or guesses would have one each. */
+/** Shared bucket of all invalid tokens: with one each, guesses would be unlimited. */
 const NOWHERE = '';
 const { requestsPerSecond } = LIMITS.functions.waitpoints;
 

@@ -24,7 +24,7 @@ export const deliveryAnswer = deliveryRecord
   .omit({ project: true, format: true, body: true, tries: true, askedAt: true, sendingSince: true })
   .openapi('WebhookDelivery');
 
-/** Masks what receivers answered. @param isAdmin whether that is shown */
+/** Returns a delivery, without receivers' responses unless for admins. */
 function deliveryView(delivery: DeliveryRecord, isAdmin: boolean): DeliveryRecord {
   return isAdmin ? delivery : { ...delivery, attempts: delivery.attempts.map((each) => ({ ...each, answer: null })) };
 }

@@ -64,13 +64,13 @@ export const newEndpointAnswer = endpointAnswer
   })
   .openapi('NewWebhookEndpoint');
 
-/** Without its secrets. */
+/** Returns an endpoint without its secrets. */
 export function endpointView(endpoint: EndpointRecord): z.infer<typeof endpointAnswer> {
   const held = endpoint.signature === 'v1a' ? validSecrets(endpoint, Date.now()) : [];
   return strip(endpointAnswer, { ...endpoint, publicKeys: held.map(({ key }) => standardPublicKey(key)) });
 }
 
-/** With the newest secret. */
+/** Returns an endpoint with its newest secret. */
 export function newEndpointView(endpoint: EndpointRecord): z.infer<typeof newEndpointAnswer> {
   const secret = endpoint.signature === 'v1' ? (endpoint.secrets[0]?.key ?? null) : null;
   return { ...endpointView(endpoint), secret };

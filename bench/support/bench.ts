@@ -26,9 +26,9 @@ export interface Bench extends Extent {
   client: MayflyClient;
 }
 
-/** The longest wait for a sandbox. */
+/** Maximum wait for a sandbox. */
 export const WAIT = { waitSeconds: 240 };
-/** Memory with which many fit on a small machine. */
+/** Memory small enough for many sandboxes on a small machine. */
 export const SMALL_MIB = 64;
 
 /** Creates a sandbox. @throws Error when it does not run */
@@ -43,7 +43,7 @@ export async function destroy({ client }: Pick<Bench, 'client'>, id: string): Pr
   return assertState(await client.destroySandbox(id, WAIT), 'destroyed');
 }
 
-/** Lends a sandbox, which is destroyed at the end. */
+/** Runs `use` with a sandbox, which is destroyed at the end. */
 export async function withSandbox<T>(bench: Bench, use: (sandbox: Sandbox) => Promise<T>): Promise<T> {
   const sandbox = await createRunning(bench);
   try {
@@ -59,7 +59,7 @@ function assertState(sandbox: Sandbox, wanted: Sandbox['state']): Sandbox {
   throw new Error(`${id} is ${state}, not ${wanted}${failure ? `: ${failure.step}: ${failure.message}` : ''}`);
 }
 
-/** Lends a connection of the bench's own to the installation's store. */
+/** Runs `use` with a connection of the bench's own to the installation's store. */
 export async function withStore<T>({ config }: Bench, use: (store: Store, uri: string) => Promise<T>): Promise<T> {
   const servers = await recallServers(config.stateDir);
   if (!servers) throw new Error('the installation did not say where its servers are');

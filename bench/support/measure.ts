@@ -6,7 +6,7 @@ export interface Spread {
   maxMs: number;
 }
 
-/** Two rows that do the same work: Mayfly, and what it stands on. */
+/** Two rows with the same work: Mayfly, and the layer below it. */
 export interface Pair {
   what: string;
   /** Name of the row. */
@@ -20,11 +20,11 @@ export interface Pair {
 export interface Figures {
   spreads: Record<string, Spread>;
   pairs?: Pair[];
-  /** Figures that are no times. */
+  /** Figures other than times. */
   lines?: string[];
 }
 
-/** @throws RangeError when nothing was measured: a figure is never made up */
+/** @throws RangeError when nothing was measured: a figure is never invented */
 export function spreadOf(samples: readonly number[]): Spread {
   const sorted = [...samples].sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)];
@@ -37,7 +37,7 @@ export function round(ms: number): number {
   return Math.round(ms * 100) / 100;
 }
 
-/** Samples by name, in the order in which the names first came. */
+/** Samples by name, in order of their first use. */
 export class Samples {
   readonly #byName = new Map<string, number[]>();
 
@@ -45,7 +45,7 @@ export class Samples {
     this.#byName.set(name, [...(this.#byName.get(name) ?? []), ms]);
   }
 
-  /** Runs and times something. */
+  /** Times an action. */
   async time<T>(name: string, run: () => Promise<T>): Promise<T> {
     const began = performance.now();
     const result = await run();
@@ -53,7 +53,7 @@ export class Samples {
     return result;
   }
 
-  /** Times rounds, in which what is compared takes turns; those of the warm-up are not counted. */
+  /** Times rounds that alternate the compared actions; warm-up rounds are not counted. */
   async rounds({ runs, warmUp }: Rounds, round: (samples: Samples) => Promise<unknown>): Promise<void> {
     for (let run = -warmUp; run < runs; run++) await round(run < 0 ? new Samples() : this);
   }

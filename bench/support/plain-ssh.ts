@@ -7,7 +7,7 @@ import { CertClient, keyWithCertificate } from '../../host/ssh/cert-client.ts';
 import { CERTIFICATE_FILE, KEY_FILE, KNOWN_HOSTS_FILE } from '../../host/ssh/credentials.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 
-/** The plain tools on the same guest and with the same certificate, to compare ours with. */
+/** Plain tools on the same guest with the same certificate, as a baseline. */
 export class PlainSsh {
   readonly #endpoint: SshEndpoint;
   readonly #credentials: string;
@@ -44,7 +44,7 @@ export class PlainSsh {
     await exec('ssh', [...this.#options(), '-O', 'exit', this.#target()]);
   }
 
-  /** `exec` on a connection of ssh2's that is open, until its channel is closed. */
+  /** Runs `exec` on an open connection of ssh2, until its channel is closed. */
   async ssh2(command: string): Promise<void> {
     const client = this.#client;
     if (!client) throw new Error('PlainSsh has not been opened');
@@ -56,12 +56,12 @@ export class PlainSsh {
     });
   }
 
-  /** The system's ssh through its ControlMaster. */
+  /** Runs the system's ssh through its ControlMaster. */
   async ssh(command: string): Promise<void> {
     await exec('ssh', [...this.#options(), this.#target(), command]);
   }
 
-  /** The system's sftp through the same ControlMaster: `put LOCAL REMOTE` or `get REMOTE LOCAL`. */
+  /** Runs the system's sftp through the same ControlMaster: `put LOCAL REMOTE` or `get REMOTE LOCAL`. */
   async sftp(batch: string): Promise<void> {
     await exec('sftp', [...this.#options(), '-b', '-', this.#target()], { input: `${batch}\n`, timeoutMs: 300_000 });
   }

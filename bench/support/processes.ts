@@ -1,21 +1,21 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { orAbsent } from '../../host/os/absent.ts';
 
-/** Of times in /proc/PID/stat, on every Linux. Per second. */
+/** Clock ticks per second in /proc/PID/stat, on every Linux. */
 const TICKS = 100;
 const KIB_PER_MIB = 1_024;
-/** Servers that an installation starts. Guests, and what holds them, are its children too, and not its own. */
+/** Servers that an installation starts. Guests and their holders are its children too, but are excluded. */
 const SERVERS = ['temporal', 'mayfly-store', 'mongod'];
 
 /** Usage of a process so far. */
 export interface Usage {
   name: string;
-  /** Its own seconds of processor time, and those of children that have ended. */
+  /** Seconds of processor time, its own and those of ended children. */
   cpuSeconds: number;
   residentMib: number;
 }
 
-/** Returns the usage of an installation's process and of its servers; libvirtd and the guests are the machine's. */
+/** Returns the usage of an installation's process and of its servers; libvirtd and the guests are excluded. */
 export async function usageOf(pid: number): Promise<Usage[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const all = (await Promise.all(pids.map(statOf))).filter((one) => one !== null);
@@ -29,14 +29,14 @@ export async function usageOf(pid: number): Promise<Usage[]> {
   );
 }
 
-/** Returns the processor time of this process, the programs it ran and its servers so far. Seconds. */
+/** Returns the processor time of this process, the programs it ran and its servers so far, s. */
 export async function ownSeconds(): Promise<number> {
   return (await usageOf(process.pid)).reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
 }
 
-/** proc(5), `stat`; null when the process has ended. */
+/** Parses proc(5), `stat`; null when the process has ended. */
 async function statOf(pid: number) {
-  const text = await orAbsent(readFile(`/proc/${pid}/stat`, 'utf8')).catch(() => null); // ended while it was read
+  const text = await orAbsent(readFile(`/proc/${pid}/stat`, 'utf8')).catch(() => null); // ended during the read
   const [, name, rest] = /^\d+ \((.*)\) (.*)$/s.exec(text ?? '') ?? [];
   if (name === undefined || rest === undefined) return null;
   const fields = rest.split(' ').map(Number);

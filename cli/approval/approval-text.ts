@@ -4,20 +4,20 @@ import { decideLine } from '../terminal/connection.ts';
 
 export const APPROVAL_HEADER = ['ID', 'STATE', 'ACTION', 'ASKED BY', 'EXPIRES', 'RULES', 'REQUEST'];
 
-/** Of a request in one line of a list. */
+/** Characters of a request in one line of a list. */
 const SHORT_REQUEST = 80;
 export function approvalRow({ id, state, action, askedBy, expiresAt, rules, request }: Approval): string[] {
   const by = visibleJson(askedBy.agentId ?? askedBy.apiKeyId);
   return [id, state, action, by, expiresAt, rules.join(' '), requestText(request)];
 }
 
-/** The beginning of what is asked for. */
+/** Returns the beginning of the request. */
 export function requestText(request: Approval['request']): string {
   const whole = visibleJson(shown(request));
   return whole.length > SHORT_REQUEST ? `${whole.slice(0, SHORT_REQUEST)}…` : whole;
 }
 
-/** All that is decided on. */
+/** Lists everything that the decision covers. */
 export function approvalLines(approval: Approval): string[] {
   const { id, state, action, request, digest, rules, policyVersion, role, askedBy, askedAt, expiresAt } = approval;
   const { decidedBy, decidedAt, reason, usedFor, usedAt } = approval;
@@ -48,7 +48,7 @@ export function policyLines({ project, version, rules, isReadable, createdBy, cr
   ];
 }
 
-/** Without what says nothing. */
+/** Omits empty fields. */
 function shown(request: Record<string, unknown>): Record<string, unknown> {
   const isSaid = (value: unknown) => value !== null && !(Array.isArray(value) && value.length === 0);
   return Object.fromEntries(Object.entries(request).filter(([, value]) => isSaid(value)));

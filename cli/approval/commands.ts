@@ -36,7 +36,7 @@ function decideCommand(verb: 'approve' | 'refuse', description: string) {
   });
 }
 
-/** @throws CliError when what was typed is of something else */
+/** @throws CliError when the typed digest belongs to another request */
 function wholeDigest(typed: string, digest: string): string {
   if (typed.length < SHORT_DIGEST) throw usageError(`--digest takes ${SHORT_DIGEST} characters or more of it`);
   if (digest.startsWith(typed)) return digest;
@@ -100,7 +100,7 @@ export const approvalCommand = nounCommand({
   }),
 });
 
-/** Versions of one project. */
+/** Largest version number of a policy. */
 const MAX_VERSION = 999_999_999;
 
 const showPolicy = command({
@@ -130,7 +130,7 @@ function callOf(io: Io, { project }: { project?: string | undefined }) {
   return { signal: io.signal, ...(project !== undefined && { project }) };
 }
 
-/** The API says what is wrong with one. @throws CliError when there are none */
+/** Reads rules from a file; the API validates them. @throws CliError when there are none */
 async function rulesIn(file: string): Promise<PolicyRule[]> {
   const content: unknown = await read(file);
   const rules: unknown =

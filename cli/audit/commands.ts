@@ -13,7 +13,7 @@ import { customCommand, nounCommand, pagedCommand } from '../terminal/command.ts
 import { type Io, printable } from '../terminal/io.ts';
 import { verifyExport } from './export-file.ts';
 
-/** `mayfly audit verify`: needs the audit key, so it runs where the control worker does; of a file it asks nobody. */
+/** `mayfly audit verify`: needs the audit key of the control worker's machine; a file is verified offline. */
 export const verifyCommand = customCommand({
   description: 'Find any edit, drop, insert or truncation of the audit trail, of whole chains too',
   args: {
@@ -43,7 +43,7 @@ export const verifyCommand = customCommand({
   },
 });
 
-/** Key of the control worker on this machine. @throws CliError */
+/** Returns the export key of this machine's control worker. @throws CliError */
 async function ownKey(io: Io): Promise<string> {
   const { exportPublicKey } = await import('../../worker/audit/export-audit.ts');
   const key = await orAbsent(exportPublicKey(readConfig(io.env)));
@@ -101,10 +101,10 @@ function printChains(io: Io, chains: AuditVerification['chains']): void {
   io.print(`${chains.size} chains, ${chains.size - broken.length} whole, ${broken.length} tampered with`);
 }
 
-/** The field of an event that says most in a few words, the first that it has. */
+/** Most informative fields of an event, by priority. */
 const FIELDS = ['state', 'command', 'argv', 'path', 'keyId', 'outcome', 'serial', 'snapshotId', 'name', 'startedAt'];
 
-/** What an event is about, in a few words, as JSON; '' when nothing says it. */
+/** Returns a short detail of an event, as JSON; '' when it has none. */
 export function briefDetail({ detail }: Pick<AuditEvent, 'detail'>): string {
   const about = FIELDS.map((field) => detail[field]).find((value) => value !== undefined && value !== null);
   return about === undefined ? '' : JSON.stringify(about);
@@ -112,7 +112,7 @@ export function briefDetail({ detail }: Pick<AuditEvent, 'detail'>): string {
 
 const HEADER = ['ENTRY', 'AT', 'WHAT', 'BY', 'WHICH'];
 
-/** An entry with what its body says; `body` itself is what the hash is of. */
+/** Entry with its parsed body; the hash covers `body` itself. */
 type Shown = AuditEntry & { event: AuditEvent };
 
 function row({ seq, event }: Shown): string[] {
@@ -136,7 +136,7 @@ export const auditCommand = nounCommand({
     },
   }),
   verify: verifyCommand,
-  /** Needs the audit key, so it runs where the control worker does. */
+  /** Needs the audit key of the control worker's machine. */
   export: customCommand({
     description: 'Write the audit trail as JSON lines that another tool can verify',
     args: {
@@ -152,7 +152,7 @@ export const auditCommand = nounCommand({
       await exportAudit(readConfig(io.env), subjects, (line) => io.write('stdout', Buffer.from(line)));
     },
   }),
-  /** Needs the audit key, so it runs where the control worker does. */
+  /** Needs the audit key of the control worker's machine. */
   accept: customCommand({
     description: 'Have the register say that its missing entries are lost, as after a store was restored from a backup',
     args: { reason: positional('Why these entries are lost; it stays in the register') },
@@ -164,7 +164,7 @@ export const auditCommand = nounCommand({
   }),
 });
 
-/** The id of what has an audit trail. @throws CliError */
+/** Checks the id of a subject of the audit. @throws CliError */
 export function subjectId(text: string): string {
   return isSourceId(text) ? text : sandboxId(text);
 }

@@ -8,7 +8,7 @@ import { AUDIT_EXPORT_TYPE, type AuditExportSeal } from '../../model/sandbox/aud
 /** Result of verifying a file of `mayfly audit export`. */
 interface VerifiedExport {
   ok: boolean;
-  /** Of the key that signed it; null: the signature does not hold. */
+  /** Id of the signing key; null: the signature is invalid. */
   keyid: string | null;
   entries: number;
   chains: number;
@@ -27,10 +27,10 @@ type Line = z.infer<typeof Line>;
 const End = z.object({ kind: z.literal('end'), lines: z.number(), sha256: z.string(), envelope: z.unknown() });
 type Head = z.infer<typeof Head>;
 
-/** The first of each chain follows this. */
+/** Head before the first entry of each chain. */
 const START: Head = { count: 0, hash: '0'.repeat(64) };
 
-/** Verifies a file of `mayfly audit export` by public keys, without asking anybody. @param publicKeys PEM */
+/** Verifies a file of `mayfly audit export` offline, by public keys. @param publicKeys PEM */
 export async function verifyExport(path: string, publicKeys: readonly string[]): Promise<VerifiedExport> {
   const digest = createHash('sha256');
   const links = new Links();
@@ -69,7 +69,9 @@ function sealOf(
   }
 }
 
-/** Follows the links of chains and of the register; hashes are keyed, so their content is what the signature holds. */
+/**
+ * Checks the links of chains and of the transparency log. Their hashes are keyed, so the signature covers the content.
+ */
 class Links {
   entries = 0;
   chains = 0;

@@ -13,7 +13,7 @@ function row({ id, state, hostId, saved, createdAt }: Capture): string[] {
 }
 
 export const captureCommand = nounCommand({
-  /** Done when it was copied and checked. */
+  /** Done when the capture is copied and checked. */
   create: command({
     description: 'Copy a running source as it is at one moment, while it goes on',
     args: {
@@ -52,7 +52,7 @@ export const captureCommand = nounCommand({
     call: ({ args, connect, options }) => connect().captures.get(captureId(args.id), options),
     print: captureLines,
   }),
-  /** Refused while something refers to it. */
+  /** Refused while a sandbox, snapshot or capture refers to it. */
   delete: command({
     description: 'Delete a capture that no sandbox, snapshot or later capture refers to',
     args: { id: positional('Capture id') },
@@ -62,7 +62,7 @@ export const captureCommand = nounCommand({
   }),
 });
 
-/** A capture as a person reads it; null fields are left out. */
+/** Formats a capture for a person; null fields are left out. */
 export function captureLines(io: Io, capture: Capture): string[] {
   const { saved, failure } = capture;
   const fields: [string, string | null][] = [

@@ -4,14 +4,14 @@ import { type CliError, usageError } from '../terminal/cli-error.ts';
 import { getVerbs, type Listed } from './listed.ts';
 import { suggest } from './suggestion.ts';
 
-/** A command, the words that led to it, and what is left of the command line. */
+/** Command, the words that name it, and the rest of the command line. */
 interface Leaf {
   path: string[];
   command: CommandDef;
   rest: string[];
 }
 
-/** Follows the words of a command line down the tree; stops where a word is no command's name. */
+/** Follows the words of a command line down the tree; stops at a word that names no command. */
 export async function leafOf(root: CommandDef, argv: string[]): Promise<Leaf> {
   let command = root;
   const path = ['mayfly'];
@@ -27,7 +27,7 @@ export async function leafOf(root: CommandDef, argv: string[]): Promise<Leaf> {
   }
 }
 
-/** Returns the error that a word is no command's name, with the one that may be meant. */
+/** Returns the error for an unknown command, with the probably intended one. */
 export function unknownCommand({ path, command }: Leaf, word: string, all: Listed[]): CliError {
   const beside = namesBelow(command);
   const known = all.map((listed) => ({ name: listed.name, verbs: getVerbs(listed) }));
@@ -43,12 +43,12 @@ export function namesBelow({ subCommands = {} }: CommandDef): string[] {
   return Object.entries(subCommands).flatMap(([name, sub]) => (isHidden(sub) ? [] : [name]));
 }
 
-/** Tells whether a name is another one of a verb beside it. */
+/** Reports whether a name is an alias of another verb. */
 function isHidden(sub: unknown): boolean {
   return typeof sub === 'object' && (sub as { meta?: { hidden?: boolean } } | null)?.meta?.hidden === true;
 }
 
-/** The commands below one, loaded, by name. */
+/** Loads the commands below one, by name. */
 export async function subCommandsOf(command: CommandDef): Promise<[string, CommandDef][]> {
   const found = Object.entries((command.subCommands ?? {}) as Record<string, unknown>);
   return Promise.all(
@@ -59,7 +59,7 @@ export async function subCommandsOf(command: CommandDef): Promise<[string, Comma
 /**
  * Runs a command that has no commands below it.
  * @returns its exit code
- * @throws CliError when the arguments are not what it takes
+ * @throws CliError for invalid arguments
  */
 export async function runLeaf({ command, rest }: Leaf): Promise<number> {
   const definition = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});

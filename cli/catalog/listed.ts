@@ -1,24 +1,24 @@
 import type { SubCommandsDef } from 'citty';
 import type { Io } from '../terminal/io.ts';
 
-/** A command as `mayfly --help` shows it, which loads none. */
+/** Entry of `mayfly --help`, which loads no command. */
 export interface Listed {
   name: string;
   description: string;
   /** Imports its module. */
   load: (io: Io) => Extract<SubCommandsDef[string], Promise<unknown>>;
-  /** Names of the same command, such as those of docker and kubectl. */
+  /** Aliases of the command, such as those of docker and kubectl. */
   aliases?: string[];
-  /** Names of the commands below it, between spaces. `@default` none */
+  /** Names of the commands below it, separated by spaces. `@default` none */
   verbs?: string;
 }
 
-/** Names below a command. */
+/** Lists the names below a command. */
 export function getVerbs({ verbs = '' }: Pick<Listed, 'verbs'>): string[] {
   return verbs.split(' ').filter((verb) => verb !== '');
 }
 
-/** Returns the help of `mayfly` itself: each command on a line, by what it is for. */
+/** Returns the help of `mayfly` itself: each command on a line, grouped by purpose. */
 export function overview(io: Io, groups: { title: string; commands: Listed[] }[]): string {
   const names = ({ name, aliases = [] }: Listed) => [name, ...aliases].join(', ');
   const width = Math.max(...groups.flatMap(({ commands }) => commands.map((one) => names(one).length)));

@@ -1,9 +1,9 @@
-/** Words that ask for something to be removed, or ended; verbs of commands are among them. */
+/** Words for removing or ending something, including verbs of commands. */
 const REMOVE_ANYTHING = 'delete destroy rm remove del erase drop purge rmi'.split(' ');
 const REMOVE = [...REMOVE_ANYTHING, ...'unset revoke forget uninstall close'.split(' ')];
 const END = 'stop kill cancel terminate abort halt shutdown poweroff close quit refuse withdraw'.split(' ');
 
-/** Words of other tools, and the commands that do the same. */
+/** Words of other tools, and the equivalent commands. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   stop: 'pause',
   start: 'resume',
@@ -12,26 +12,26 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   status: 'doctor',
 };
 
-/** Shortest word of which a misspelling is still taken for that word, where it destroys something. */
+/** Minimum length of a destructive word whose misspelling is still recognized. */
 const UNMISTAKABLE_LENGTH = 6;
 
 interface Candidates {
-  /** Words that led to the unknown one. */
+  /** Words before the unknown one. */
   path: string[];
-  /** Commands that could stand in its place. */
+  /** Commands of the same noun. */
   beside: string[];
   /** Every command of `mayfly`, with the names below it. */
   all: { name: string; verbs: string[] }[];
 }
 
-/** Tells whether a command of this name removes or ends something. */
+/** Reports whether a command of this name removes or ends something. */
 export function isDestroying(verb: string): boolean {
   return REMOVE.includes(verb) || END.includes(verb);
 }
 
 /**
- * Finds the command that a mistyped word may mean: first of the same noun, then elsewhere. One that removes or ends
- * something is found for a word alone that means so, and of the same noun.
+ * Finds the command that a mistyped word may mean: first of the same noun, then elsewhere. A destructive one is
+ * suggested only for a destructive word, and of the same noun.
  * @returns the words of the command; null when none is near
  */
 export function suggest(word: string, { path, beside, all }: Candidates): string[] | null {
@@ -55,28 +55,33 @@ export function suggest(word: string, { path, beside, all }: Candidates): string
   return elsewhere.find((words) => words.at(-1) === near) ?? null;
 }
 
-/** Finds the verb beside that removes or ends, as the word that is meant does. */
+/** Finds the destructive verb of this noun with the meaning of the mistyped word. */
 function destroying(beside: string[], isMeant: (known: string) => boolean): string | null {
   const meanings = [REMOVE, END].filter((words) => words.some(isMeant));
   const verbs = meanings.flatMap((words) => [...words.filter(isMeant), ...words]);
   return verbs.find((verb) => beside.includes(verb)) ?? null;
 }
 
-/** Letters left out, doubled or swapped in a long word; one replaced can make another word of it, as `remote` of `remove`. */
+/**
+ * Detects missing, doubled or swapped letters in a long word; a replaced letter can make another word, as `remote` of
+ * `remove`.
+ */
 function isMisspelled(word: string, known = ''): boolean {
   if (known.length < UNMISTAKABLE_LENGTH || editsBetween(word, known) !== 1) return false;
   const letters = (text: string) => Array.from(text).toSorted().join('');
   return word.length !== known.length || letters(word) === letters(known);
 }
 
-/** Finds the first name that is mistyped as `word`, by at most so many letters. @param most `@default` a third of it */
+/** Finds the name nearest to a mistyped word. @param most maximum number of edits. `@default` a third of its letters */
 function nearest(word: string, names: string[], most = Math.max(1, Math.floor(word.length / 3))): string | null {
   const ranked = names.map((name) => ({ name, edits: editsBetween(word, name) }));
   const [best] = ranked.toSorted((a, b) => a.edits - b.edits);
   return best && best.edits <= most ? best.name : null;
 }
 
-/** Letters left out, put in, replaced, or swapped with their neighbour: the distance of optimal string alignment. */
+/**
+ * Counts letters omitted, inserted, replaced, or swapped with their neighbour: the optimal string alignment distance.
+ */
 function editsBetween(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, n) => n)];
   for (let i = 1; i <= a.length; i++) {

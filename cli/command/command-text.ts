@@ -3,12 +3,12 @@ import type { Command } from '../../clients/typescript/http/openapi.ts';
 import { between, duration } from '../terminal/arguments.ts';
 import { EXIT } from '../terminal/cli-error.ts';
 
-/** What ssh ends with when it is not the remote program's own code (ssh(1), EXIT STATUS). */
+/** Exit code of ssh when it is not the remote program's own (ssh(1), EXIT STATUS). */
 const NOT_ITS_OWN = 255;
 
 /**
- * The exit code to end with: the command's own; 128 and the signal's number as a shell has it; timeout(1)'s 124; 130
- * when it was cancelled; 125 to 127, as docker run, when it was not started; 255, as ssh, when what became of it is not known.
+ * Returns the exit code of `mayfly run`: the command's own; 128 plus the signal, as in shells; 124 after a timeout, as
+ * timeout(1); 130 when cancelled; 125 to 127 when not started, as docker run; 255 when its outcome is unknown, as ssh.
  */
 export function exitCodeOfCommand({ outcome, exitCode, signal, failure }: Command): number {
   switch (outcome) {

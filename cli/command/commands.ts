@@ -16,7 +16,7 @@ const HEADER = ['ID', 'STATE', 'TOOK', 'COMMAND'];
 
 export const commandId = checked(isCommandId, 'is not a command id', 'List them with `mayfly command list`.');
 
-/** `mayfly command`: what ran, and runs, in a sandbox. `mayfly run` starts one. */
+/** `mayfly command`: finished and running commands of a sandbox. `mayfly run` starts one. */
 export const commandCommands = nounCommand({
   list: pagedCommand({
     description: 'List the commands of a sandbox, newest first',
@@ -39,7 +39,7 @@ export const commandCommands = nounCommand({
     print: (_io, command) => columns(HEADER, [commandRow(command)]),
   }),
 
-  /** The bytes as they are kept: for pipes and files, also while the command runs. */
+  /** Prints the stored bytes unchanged: for pipes and files, also while the command runs. */
   output: customCommand({
     description: 'Print what is kept of a stream, as it is now',
     args: {
@@ -65,7 +65,7 @@ export const commandCommands = nounCommand({
   }),
 });
 
-/** `mayfly logs`: what a command has written, each stream to its own; Ctrl-C ends the watching, never the command. */
+/** `mayfly logs`: output of a command, each stream to its own; Ctrl-C stops the output, never the command. */
 export const logsCommand = customCommand({
   args: {
     id: positional('Id or name of a sandbox'),

@@ -47,7 +47,7 @@ function requestFrom(args: ParsedArgs<typeof ARGS>, argv: string[], env: string[
     ...(env.length > 0 && { env: Object.fromEntries(env.map(variableOf)) }),
     ...(args.cwd !== undefined && { cwd: args.cwd }),
     ...(args.user !== undefined && { user: args.user }),
-    // The longest is as long as a sandbox can live.
+    // The maximum equals the longest life of a sandbox.
     ...(args.detach && { timeoutSeconds: TIMEOUT.max }),
     ...(args.timeout !== undefined && { timeoutSeconds: seconds('timeout', args.timeout, TIMEOUT) }),
     ...(stdinOpen && { stdinOpen: true }),
@@ -60,10 +60,13 @@ function variableOf(text: string): [string, string] {
   return [name, rest.join('=')];
 }
 
-/** After a Ctrl-C, for the answer that says what is to be cancelled. Milliseconds. */
+/** Time to fetch the id of the command to cancel after a Ctrl-C, ms. */
 const ASK_AGAIN_MS = 5_000;
 
-/** Has it started. A Ctrl-C meanwhile may come too late for that: then its id is asked for, so that it can be cancelled. */
+/**
+ * Starts the command. After a Ctrl-C during the request, repeats it by its idempotency key to get the id, so that the
+ * command can be cancelled.
+ */
 async function start(io: Io, client: MayflyClient, sandbox: string, request: StartCommand): Promise<Command> {
   const options = { waitSeconds: 0, idempotencyKey: randomUUID() };
   try {
@@ -77,7 +80,7 @@ async function start(io: Io, client: MayflyClient, sandbox: string, request: Sta
   }
 }
 
-/** Prints its output as it comes, and hands over our standard input; a Ctrl-C cancels it and goes on until it has ended. */
+/** Prints the output live, and forwards standard input; a Ctrl-C cancels the command and waits for its end. */
 async function followCommand(
   io: Io,
   client: MayflyClient,
@@ -119,7 +122,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The reason is the guest's word, or the API's. */
+/** Formats the outcome; the guest or the API wrote the reason. */
 function howItEnded({ outcome, reason, failure }: Command): string {
   const why = reason ?? failure?.message;
   return printable(`${outcome}${why ? `: ${why}` : ''}`);
@@ -127,7 +130,7 @@ function howItEnded({ outcome, reason, failure }: Command): string {
 
 const LOOK = 'See `mayfly command list` for what became of it.';
 
-/** `mayfly run`: as if the command ran here, with its output, its exit code and Ctrl-C. */
+/** `mayfly run`: runs a command as if it were local, with its output, exit code and Ctrl-C. */
 export const runCommand = customCommand({
   args: ARGS,
   repeatable: ['env'],

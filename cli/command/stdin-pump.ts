@@ -4,10 +4,10 @@ import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/
 import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
 import { LIMITS } from '../../model/limits.ts';
 
-/** Before what may have arrived is sent again. Milliseconds. */
+/** Backoff before bytes of unknown delivery are sent again, ms. */
 const PAUSE_MS = 500;
 
-/** Hands what comes on our standard input to a command's, in order, and closes it at the end. */
+/** Forwards standard input to a command in order, and closes it at the end. */
 export class StdinPump {
   #offset = 0;
   #stopped = false;
@@ -19,12 +19,12 @@ export class StdinPump {
     private readonly input: Readable,
   ) {}
 
-  /** @param onFailure is told when something else than the command's end keeps input from it */
+  /** @param onFailure is called when a failure other than the command's end stops the input */
   start(onFailure: (error: unknown) => void): void {
     this.#pump().catch(onFailure);
   }
 
-  /** The command has ended: what is left on standard input is somebody else's. */
+  /** Stops after the command's end; the unread rest of standard input is dropped. */
   stop(): void {
     this.#stopped = true;
     this.input.destroy();
@@ -40,14 +40,14 @@ export class StdinPump {
       }
       await this.#send(new Uint8Array(), true);
     } catch (error) {
-      // A command may end, or close its input, before it has read everything: its exit code says the rest.
+      // A command may end, or close its input, before it has read everything: its exit code is the result.
       const isOver = error instanceof MayflyApiError && ['command_ended', 'stdin_conflict'].includes(error.code);
       if (this.#stopped || isOver) return;
       throw error;
     }
   }
 
-  /** Until all of it has been taken. A lost answer, or a command that reads slowly, does not say how much was. */
+  /** Sends until all bytes are accepted. A lost answer, or a slow command, leaves the accepted number unknown. */
   async #send(bytes: Uint8Array, close = false): Promise<void> {
     const begin = this.#offset;
     let isLost = false;
@@ -77,7 +77,7 @@ function mayPass(error: unknown): boolean {
   return error instanceof MayflyConnectionError || (error instanceof MayflyApiError && error.retryable);
 }
 
-/** Where standard input is, as a `stdin_conflict` says. */
+/** Returns the offset of standard input in a `stdin_conflict`. */
 function placeIn(error: unknown): number | null {
   if (!(error instanceof MayflyApiError) || error.code !== 'stdin_conflict') return null;
   const place = /^Standard input is at (\d+),/.exec(error.problem.detail ?? '')?.[1];

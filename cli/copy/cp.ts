@@ -9,7 +9,7 @@ import { type CopyOptions, Progress, upload, uploadStream } from './upload.ts';
 
 const ONE_SIDE = 'one side must be in a sandbox, as in sbx-…:/path or web:/path, and the other here';
 
-/** Copies between two sides. @returns where it went */
+/** Copies between two sides. @returns the target */
 async function copy(io: Io, files: Files, source: Side, target: Side, options: CopyOptions): Promise<Side> {
   if (source.kind === 'local' && target.kind === 'sandbox') return upload(files, source, target, options);
   if (source.kind === 'pipe' && target.kind === 'sandbox') return uploadStream(files, process.stdin, target, options);
@@ -21,14 +21,14 @@ async function copy(io: Io, files: Files, source: Side, target: Side, options: C
   throw usageError(ONE_SIDE);
 }
 
-/** The system's refusals concern a path here: the guest's come as problems. */
+/** Explains errors of the local file system; the guest's arrive as problems. */
 function explain(error: unknown): never {
   if (!(error instanceof Error && 'syscall' in error && 'errno' in error)) throw error;
   const remedy = 'Check the path, its rights and the space there; nothing half is left.';
   throw new CliError(EXIT.failed, 'The copy failed on this machine', error.message, remedy, { cause: error });
 }
 
-/** `mayfly cp`: as scp, through the API. */
+/** `mayfly cp`: copies through the API, with the syntax of scp. */
 export const cpCommand = customCommand({
   args: {
     source: positional('A path here, sbx-…:/path, or - for standard input'),

@@ -6,12 +6,12 @@ import { baseName, join, type LocalSide, type SandboxSide, SLASH, shownPath, tri
 import { unpack } from './tar.ts';
 import { type CopyOptions, isDirectory } from './upload.ts';
 
-/** Set-user-id, set-group-id and sticky: a guest gives nobody such rights here. */
+/** Set-user-id, set-group-id and sticky: a guest must not set such bits here. */
 const SPECIAL_BITS = 0o7000;
 
 /**
- * Lets `make` fill a directory that nobody else can enter, looks through what it made, and then puts it where it
- * belongs: as a whole when nothing is there, else file by file. A failure of `make` leaves nothing.
+ * Lets `make` fill a closed directory, checks the result, and moves it to `path`: as a whole when nothing exists there,
+ * else file by file. A failure of `make` leaves nothing.
  */
 async function writeTree(path: Buffer, make: (directory: Buffer) => Promise<void>): Promise<void> {
   const closed = temporaryBeside(path);
@@ -27,7 +27,7 @@ async function writeTree(path: Buffer, make: (directory: Buffer) => Promise<void
   }
 }
 
-/** @throws CliError when there is anything but files, directories and links */
+/** @throws CliError for anything but files, directories and links */
 async function checkTree(path: Buffer): Promise<void> {
   for (const child of await childrenOf(path)) {
     const found = await lstat(child);
@@ -62,12 +62,12 @@ function refusedEntry(path: Buffer): CliError {
 }
 
 const BLOCK = 512;
-/** Of a record; a longer one is none of ours. Bytes. */
+/** Maximum size of a record in bytes; longer ones are foreign. */
 const MOST = 16_384;
 const NOTE = 'mayfly: ';
 
 /**
- * Passes an archive on as it is, and reads from it what the guest says of files that it could not read to their end.
+ * Passes an archive through unchanged, and extracts the guest's notes on files that it could not read completely.
  * @param onNote called with each, which a guest has written
  */
 export async function* withNotes(
@@ -81,14 +81,14 @@ export async function* withNotes(
   }
 }
 
-/** Follows the headers of an archive: PAX has notes as comments on all that follows (`g`). */
+/** Follows the headers of an archive: notes are PAX comments on all following entries (`g`). */
 class NoteReader {
   #header: Buffer = Buffer.alloc(0);
   /** Bytes until the next header. */
   #skip = 0;
-  /** Of records that are read, and whose they are. */
+  /** Records being read, with the type of their header. */
   #records: { letter: string; length: number; pieces: Buffer[] } | null = null;
-  /** Of the next entry, where its header has no room for it. */
+  /** Size of the next entry, if its header has no room for it. */
   #size: number | null = null;
 
   constructor(private readonly onNote: (note: string) => void) {}
@@ -133,7 +133,7 @@ class NoteReader {
   }
 }
 
-/** Copies a file of a sandbox, or a directory, to here. @returns where it went */
+/** Copies a file or directory of a sandbox to this machine. @returns the target */
 export async function download(
   files: Files,
   source: SandboxSide,
@@ -170,7 +170,7 @@ export async function downloadStream(
   for await (const chunk of whole(read, options)) await write(chunk);
 }
 
-/** The content, counted; fails when it ends before its end. */
+/** Counts the content; fails when it is truncated. */
 async function* whole({ body, size }: FileContent, { progress }: CopyOptions) {
   progress.total = size;
   yield* progress.counting(body);

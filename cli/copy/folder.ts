@@ -6,16 +6,16 @@ import { ignoredBy } from '../../model/dockerfile/patterns/ignored.ts';
 import { END, headOf, paddingOf, type TarEntry } from '../../model/image/tar.ts';
 import { usageError } from '../terminal/cli-error.ts';
 
-/** Of a file that is read, bytes. */
+/** Bytes per read of a file. */
 const PIECE = 262_144;
 
-/** An entry of a folder; its content is read later. */
+/** Entry of a folder; its content is read later. */
 export type Found = Omit<TarEntry, 'bytes'> & { size: number };
 
 /**
- * What is in a folder, in an order that is always the same, without what a file of it with patterns of .dockerignore leaves out.
- * @param ignoreFile name of that file, which itself is among them; there need be none
- * @throws CliError for what is none of a file, a folder and a link
+ * Lists a folder in a fixed order, without the entries that its file of .dockerignore patterns excludes.
+ * @param ignoreFile name of that file, which is listed itself; it may be missing
+ * @throws CliError for anything but files, folders and links
  */
 export async function* foundIn(folder: string, ignoreFile: string): AsyncGenerator<Found> {
   const ignore = (await orAbsent(readFile(join(folder, ignoreFile), 'utf8'))) ?? '';
@@ -25,7 +25,7 @@ export async function* foundIn(folder: string, ignoreFile: string): AsyncGenerat
   }
 }
 
-/** How long the archive of these is. Bytes. */
+/** Returns the length of the entries' archive in bytes. */
 export function archiveBytes(found: readonly Found[]): number {
   return found.reduce(
     (sum, entry) => sum + headOf(entry).length + entry.size + paddingOf(entry.size).length,
@@ -33,7 +33,7 @@ export function archiveBytes(found: readonly Found[]): number {
   );
 }
 
-/** As a tar archive, without owners and times: the same content is the same archive. @throws CliError */
+/** Makes a tar archive without owners and times: the same content gives the same archive. @throws CliError */
 export async function* archiveOf(folder: string, found: readonly Found[]): AsyncGenerator<Uint8Array> {
   for (const entry of found) {
     yield headOf(entry);
@@ -43,7 +43,7 @@ export async function* archiveOf(folder: string, found: readonly Found[]): Async
   yield END;
 }
 
-/** Its length stands in the archive before it. @throws CliError */
+/** Reads a file whose header already states the size. @throws CliError when the size has changed */
 async function* contentOf(path: string, size: number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);

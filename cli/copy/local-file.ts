@@ -5,8 +5,8 @@ import { CliError, EXIT } from '../terminal/cli-error.ts';
 import { join, parentOf, shownPath } from './side.ts';
 
 /**
- * Writes a local file that appears as a whole or not at all; what was there keeps its mode. A link is followed to what is in
- * its folder: one that leads out may have come from a guest. @throws CliError
+ * Writes a local file atomically; an existing file keeps its mode. Follows a link only within its folder: one that
+ * leads out may come from a guest. @throws CliError
  */
 export async function writeWhole(path: Buffer, content: AsyncIterable<Uint8Array>, newMode: number): Promise<void> {
   const target = await realpath(path, { encoding: 'buffer' }).catch(unlessAbsent(path));
@@ -30,13 +30,13 @@ export async function writeWhole(path: Buffer, content: AsyncIterable<Uint8Array
 }
 
 /**
- * A link that was copied here from a guest may lead anywhere. One at a path may lead to what is in its folder, and those on
- * the way of a path below the working directory to what is below that.
+ * Refuses links that a guest may have planted: a link at the path must stay in its folder, and links on the way of a
+ * path below the working directory must stay below it.
  * @throws CliError
  */
 export async function refuseLinkOut(path: Buffer): Promise<void> {
   const folder = await real(parentOf(path));
-  if (folder === null) return; // whoever writes there says so
+  if (folder === null) return; // the write reports the missing folder
   const parts = path.toString('latin1').split('/');
   const isBelow = parts[0] !== '' && !parts.includes('..');
   const here = isBelow ? await real(Buffer.from('.')) : null;
@@ -59,12 +59,12 @@ function leadsOut(path: Buffer, target: Buffer): CliError {
   return new CliError(EXIT.failed, 'Nothing was copied', why, 'Name that place itself, or remove the link.');
 }
 
-/** A name beside a path that nobody else uses. */
+/** Returns an unused name in the same folder. */
 export function temporaryBeside(path: Buffer): Buffer {
   return join(parentOf(path), `.mayfly-${randomBytes(16).toString('hex')}`);
 }
 
-/** For `catch`: what stands for a file that is not there. Other failures go on. */
+/** Makes a `catch` handler that returns `value` for a missing file, and rethrows other errors. */
 export function unlessAbsent<T>(value: T): (error: NodeJS.ErrnoException) => T {
   return (error) => {
     if (error.code === 'ENOENT') return value;

@@ -7,7 +7,7 @@ import { usageError } from '../terminal/cli-error.ts';
 
 export interface SandboxSide {
   kind: 'sandbox';
-  /** Or its name, until it is {@link identified}. */
+  /** Id, or the name until it is {@link identified}. */
   sandboxId: string;
   /** Absolute. */
   path: Buffer;
@@ -18,10 +18,10 @@ export interface LocalSide {
   path: Buffer;
 }
 
-/** One end of a copy; `pipe` is standard input or output. */
+/** End of a copy; `pipe` is standard input or output. */
 export type Side = SandboxSide | LocalSide | { kind: 'pipe' };
 
-/** As of scp(1): what has a slash before the colon is a path here. */
+/** Prefix of a sandbox's path; as in scp(1), a slash before the colon makes it a local path. */
 const IN_A_SANDBOX = /^([a-z0-9-]+):/;
 export const SLASH = 0x2f;
 
@@ -40,26 +40,26 @@ export function sideOf(text: string): Side {
   throw usageError(`the path in ${sandboxId} must be absolute`, remedy);
 }
 
-/** With the id in the place of a name: a copy is many requests, and by the last the name may be another's. */
+/** Replaces a name by the id: a copy is many requests, during which the name may move to another sandbox. */
 export async function identified(client: MayflyClient, side: Side, signal: AbortSignal): Promise<Side> {
   if (side.kind !== 'sandbox') return side;
   return { ...side, sandboxId: await client.sandboxIdOf(side.sandboxId, { signal }) };
 }
 
-/** As a person may read it and give it again, as far as it is UTF-8. */
+/** Formats a side as an argument of `mayfly cp`, if it is UTF-8. */
 export function shownSide(side: Side): string {
   if (side.kind === 'pipe') return '-';
   return side.kind === 'local' ? side.path.toString() : `${side.sandboxId}:${side.path.toString()}`;
 }
 
-/** The last part of a path; null when it is none that a copy could be named after. */
+/** Returns the last part of a path; null when it cannot name a copy. */
 export function baseName(path: Buffer): Buffer | null {
   const trimmed = trimSlashes(path);
   const name = trimmed.subarray(trimmed.lastIndexOf(SLASH) + 1);
   return ['', '.', '..'].includes(name.toString('latin1')) ? null : name;
 }
 
-/** Without the slashes at its end, unless it is nothing else. */
+/** Removes trailing slashes, but keeps the root. */
 export function trimSlashes(path: Buffer): Buffer {
   let end = path.length;
   while (end > 1 && path[end - 1] === SLASH) end--;
@@ -78,16 +78,16 @@ export function join(directory: Buffer, name: Buffer | string): Buffer {
   return Buffer.concat([directory, Buffer.from(between), Buffer.from(name as string)]);
 }
 
-/** For messages: what is not UTF-8 stays told apart. */
+/** Formats a path for messages; paths that are not UTF-8 stay distinguishable. */
 export function shownPath(path: Buffer): string {
   const text = path.toString('utf8');
   return Buffer.from(text).equals(path) ? JSON.stringify(text) : percentEncode(path);
 }
 
 /**
- * The bytes of an argument. Node decodes the command line as UTF-8 and puts U+FFFD where it is none; Linux has kept the
- * bytes (proc_pid_cmdline(5)).
- * @throws CliError when they cannot be found out
+ * Returns the bytes of an argument. Node decodes the command line as UTF-8, with U+FFFD for invalid bytes; Linux keeps
+ * the bytes (proc_pid_cmdline(5)).
+ * @throws CliError when they cannot be recovered
  */
 export function rawArgument(text: string, readCommandLine = commandLine): Buffer {
   if (!text.includes('\ufffd')) return Buffer.from(text);

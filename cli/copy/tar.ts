@@ -6,16 +6,16 @@ import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CliError, EXIT } from '../terminal/cli-error.ts';
 
-/** What is kept of tar's complaints. Characters. */
+/** Maximum characters of tar's error output that are kept. */
 const COMPLAINT_LENGTH = 2_000;
-/** `spawn` takes text only; a directory whose name is none goes in as a descriptor. */
+/** File descriptor of a directory whose name is not UTF-8: `spawn` takes text only. */
 const DIRECTORY_DESCRIPTOR = 3;
 
-/** Exit code of GNU tar: files changed while they were read, and the archive is whole. */
+/** Exit code of GNU tar: files changed while they were read, and the archive is complete. */
 const CHANGED = 1;
 
 /**
- * The system's tar making an archive of a directory; fails, instead of ending, when tar does not succeed.
+ * Makes an archive of a directory with the system's tar; throws when tar fails.
  * @param onNote called with each file that changed while it was read
  */
 export async function* packed(
@@ -32,7 +32,7 @@ export async function* packed(
   }
 }
 
-/** Unpacks an archive with the system's tar: what is in it belongs to us and gets our umask. @throws CliError */
+/** Unpacks an archive with the system's tar: entries belong to this user and get its umask. @throws CliError */
 export async function unpack(
   archive: AsyncIterable<Uint8Array>,
   directory: Buffer,
@@ -41,7 +41,7 @@ export async function unpack(
   const options = ['--extract', '--file', '-', '--no-same-owner', '--no-same-permissions'];
   const tar = await Tar.start('unpacks', options, directory, signal);
   try {
-    // A tar that fails stops reading: then its own words say more than the broken pipe.
+    // A tar that fails stops reading: its own error explains more than the broken pipe.
     const fed = pipeline(archive, tar.input).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;
     });
@@ -61,8 +61,8 @@ class Tar {
     private readonly signal: AbortSignal,
   ) {
     this.#over = once(child, 'close');
-    this.#over.catch(() => {}); // told by ended()
-    // Node throws away what nobody reads yet when a child exits (`flushStdio`), unless somebody listens for it.
+    this.#over.catch(() => {}); // ended() reports it
+    // Node discards unread output when a child exits (`flushStdio`), unless there is a listener.
     child.stdout?.on('readable', () => {});
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#complaint = (this.#complaint + text).slice(-COMPLAINT_LENGTH);
@@ -81,7 +81,7 @@ class Tar {
     const handle = isText ? null : await open(directory, 'r');
     try {
       const name = isText ? directory.toString('utf8') : `/proc/self/fd/${DIRECTORY_DESCRIPTOR}`;
-      const { TAR_OPTIONS: _, ...env } = process.env; // somebody's habits are not ours
+      const { TAR_OPTIONS: _, ...env } = process.env; // ignores the user's defaults
       const child = spawn('tar', [...options, `--directory=${name}`, ...operands], {
         stdio: [stdin, stdout, 'pipe', ...(handle ? [handle.fd] : [])],
         env: { ...env, LC_ALL: 'C' },
@@ -105,9 +105,9 @@ class Tar {
   }
 
   /**
-   * @param good exit codes of one that has not failed. `@default` 0
-   * @returns the lines of its complaint
-   * @throws CliError when tar could not be run, or failed; the signal's reason
+   * @param good exit codes of success. `@default` 0
+   * @returns the lines of its error output
+   * @throws CliError when tar could not run, or failed; the signal's reason
    */
   async ended(good: readonly unknown[] = [0]): Promise<string[]> {
     const [code, signal] = await this.#over.catch((cause: unknown) => {
@@ -118,7 +118,7 @@ class Tar {
     return this.#complaint.split('\n').filter((line) => line !== '');
   }
 
-  /** Nothing of it is left when this resolves. */
+  /** Kills tar, and resolves when it has ended. */
   async stop(): Promise<void> {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGKILL');
     await this.#over.catch(() => {});

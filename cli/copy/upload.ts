@@ -8,14 +8,14 @@ import { type Io, printable } from '../terminal/io.ts';
 import { baseName, join, type LocalSide, parentOf, type SandboxSide, shownPath } from './side.ts';
 import { packed } from './tar.ts';
 
-/** How often the line on the terminal changes. Milliseconds. */
+/** Interval between two updates of the line on the terminal, ms. */
 const EVERY_MS = 200;
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** Counts what a copy has moved, and shows it on a terminal. */
+/** Counts the bytes of a copy, and shows progress on a terminal. */
 export class Progress {
   bytes = 0;
-  /** Bytes in all, when that is known. */
+  /** Total bytes, if known. */
   total: number | null = null;
   readonly #io: Io;
   readonly #name: string;
@@ -31,7 +31,7 @@ export class Progress {
     return (performance.now() - this.#began) / 1_000;
   }
 
-  /** The same bytes, counted on their way. */
+  /** Passes bytes through, and counts them. */
   async *counting(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
     for await (const chunk of source) {
       this.bytes += chunk.length;
@@ -40,7 +40,7 @@ export class Progress {
     }
   }
 
-  /** What was moved, in words. */
+  /** Summarizes the copy for a person. */
   summary(): string {
     return `${size(this.bytes)} in ${duration(this.seconds * 1_000)}`;
   }
@@ -54,7 +54,7 @@ export class Progress {
   }
 }
 
-/** Bytes as a person reads them: `812 bytes`, `3.4 MiB`. */
+/** Formats bytes for a person: `812 bytes`, `3.4 MiB`. */
 function size(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -65,18 +65,18 @@ function size(bytes: number): string {
   return `${unit === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
-/** What is read of a local file at once. Bytes. */
+/** Bytes per read of a local file. */
 const READ_BYTES = 262_144;
 
 export interface CopyOptions {
   recursive: boolean;
   progress: Progress;
-  /** Called with what of a file was not copied as it was. */
+  /** Called for each file that was not copied faithfully. */
   onNote: (note: string) => void;
   signal: AbortSignal;
 }
 
-/** Copies a local file, or a directory, into a sandbox. @returns where it went */
+/** Copies a local file or directory into a sandbox. @returns the target */
 export async function upload(
   files: Files,
   source: LocalSide,
@@ -137,7 +137,7 @@ async function uploadDirectory(
   return placed;
 }
 
-/** Sends a stream. When the stream itself fails, that is what is told, not that the connection then broke. */
+/** Sends a stream. A failure of the stream itself is thrown, instead of the broken connection that follows. */
 async function sending<T>(
   source: AsyncIterable<Uint8Array>,
   send: (stream: ReadableStream<Uint8Array>) => Promise<T>,
@@ -147,7 +147,7 @@ async function sending<T>(
   async function* watched() {
     try {
       for await (const chunk of source) {
-        if (isOver) return; // Node's fetch reads on, to the end, when it was aborted
+        if (isOver) return; // an aborted fetch of Node reads on to the end
         yield chunk;
       }
     } catch (error) {
@@ -164,7 +164,7 @@ async function sending<T>(
   }
 }
 
-/** Where a copy goes: into the target under its own name when that is a directory, as with cp and scp. */
+/** Returns the target of a copy: within a directory, under the source's own name, as with cp and scp. */
 async function within(files: Files, source: LocalSide, target: SandboxSide, signal: AbortSignal): Promise<SandboxSide> {
   if (!(await isDirectory(files, target.sandboxId, target.path, signal))) return target;
   const name = baseName(source.path) ?? baseName(await realpath(source.path, { encoding: 'buffer' }));
@@ -172,7 +172,7 @@ async function within(files: Files, source: LocalSide, target: SandboxSide, sign
   return { ...target, path: join(target.path, name) };
 }
 
-/** Whether a path of the guest is a directory, or a link to one: with its slash, the link is followed. */
+/** Reports whether a path of the guest is a directory, or a link to one: the trailing slash follows the link. */
 export async function isDirectory(
   files: Files,
   sandboxId: string,

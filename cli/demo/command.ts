@@ -17,7 +17,7 @@ const NEXT = `
 next: \`bin/mayfly demo --ways\` also wakes a VM from a template and claims one from a pool;
       \`bin/mayfly up\`, and in another terminal \`bin/mayfly sandbox create golden-debian12\``;
 
-/** `mayfly demo`: the life of a sandbox in an installation of its own, of which nothing is left afterwards. */
+/** `mayfly demo`: shows the life of a sandbox in a temporary installation, which leaves nothing behind. */
 export const demoCommand = customCommand({
   args: ARGS,
   async run({ io, args, rawArgs }) {

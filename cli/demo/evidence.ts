@@ -7,21 +7,21 @@ import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import type { Installation } from '../../worker/installation.ts';
 import type { Io } from '../terminal/io.ts';
 
-/** One look with a plain tool, independent of what the sagas report. */
+/** Result of one check with a plain tool, independent of the workflows' reports. */
 interface Evidence {
-  /** The command or path. */
+  /** Command or path. */
   lookedAt: string;
   found: boolean;
 }
 
-/** Returns whether its proof names every layer as absent. */
+/** Reports whether its proof names every layer as absent. */
 export function isProvedGone({ proof }: Sandbox): boolean {
   return proof !== null && unprovenLayers(proof.observations).length === 0;
 }
 
 /**
- * Looks for a sandbox's name at the machine itself.
- * @throws ExecError or the file system's error: what could not be looked at is not called absent
+ * Searches the machine itself for a sandbox's name.
+ * @throws ExecError or the file system's error: a failed search does not count as absence
  */
 export async function gatherEvidence(installation: Installation, sandboxId: string): Promise<Evidence[]> {
   const { libvirtUri, leaseFiles, sandboxesDir, credentialsDir } = installation.describe();
@@ -40,7 +40,7 @@ async function domains(uri: string, sandboxId: string): Promise<Evidence> {
   return { lookedAt: 'virsh list --all --name', found: stdout.split('\n').includes(sandboxId) };
 }
 
-/** Command lines of all processes: QEMU's, sshd's and their helpers' carry the name. */
+/** Searches the command lines of all processes: QEMU, sshd and their helpers carry the name. */
 async function processes(sandboxId: string): Promise<Evidence> {
   let found = false;
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
@@ -71,7 +71,7 @@ async function unlessGone<T>(read: Promise<T>, absent: T): Promise<T> {
 
 const POLL_MS = 100;
 
-/** Polls until `read` returns an object; a string names what it waits for, and is printed when it changes. */
+/** Polls until `read` returns an object; a string is the reason to wait, printed when it changes. */
 export async function poll<T extends object>(io: Io, read: () => Promise<T | string>): Promise<T> {
   for (let reason = ''; ; await sleep(POLL_MS, undefined, { signal: io.signal })) {
     const result = await read();

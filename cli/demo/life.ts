@@ -14,17 +14,19 @@ import { gatherEvidence, isProvedGone, poll } from './evidence.ts';
 const CREATES = 3;
 const COMMAND = 'echo "$(id -un) on $(uname -sr)"; echo "and this is stderr" >&2';
 
-/** A sandbox that runs, and the times that its caller waited, ms. */
+/** Running sandbox, and its caller's waits, ms. */
 export interface Way {
   record: Sandbox;
   way: BootWay;
-  /** From the request to the answer that it runs. */
+  /** From the request until it runs. */
   createMs: number;
   /** From then to the end of its first command. */
   commandMs: number;
 }
 
-/** Shows a sandbox that boots, from request to proof. @returns whether the proof and plain tools agree that it is gone */
+/**
+ * Shows a sandbox that boots, from request to proof. @returns true when the proof and plain tools agree on its absence
+ */
 export async function showLife(
   io: Io,
   installation: Installation,
@@ -59,8 +61,8 @@ export async function showLife(
 }
 
 /**
- * Creates a sandbox and waits until it runs. One that a busy machine was too slow for is created again.
- * @throws CliError when it does not run for another reason, or not after {@link CREATES} attempts
+ * Creates a sandbox and waits until it runs. Retries when a busy machine was too slow.
+ * @throws CliError when it fails for another reason, or after {@link CREATES} attempts
  */
 export async function createSandbox(
   io: Io,
@@ -80,7 +82,7 @@ export async function createSandbox(
   }
 }
 
-/** @returns the record where it does not run */
+/** @returns the record of a sandbox that does not run */
 async function tryCreate(
   io: Io,
   client: MayflyClient,
@@ -97,7 +99,7 @@ async function tryCreate(
   return { record, way, createMs };
 }
 
-/** Prints the steps from `printed` on, each when it has ended, until a state is reached. */
+/** Prints the steps from `printed` on, as they end, until a state is reached. */
 async function pollSteps(
   io: Io,
   client: MayflyClient,
@@ -118,7 +120,7 @@ async function pollSteps(
   });
 }
 
-/** Runs a command and prints its output as it comes. @returns how long it took, ms */
+/** Runs a command and prints its output live. @returns its duration, ms */
 export async function runCommand(io: Io, client: MayflyClient, sandboxId: string): Promise<number> {
   const { signal } = io;
   io.print(io.paint('dim', `  $ mayfly run ${sandboxId} --command '${COMMAND}'`));

@@ -9,12 +9,12 @@ import { gatherEvidence, isProvedGone, poll } from './evidence.ts';
 import { createSandbox, runCommand, showLife, type Way } from './life.ts';
 
 const POOL = 'demo';
-/** Claims without a member after which the demo goes on without one. */
+/** Claims without a member after which the demo continues without one. */
 const MISSES = 5;
-/** How long a pool may be degraded, as it is while a busy machine boots too slowly. Milliseconds. */
+/** Time for which a pool may be degraded, as on a busy machine that boots too slowly, ms. */
 const POOL_MS = 600_000;
 
-/** Shows the quicker ways to a sandbox beside the cold one. @returns whether nothing is left of any sandbox */
+/** Shows faster creates besides the cold one. @returns true when no sandbox has left residue */
 async function showWays(
   io: Io,
   installation: Installation,
@@ -48,7 +48,7 @@ async function showWays(
   return isNothingLeft(io, installation, client);
 }
 
-/** Waits for the template that a cold create has had built. */
+/** Waits for the template that a cold create requested. */
 function pollTemplate(io: Io, client: MayflyClient): Promise<Template> {
   return poll(io, async () => {
     const [template] = (await client.templates.list({ signal: io.signal })).items;
@@ -57,7 +57,10 @@ function pollTemplate(io: Io, client: MayflyClient): Promise<Template> {
   });
 }
 
-/** Claims a member of the pool; on a busy machine one may not answer in time, and then the sandbox boots. @returns null: none did */
+/**
+ * Claims a member of the pool; on a busy machine none may answer in time, and then the sandbox boots. @returns null:
+ * none did
+ */
 async function claim(io: Io, client: MayflyClient, source: string): Promise<Way | null> {
   const until = performance.now() + POOL_MS;
   for (let misses = 0; misses < MISSES; misses++) {
@@ -82,7 +85,7 @@ async function createAndRun(io: Io, client: MayflyClient, request: CreateOneSand
   return { ...created, commandMs: await runCommand(io, client, created.record.id) };
 }
 
-/** Looks for every sandbox that there was, also for those that the template and the pool needed. */
+/** Searches for residue of every sandbox, also of those for the template and the pool. */
 async function isNothingLeft(io: Io, installation: Installation, client: MayflyClient): Promise<boolean> {
   const { items } = await client.listSandboxes({ limit: 200, signal: io.signal });
   const left: string[] = [];
@@ -99,7 +102,7 @@ function notReady(what: string, reason: string | null): CliError {
   return new CliError(EXIT.failed, `The ${what} is not ready`, printable(reason ?? ''), 'Run `bin/mayfly doctor`.');
 }
 
-/** Runs the demo inside its namespace; without `ways` no template is built beside it. @returns an exit code */
+/** Runs the demo inside its namespace; without `ways`, templates are off. @returns an exit code */
 export async function runDemo(io: Io, source: string, ways: boolean): Promise<number> {
   const config = readConfig({ ...io.env, ...(!ways && { MAYFLY_TEMPLATES: 'off' }) });
   const started = Date.now();

@@ -5,12 +5,12 @@ import { flag, idOrName, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 
-/** What every command of a desktop takes first. */
+/** First argument of every desktop command. */
 export const ID = { type: 'positional', description: 'Id or name of a sandbox', required: true } as const;
 
 export const ACT_ARGS = { id: ID, ...JSON_OPTION } as const;
 
-/** Defines a command that acts on a screen, and prints nothing unless JSON is asked for. */
+/** Defines a command that acts on a screen, and prints nothing unless JSON is requested. */
 export function actCommand<const A extends ArgsDef>(spec: {
   description: string;
   args: A;
@@ -25,7 +25,7 @@ export function actCommand<const A extends ArgsDef>(spec: {
   });
 }
 
-/** `640,400` @throws CliError */
+/** Parses `640,400`. @throws CliError */
 function place(text: string): { x: number; y: number } {
   const [, x, y] = /^(\d{1,5}),(\d{1,5})$/.exec(text) ?? [];
   const { max } = LIMITS.desktop.coordinate;

@@ -2,13 +2,13 @@ import type { FileChange } from '../../clients/typescript/http/openapi.ts';
 import { type Io, printable } from '../terminal/io.ts';
 import { changeText, isOnlyTouched, LETTERS, pathText } from './change-text.ts';
 
-/** Lines that are aligned with each other: more than a screen, and no more than a moment's wait. */
+/** Lines aligned with each other: more than a screen, without a noticeable delay. */
 const BLOCK = 500;
-/** A longer path pushes aside what follows it, and does so to no other line. Characters. */
+/** Maximum width of the path column in characters; a longer path shifts only its own line. */
 const WIDEST = 64;
 const STYLES = { added: 'green', changed: 'yellow', removed: 'red', renamed: 'yellow' } as const;
 
-/** One line a change, as `git status` has them: a letter, the path, and what of it changed. */
+/** Prints one line per change, like `git status`: a letter, the path, and the changed aspects. */
 export class ChangeList {
   readonly #io: Io;
   #held: FileChange[] = [];
@@ -24,7 +24,7 @@ export class ChangeList {
     if (this.#held.length >= BLOCK) this.flush();
   }
 
-  /** Prints what is not printed yet. */
+  /** Prints the pending lines. */
   flush(): void {
     const rows = this.#held.map((change) => ({ change, path: printable(pathText(change)) }));
     const width = Math.min(WIDEST, Math.max(0, ...rows.map(({ path }) => path.length)));

@@ -8,32 +8,32 @@ export const LETTERS = { added: 'A', changed: 'M', removed: 'D', renamed: 'R' } 
 
 const TYPES: Partial<Record<FileChange['type'], string>> = { 'char-device': 'device', 'block-device': 'device' };
 
-/** The path of a change, or both of what was renamed; a folder has a slash at its end. */
+/** Formats the path of a change, or both paths of a rename; folders end with a slash. */
 export function pathText({ path, from, type }: FileChange): string {
   const slash = type === 'directory' ? '/' : '';
   const now = quotedPath(path) + slash;
   return from === null ? now : `${quotedPath(from)}${slash} → ${now}`;
 }
 
-/** What there is to say of a change beside its path. */
+/** Describes a change, without its path. */
 export function changeText(change: FileChange): string {
   const { before } = change;
   if (change.change === 'added' || !before) return [kindText(change), sizeText(change)].filter(Boolean).join(', ');
   return aspectTexts(change, before).join(', ');
 }
 
-/** How much more the files take that it is about, bytes. */
+/** Returns the growth of the changed files, bytes. */
 export function growthOf({ change, size: now, before }: FileChange): number {
   if (change === 'removed') return -(now ?? 0);
   return (now ?? 0) - (change === 'added' ? 0 : (before?.size ?? 0));
 }
 
-/** `+12.0 KiB`; empty when it is none. */
+/** Formats growth as `+12.0 KiB`; empty for none. */
 export function growthText(bytes: number): string {
   return bytes === 0 ? '' : `${bytes > 0 ? '+' : '-'}${size(Math.abs(bytes))}`;
 }
 
-/** A folder whose entries changed, and nothing else of it: they have lines of their own. */
+/** Recognizes a folder of which only the time changed: its entries have lines of their own. */
 export function isOnlyTouched({ change, type, what }: FileChange): boolean {
   return change === 'changed' && type === 'directory' && what.every((aspect) => aspect === 'mtime');
 }
@@ -61,7 +61,7 @@ function aspectTexts(change: FileChange, before: FileState): string[] {
     xattrs: () => 'attributes',
     mtime: () => 'time',
   };
-  // The time goes with nearly every other change.
+  // The time changes with nearly every other aspect.
   const told = what.length > 1 ? what.filter((aspect) => aspect !== 'mtime') : what;
   return told.map((aspect) => texts[aspect]());
 }

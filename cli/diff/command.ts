@@ -27,7 +27,7 @@ interface Sum {
   bytes: number;
 }
 
-/** How much changed in which folder. */
+/** Sums changes by folder. */
 export class FolderSums {
   readonly #io: Io;
   readonly #sums = new Map<string, Sum>();
@@ -45,7 +45,7 @@ export class FolderSums {
     this.#sums.set(folder, sum);
   }
 
-  /** Sums are known at the end. */
+  /** No-op: sums are known at the end. */
   flush(): void {}
 
   end(): void {
@@ -72,7 +72,7 @@ const WHY = {
   'too-large': 'is too large to be compared as text',
 };
 
-/** The text of one file: as a patch for a program; for a person made safe to look at, and coloured. */
+/** Prints the text of one file: as a patch for a program; for a person escaped and coloured. */
 export async function printFile(io: Io, { path, before, after, kind, diff }: FileComparison): Promise<void> {
   if (kind !== 'text') {
     const sizes = [before, after].map((side) => (side ? size(side.size) : 'absent'));
@@ -100,7 +100,7 @@ interface Pair {
   paths: Buffer[];
 }
 
-/** `mayfly diff`: ends with 0 whether or not anything differs. */
+/** `mayfly diff`: exits with 0 whether or not there are differences. */
 export const diffCommand = customCommand({
   args: {
     a: positional(SNAPSHOT),
@@ -176,12 +176,12 @@ async function showChanges(io: Io, diff: Diffs, pair: Pair, shown: ChangeList | 
       }
     }
   } catch (error) {
-    shown.flush(); // what was found is true, and not all
+    shown.flush(); // the changes found are true, but incomplete
     throw error;
   }
 }
 
-/** A state, as the head of a comparison names it. */
+/** Formats a state for the head of a comparison. */
 export function stateText({ snapshotId, sandboxId, savedAt }: ComparedState): string {
   return printable(`${snapshotId ?? `what ${sandboxId} holds now`}, ${savedAt}`);
 }

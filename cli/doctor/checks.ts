@@ -7,7 +7,7 @@ import type { Config } from '../../worker/config/config.ts';
 import { findOldNode } from '../../worker/config/readiness.mjs';
 import type { Check } from '../../worker/doctor/check.ts';
 
-/** What host/ and worker/ start, and the Debian package each comes from. */
+/** Programs that host/ and worker/ start, with their Debian packages. */
 const PROGRAMS: Record<Config['hostKind'], Record<string, string>> = {
   libvirt: {
     ip: 'iproute2',
@@ -30,11 +30,11 @@ const PROGRAMS: Record<Config['hostKind'], Record<string, string>> = {
   },
 };
 
-/** Below this a demo with one small guest does not fit beside its servers. */
+/** Minimum for a demo with one small guest and its servers. */
 const MIN_MEMORY_MIB = 1_024;
 const MIN_DISK_GIB = 4;
 
-/** Looks at this machine. Nothing is changed. */
+/** Checks this machine. Changes nothing. */
 export async function checkMachine(config: Config, env: NodeJS.ProcessEnv): Promise<Check[]> {
   return [
     node(),
@@ -66,7 +66,7 @@ function root(): Check {
 }
 
 async function programCheck(program: string, from: string, path: string): Promise<Check> {
-  // Debian keeps daemons in sbin, which is not on everybody's PATH; host/ runs as root, where it is.
+  // Debian keeps daemons in sbin, which is not on every user's PATH; host/ runs as root, whose PATH has it.
   for (const folder of [...path.split(delimiter), '/usr/sbin', '/sbin']) {
     const file = join(folder, program);
     const runs = await access(file, constants.X_OK).then(
@@ -78,14 +78,14 @@ async function programCheck(program: string, from: string, path: string): Promis
   return check(program, false, 'not on PATH', `apt-get install ${from}`);
 }
 
-/** Explains the first thing that goes wrong in a guest: names that do not resolve, and networks that are unreachable. */
+/** Explains the usual first failure in a guest: unresolved names and unreachable networks. */
 function guestNetwork(): Check {
   const found =
     'none, unless a sandbox is created with `--egress internet`: apt, pip and git say that they cannot resolve a name, or that the network is unreachable';
   return check('network of guests', true, found, '');
 }
 
-/** By trying it: the node can be there without the hardware, the right or the module behind it. */
+/** Tests KVM by using it: the device node can exist without hardware, permission or module. */
 async function kvm(): Promise<Check> {
   const usable = await kvmUsable();
   const remedy = 'Machines are emulated (TCG), many times slower. Switch virtualisation on in the firmware or the VM.';
@@ -108,7 +108,7 @@ async function disk(stateDir: string): Promise<Check> {
     } catch (error) {
       const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
       if (!missing || folder === dirname(folder)) throw error;
-      folder = dirname(folder); // not made yet: ask the file system it will be made on
+      folder = dirname(folder); // not created yet: check the file system that will hold it
     }
   }
 }

@@ -16,19 +16,19 @@ import { checkMachine } from './checks.ts';
 import { lookForSuspended, orWhyNot, suspendedLines } from './or-why-not.ts';
 import { checkServers, settingsOf } from './servers.ts';
 
-/** What of a sandbox that is not alive was found, and whether `--fix` removed it. */
+/** Residue of a sandbox that is not alive; `removed`: `--fix` removed it. */
 interface Residue extends Mark {
   removed: boolean;
 }
 
-/** What the machine was found to hold and, if so, why it was not removed; or why the machine was not looked at. */
+/** Residue of the machine with the reason why it was not removed; or the reason why it is unknown. */
 type Look = { residue: Residue[]; notRemoved?: string } | { unknown: string };
 
 const MEND_FIRST = 'first mend what is missing';
-/** Too little of these keeps sandboxes from being made, not from being found. */
+/** Checks whose failure prevents creates, but not the search for residue. */
 const NOT_NEEDED_TO_LOOK = ['memory', 'disk', 'disk reserve', 'store is fit', 'store is quick', 'clocks'];
 
-/** `mayfly doctor`: looks at the machine, and lists what should not be on it. */
+/** `mayfly doctor`: checks the machine, and lists residue. */
 export const doctorCommand = customCommand({
   args: {
     fix: flag(
@@ -44,7 +44,7 @@ export const doctorCommand = customCommand({
       checkStore(given),
     ]);
     const checks = [...settings, ...machine, ...servers, ...store];
-    // Whoever connects to a store brings it up to date, which another version's is not to be by a look.
+    // Connecting migrates a store, which must not happen to another version's store.
     if (store.some(({ name }) => name === OTHER_LAYOUT)) return examine(io, given, checks, args);
     return withOneStoreServer(given, (config) => examine(io, config, checks, args));
   },
@@ -64,14 +64,14 @@ async function examine(
   const checks = [...needed, ...parts];
   if (!args.json) for (const check of checks) io.print(checkLine(io, check));
   const faults = checks.filter(isFault);
-  // A machine that lacks a program or a server cannot be looked at: residue is then not known, which is not none.
+  // Without its programs and servers a machine cannot be searched: its residue is unknown, rather than none.
   const blind = needed.some((check) => isFault(check) && !NOT_NEEDED_TO_LOOK.includes(check.name));
   const fixing = { fix: args.fix, isServed: await HostLock.isHeld(config.stateDir) };
   const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, fixing);
-  // Sandboxes first: what is removed of them may be what a deleted snapshot was kept for.
+  // Sandboxes first: a deleted snapshot may have been kept for their residue.
   const snapshots = blind ? { unknown: MEND_FIRST } : await findSaved(config, 'snapshots', fixing);
   const captures = blind ? { unknown: MEND_FIRST } : await findSaved(config, 'captures', fixing);
-  // They wait for somebody to make room, which is no fault of this machine.
+  // Suspended for space: not a fault of this machine.
   const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForSuspended(config);
   const audit = blind ? { auditUnknown: MEND_FIRST } : await lookForAuditFaults(config);
   const clean =
@@ -94,7 +94,7 @@ async function lookFor(config: Config, { fix, isServed }: Fixing): Promise<Look>
   const residue = found.result.map((mark) => ({ ...mark, removed: false }));
   if (!fix || residue.length === 0) return { residue };
   const ids = [...new Set(residue.map(({ sandboxId }) => sandboxId))];
-  // The host worker that serves this machine holds it alone, so it does it.
+  // A running host worker owns the machine, so it removes the residue.
   const removal = await orWhyNot(isServed ? askedRemoval(config).sandboxes(ids) : removeResidue(config, ids));
   if ('why' in removal) return { residue, notRemoved: removal.why };
   const left = await findResidue(config);
@@ -124,7 +124,7 @@ function residueLines(io: Io, look: Look): string[] {
   return left ? [...lines, 'do: `mayfly doctor --fix` removes it, and nothing else'] : lines;
 }
 
-/** Audit trails that can't be continued, or why nobody knows. */
+/** Audit trails that cannot be continued, or the reason why they are unknown. */
 type AuditLook = { auditFaults: AuditFault[] } | { auditUnknown: string };
 
 export async function lookForAuditFaults(config: Config): Promise<AuditLook> {
@@ -146,8 +146,8 @@ export function auditLines(io: Io, look: AuditLook): string[] {
 }
 
 /**
- * What this machine's worker has said to be. A machine of another kind is the wrong place to look: nothing of the
- * installation is found there, whatever is left of it.
+ * Checks the host's record in the store. A machine of another kind is the wrong one to search: it has nothing of the
+ * installation.
  */
 export async function checkInstallation(config: Config): Promise<Check> {
   const { hostId, hostKind, stateDir } = config;
@@ -165,12 +165,12 @@ function installation(ok: boolean, found: string, remedy = ''): Check {
   return { name: 'installation', ok, optional: false, found, remedy };
 }
 
-/** Residue of a snapshot or capture, and whether `--fix` removed it. */
+/** Residue of a snapshot or capture; `removed`: `--fix` removed it. */
 interface FoundSaved extends SavedResidue {
   removed: boolean;
 }
 
-/** Residue of snapshots or captures and, if so, why it was not removed; or why it is not known. */
+/** Residue of snapshots or captures with the reason why it was not removed; or the reason why it is unknown. */
 export type SavedLook = { found: FoundSaved[]; notRemoved?: string } | { unknown: string };
 
 export async function findSaved(config: Config, kind: SavedKind, { fix, isServed }: Fixing): Promise<SavedLook> {
@@ -186,7 +186,7 @@ export async function findSaved(config: Config, kind: SavedKind, { fix, isServed
   return { found: found.map((one) => ({ ...one, removed: !left.has(one.id) })) };
 }
 
-/** Returns whether nothing is there that should not be; a deleted snapshot that something refers to should. */
+/** Reports whether the machine is free of residue; deleted snapshots that are still referenced do not count. */
 export function isClean(look: SavedLook): boolean {
   return 'found' in look && look.found.every(({ removed, state, isSafe }) => removed || (state === 'kept' && isSafe));
 }
@@ -216,9 +216,9 @@ function about(kind: SavedKind, { state, recorded, isSafe }: FoundSaved): string
   return `${state}, but ${says}: it cannot be ${use}. Delete it with \`mayfly ${noun} delete\``;
 }
 
-/** Whether residue is to be removed, and by whom. */
+/** Options of the removal of residue. */
 interface Fixing {
   fix: boolean;
-  /** A host worker serves this machine: it is asked, since nobody else may change what it counts. */
+  /** True when a host worker serves this machine: only it may change its ledger. */
   isServed: boolean;
 }

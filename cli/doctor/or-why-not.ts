@@ -4,10 +4,10 @@ import type { Config } from '../../worker/config/config.ts';
 import type { SuspendedForSpace } from '../../worker/upkeep/suspended-for-space.ts';
 import { type Io, printable } from '../terminal/io.ts';
 
-/** Whom to ask does not answer, is in use, or cannot be understood here: that is an answer of its own. */
+/** Error codes for a part that is unavailable, in use, or unreadable here: they count as a result. */
 const ABSENT: readonly string[] = ['host_unavailable', 'store_unavailable', 'payload_key_unusable'];
 
-/** What an attempt came to, or why it could not be made: also what is there, but not as Mayfly writes it. */
+/** Returns the result of an attempt, or why it was impossible: also for data that another version wrote. */
 export async function orWhyNot<T>(attempt: Promise<T>): Promise<{ result: T } | { why: string }> {
   try {
     return { result: await attempt };
@@ -22,7 +22,7 @@ function firstOf({ issues: [first] }: ZodError): string {
   return first ? `${first.path.map(String).join('.') || 'all of it'}: ${first.message}` : 'nobody knows what';
 }
 
-/** Sandboxes that wait for room, or why nobody knows. */
+/** Sandboxes suspended for space, or the reason why they are unknown. */
 type SuspendedForSpaceLook = { stalled: SuspendedForSpace[] } | { stalledUnknown: string };
 
 export async function lookForSuspended(config: Config): Promise<SuspendedForSpaceLook> {

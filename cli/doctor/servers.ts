@@ -8,10 +8,10 @@ import { settingsLeft } from '../../worker/config/left-settings.ts';
 import { type Check, fine, note } from '../../worker/doctor/check.ts';
 import { connectionFileOf } from '../terminal/connection.ts';
 
-/** How long a server may take to accept a connection. Milliseconds. */
+/** Timeout of connecting to a server, ms. */
 const CONNECT_MS = 3_000;
 
-/** Servers that this installation is told to use; those it would start itself are not looked for. */
+/** Checks the configured servers; those that Mayfly would start itself are skipped. */
 export async function checkServers(config: Config): Promise<Check[]> {
   const { temporalAddress, mongodbUri, hostKind, libvirtUri } = config;
   return [
@@ -25,7 +25,7 @@ function own(name: string): Check {
   return { name, ok: true, optional: false, found: '`mayfly up` starts its own', remedy: '' };
 }
 
-/** `mongodb://user:secret@a:1,b:2/db` → `a:1`: the secret stays out of what is printed. */
+/** `mongodb://user:secret@a:1,b:2/db` → `a:1`: never prints the secret. */
 function firstHost(uri: string): string {
   const authority = uri.replace(/^mongodb(\+srv)?:\/\//, '').split(/[/?]/)[0] ?? '';
   const host = authority.slice(authority.lastIndexOf('@') + 1).split(',')[0] ?? '';
@@ -65,8 +65,8 @@ async function libvirt(uri: string | undefined): Promise<Check> {
 const connection = z.object({ apiUrl: z.url() });
 
 /**
- * The settings of the environment, and for what is not set there those of the last `mayfly up` of the state folder.
- * @returns also what to tell of that; none where nothing was taken
+ * Reads the settings of the environment, completed by those of the folder's last `mayfly up`.
+ * @returns also a check that lists the completed settings, if any
  * @throws MayflyError invalid_request when the environment is not valid
  */
 export async function settingsOf(env: NodeJS.ProcessEnv): Promise<{ config: Config; checks: Check[] }> {
@@ -84,7 +84,7 @@ export async function settingsOf(env: NodeJS.ProcessEnv): Promise<{ config: Conf
   return { config: { ...config, api }, checks };
 }
 
-/** What of the environment and of what was left does not go together. */
+/** Returns the conflict between the environment and the saved settings, or null. */
 function problemOf(env: NodeJS.ProcessEnv): string | null {
   try {
     readConfig(env);
@@ -95,7 +95,7 @@ function problemOf(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-/** Where the `mayfly up` that runs serves; null: none runs, or its file is not to be read. */
+/** Returns the address of the running `mayfly up`; null: none runs, or its file is unreadable. */
 async function placeOfApi(stateDir: string): Promise<{ address: string; port: number } | null> {
   try {
     const { apiUrl } = connection.parse(JSON.parse(await readFile(connectionFileOf(stateDir), 'utf8')));

@@ -28,7 +28,10 @@ function changeCommand(act: 'pause' | 'resume', description: string) {
   });
 }
 
-/** `mayfly function init|deploy|list|get|pause|resume|activate|delete`, and of its runs `invoke|trigger|batch|runs|run|logs|result|diff|open|replay|redrive|cancel` */
+/**
+ * `mayfly function init|deploy|list|get|pause|resume|activate|delete`, and for runs
+ * `invoke|trigger|batch|runs|run|logs|result|diff|open|replay|redrive|cancel`
+ */
 export const functionCommand = nounCommand({
   init: initCommand,
   deploy: deployCommand,
@@ -37,7 +40,7 @@ export const functionCommand = nounCommand({
     table: { header: HEADER, row },
     read: ({ connect, options }) => connect().functions.list(options),
   }),
-  /** With what its active version says. */
+  /** Includes its versions. */
   get: command({
     description: 'Show a function and its versions',
     args: NAME,
@@ -65,7 +68,7 @@ export const functionCommand = nounCommand({
   cancel: cancelCommand,
   pause: changeCommand('pause', 'Start no run of a function; its events are accepted all the same'),
   resume: changeCommand('resume', 'Start the runs of a function again'),
-  /** Back to a version, or forth. */
+  /** Activates any deployed version. */
   activate: command({
     description: 'Accept events for a version that was deployed before',
     args: {
@@ -82,7 +85,7 @@ export const functionCommand = nounCommand({
     },
     print: (_io, version) => `${version.function} version ${version.version} is active; runs that wait keep theirs`,
   }),
-  /** Its runs that have ended can be read still. */
+  /** Its finished runs stay readable. */
   delete: command({
     description: 'Delete a function and its versions',
     args: {

@@ -8,11 +8,11 @@ import { connect } from '../terminal/connection.ts';
 import { type Io, printable } from '../terminal/io.ts';
 import { IGNORE_FILE, MANIFEST, manifestOf } from './manifest.ts';
 
-/** Of those that are named when all are too large together. */
+/** Number of files named when all together are too large. */
 const NAMED = 5;
 
 /**
- * The files of a function, as a tar archive: all of its folder but what says so and what that leaves out.
+ * Archives the files of a function: its folder without the manifest, the ignore file and the ignored files.
  * @returns null: there is none
  * @throws CliError
  */
@@ -41,7 +41,7 @@ function tooLarge(folder: string, found: readonly Found[], bytes: number): Error
   );
 }
 
-/** `mayfly function deploy`: the same content again is the version that is there. */
+/** `mayfly function deploy`: unchanged content returns the existing version. */
 export const deployCommand = command({
   description: 'Deploy a folder as a function: events are accepted for it from now on',
   args: {
@@ -58,7 +58,7 @@ export const deployCommand = command({
   },
 });
 
-/** Waits for its setup. @throws CliError for what is no folder of a function, or when its setup failed */
+/** Deploys a folder and waits for its setup. @throws CliError when the folder has no function, or its setup failed */
 export async function deployFolder(io: Io, folder: string): Promise<{ version: FunctionVersion; isNew: boolean }> {
   const { name, spec } = await manifestOf(folder);
   const tar = await filesOf(folder);
@@ -73,7 +73,7 @@ export async function deployFolder(io: Io, folder: string): Promise<{ version: F
   return { version: { ...version, ...(setup && { setup }) }, isNew };
 }
 
-/** Prints the end of what its script has printed. @throws CliError */
+/** Prints the end of the setup script's output. @throws CliError */
 async function refuseFailed(
   io: Io,
   { function: name, version }: FunctionVersion,

@@ -14,12 +14,12 @@ import { tellEndOfStderr } from './run/open.ts';
 import { outcomeOf } from './run/run-text.ts';
 
 const { data, file, type } = EVENT_ARGS;
-/** An editor writes several files, and each several times. */
+/** Debounce of changes, ms: an editor writes several files, each several times. */
 const SETTLES_MS = 200;
 
 type Asked = Pick<Parameters<typeof eventOf>[0], 'data' | 'file' | 'type'>;
 
-/** `mayfly dev`: until Ctrl-C. What is changed while a run goes on ends that, and is run in its place. */
+/** `mayfly dev`: runs until Ctrl-C. A change during a run cancels it, and starts a new one. */
 export const devCommand = customCommand({
   args: {
     folder: { type: 'positional', description: 'Folder with a mayfly.json', required: false, default: '.' },
@@ -33,7 +33,7 @@ export const devCommand = customCommand({
     try {
       for (let isFirst = true; ; isFirst = false) {
         const change = nextChange(watcher, io.signal);
-        change.catch(() => {}); // it is heard of below, once the run is cancelled
+        change.catch(() => {}); // awaited below, once the run is cancelled
         await deployedAndRun(io, args.folder, args, change, isFirst);
         await change;
       }
@@ -43,14 +43,14 @@ export const devCommand = customCommand({
   },
 });
 
-/** What is wrong is said, and is what the next change mends. */
+/** Deploys and runs the function. Reports errors, so that the next change can fix them. */
 async function deployedAndRun(io: Io, folder: string, args: Asked, change: Promise<void>, isFirst: boolean) {
   try {
     const { version, isNew } = await deployFolder(io, folder);
     if (!isNew && !isFirst) return;
     io.note(`${version.function} version ${version.version}`);
     const { runs } = connect(io);
-    const { id } = await stored(io, runs, version.function, await eventOf(args), {}); // a run that is begun can be cancelled
+    const { id } = await stored(io, runs, version.function, await eventOf(args), {}); // a started run can be cancelled
     const run = await endedOrChanged(runs, id, change);
     if (run.result) await io.write('stdout', (await runs.result(id, { signal: io.signal })).bytes);
     if (run.outcome !== 'succeeded') await tellEndOfStderr(io, runs, run);
@@ -61,7 +61,7 @@ async function deployedAndRun(io: Io, folder: string, args: Asked, change: Promi
   }
 }
 
-/** A run of what is there no more is cancelled, and so is one that nobody waits for. */
+/** Waits for the run, and cancels it when the folder changes or the wait ends. */
 async function endedOrChanged(runs: Runs, id: string, change: Promise<void>): Promise<Run> {
   let hasEnded = false;
   const cancel = async () => {
@@ -76,7 +76,7 @@ async function endedOrChanged(runs: Runs, id: string, change: Promise<void>): Pr
   return ended;
 }
 
-/** The next change, and what comes with it. @throws AbortError when the signal is */
+/** Waits for a change and the writes that follow it. @throws AbortError when the signal is aborted */
 async function nextChange(watcher: FSWatcher, signal: AbortSignal): Promise<void> {
   await once(watcher, 'change', { signal });
   await pause(SETTLES_MS, undefined, { signal });

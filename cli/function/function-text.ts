@@ -12,7 +12,7 @@ const STATES: Record<DeployedFunction['state'], string> = {
   draining: 'draining: no event is accepted, and it goes when its runs have ended',
 };
 
-/** A function and its versions as a person reads them. @param versions newest first */
+/** Formats a function and its versions for a person. @param versions newest first */
 export function functionLines(
   io: Io,
   { name, state, createdAt }: DeployedFunction,

@@ -19,7 +19,7 @@ echo "run $MAYFLY_RUN_ID, attempt $MAYFLY_ATTEMPT" >&2
 printf '{"eventLength":%d}\\n' "\${#event}" >"$MAYFLY_RESULT"
 `;
 
-/** `mayfly function init`: what is there already stays. */
+/** `mayfly function init`: keeps existing files. */
 export const initCommand = customCommand({
   description: 'Write a function to begin with: mayfly.json, main.sh and .mayflyignore',
   args: {
@@ -49,7 +49,7 @@ async function writeNew(io: Io, path: string, text: string, mode: number): Promi
   }
 }
 
-/** Of a folder, as far as that can name a function. */
+/** Derives a function's name from a folder's. */
 function nameOf(folder: string): string {
   const name = basename(resolve(folder))
     .toLowerCase()

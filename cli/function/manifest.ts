@@ -4,18 +4,18 @@ import type { DeployFunction } from '../../clients/typescript/http/openapi.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { functionName } from './input/names.ts';
 
-/** What a folder is as a function: its name, and what is deployed under it. */
+/** File with a function's name and specification. */
 export const MANIFEST = 'mayfly.json';
-/** What of a folder is none of its files: the patterns of .dockerignore. */
+/** File with patterns of .dockerignore for files that are not deployed. */
 export const IGNORE_FILE = '.mayflyignore';
 
 interface Manifest {
   name: string;
-  /** The API looks into it. */
+  /** The API validates it. */
   spec: DeployFunction;
 }
 
-/** @throws CliError for what is no mayfly.json */
+/** @throws CliError for a missing or invalid mayfly.json */
 export async function manifestOf(folder: string): Promise<Manifest> {
   const path = join(folder, MANIFEST);
   const text = await readFile(path, 'utf8').catch((error: unknown) => {

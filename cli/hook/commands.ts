@@ -10,11 +10,11 @@ import { type Io, printable } from '../terminal/io.ts';
 import { LIST_OPTION } from '../terminal/list.ts';
 import { createCommand, HOOK, HOOK_HEADER, hookId, hookLines, hookRow, requiredSecret, SECRET_FILE } from './create.ts';
 
-/** What is seen at one look; more in a second are not shown. */
+/** Maximum number of runs per poll; more in a second are not shown. */
 const SEEN = 100;
 const BETWEEN_MS = 1_000;
 
-/** `mayfly hook listen`: until Ctrl-C. What is refused becomes no run: the log of the API says why. */
+/** `mayfly hook listen`: runs until Ctrl-C. A refused event becomes no run: the API's log has the reason. */
 export const listenCommand = customCommand({
   description: "Show what comes in for a hook's function, as it comes and as it ends",
   args: { ...HOOK, ...LIST_OPTION },

@@ -14,7 +14,10 @@ import { type Io, recordLines } from '../terminal/io.ts';
 
 const FROM = 'MAYFLY_HOOK_SECRET';
 
-/** A secret is no argument: those of a process can be read by every user. Null: none is given. @throws CliError */
+/**
+ * Reads a secret from a file or the environment, since every user can read a process's arguments. @returns null: none
+ * is given. @throws CliError
+ */
 async function givenSecret(env: NodeJS.ProcessEnv, file: string | undefined): Promise<string | null> {
   if (file === undefined) return env[FROM] || null;
   const text = await readFile(file === '-' ? '/dev/stdin' : file, 'utf8').catch((error: unknown) => {
@@ -26,7 +29,7 @@ async function givenSecret(env: NodeJS.ProcessEnv, file: string | undefined): Pr
   return secret;
 }
 
-/** @throws CliError there is none */
+/** @throws CliError when there is none */
 export async function requiredSecret(env: NodeJS.ProcessEnv, file: string | undefined): Promise<string> {
   const secret = await givenSecret(env, file);
   if (secret !== null) return secret;
@@ -39,7 +42,7 @@ export function hookRow({ id, function: name, scheme, disabledAt, createdAt }: H
   return [id, name, scheme, disabledAt === null ? 'takes events' : 'disabled', createdAt];
 }
 
-/** A hook as a person reads it. @param apiUrl where senders reach it, unless it says otherwise */
+/** Formats a hook for a person. @param apiUrl base URL for senders, unless the hook has its own */
 export function hookLines(io: Io, hook: Hook, apiUrl: string): string[] {
   const { hmac, filter, allowedOrigins, disabledAt, secretCount } = hook;
   const fields: [string, string][] = [
@@ -74,7 +77,7 @@ type Scheme = SignatureScheme['scheme'];
 const SCHEMES: readonly Scheme[] = ['github', 'stripe', 'standard-webhooks', 'hmac', 'bearer', 'basic'];
 const SECRET_BYTES = 32;
 
-/** `mayfly hook create`: with a new secret, shown once, unless one is given. */
+/** `mayfly hook create`: generates a secret, shown once, unless one is given. */
 export const createCommand = command({
   description: 'Make a way in for signed events from outside, to one function',
   args: {
@@ -116,7 +119,7 @@ export const createCommand = command({
   },
 });
 
-/** @throws CliError when only the sender has it */
+/** @throws CliError when only the sender can create the secret */
 function made(scheme: Scheme): string {
   if (scheme === 'standard-webhooks') return newSecret();
   if (scheme !== 'stripe' && scheme !== 'basic') return randomBytes(SECRET_BYTES).toString('base64url');
@@ -124,7 +127,7 @@ function made(scheme: Scheme): string {
   throw usageError('the secret is missing', `Give ${what} by --secret-file, or set MAYFLY_HOOK_SECRET.`);
 }
 
-/** @throws CliError when they are of another scheme, or the header is missing */
+/** @throws CliError for options of another scheme, or a missing header */
 function hmacOf(scheme: Scheme, args: Partial<Record<string, unknown>>): CreateHook['hmac'] | null {
   const names = { header: 'header', prefix: 'prefix', encoding: 'encoding', algorithm: 'algorithm' } as const;
   const given = Object.entries({ ...names, timestampHeader: 'timestamp-header' })

@@ -10,7 +10,7 @@ import { command } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
 import { hookId, requiredSecret, SECRET_FILE } from './create.ts';
 
-/** What the door of hooks answers. */
+/** Response of a hook's endpoint. */
 interface Taken {
   runId?: string;
   duplicate?: true;
@@ -18,7 +18,7 @@ interface Taken {
   ping?: true;
 }
 
-/** `mayfly trigger github push --hook … --file …`: signs a sample as its sender does, and sends it. */
+/** `mayfly trigger github push --hook … --file …`: signs a sample like its sender, and sends it. */
 export const triggerCommand = command({
   args: {
     scheme: positional('github, or another scheme that the hook has'),
@@ -47,7 +47,7 @@ export const triggerCommand = command({
   print: (_io, taken) => textOf(taken),
 });
 
-/** @throws CliError the hook has another */
+/** @throws CliError when the hook has another scheme */
 function schemeOf({ id, scheme, hmac }: Hook, asked: string): SignatureScheme {
   if (asked !== scheme)
     throw usageError(`${id} has the scheme ${scheme}, not ${asked}`, `Say \`mayfly trigger ${scheme}\`.`);
@@ -60,7 +60,7 @@ function githubName(event: string | undefined): string {
   throw usageError('the name of the event is missing', 'Say `mayfly trigger github push`.');
 }
 
-/** @throws CliError the secret is none of the scheme */
+/** @throws CliError when the secret does not fit the scheme */
 function signed(scheme: SignatureScheme, secret: string, delivery: Parameters<typeof signDelivery>[2]): Headers {
   try {
     return new Headers(signDelivery(scheme, [secret], delivery) as [string, string][]);
@@ -70,7 +70,7 @@ function signed(scheme: SignatureScheme, secret: string, delivery: Parameters<ty
   }
 }
 
-/** Without an API key: the signature is what counts. @throws MayflyApiError, MayflyConnectionError */
+/** Sends without an API key: the signature authenticates. @throws MayflyApiError, MayflyConnectionError */
 async function sent(url: URL, request: RequestInit): Promise<Taken> {
   const answer = await fetch(url, request).catch((error: unknown) => {
     if (request.signal?.aborted) throw error;

@@ -32,7 +32,7 @@ const ARGS = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-/** `mayfly image build`: done when sandboxes can be made of it. Ctrl-C has it undone. */
+/** `mayfly image build`: done when the image is a source. Ctrl-C cancels the build. */
 export const buildCommand = customCommand({
   description: 'Build a source of a Dockerfile, in a sandbox, step by step',
   args: ARGS,
@@ -65,7 +65,7 @@ export const buildCommand = customCommand({
   },
 });
 
-/** Of a build that was waited for. */
+/** Returns the exit code of a build after the wait. */
 export function codeOf({ state }: Image): number {
   if (state === 'ready') return EXIT.ok;
   return state === 'failed' || state === 'cancelled' ? EXIT.failed : EXIT.waitedTooLong;
@@ -95,7 +95,7 @@ function pairs(option: 'build-arg' | 'alias', texts: readonly string[]): Record<
   );
 }
 
-/** The text of a Dockerfile; `-` is standard input. @throws CliError */
+/** Reads a Dockerfile; `-` is standard input. @throws CliError */
 async function dockerfileOf(path: string, most: number): Promise<string> {
   const file = await orAbsent(open(path === '-' ? '/dev/stdin' : path));
   if (!file) throw usageError(`there is no file ${JSON.stringify(path)}`, 'Name the Dockerfile with -f.');
@@ -113,9 +113,10 @@ async function dockerfileOf(path: string, most: number): Promise<string> {
 }
 
 /**
- * `id=name` with `src=file` or `env=NAME`; with neither it is the variable of that name, or else the file, as with Docker.
+ * Reads secrets given as `id=name` with `src=file` or `env=NAME`; with neither, the variable of that name or else the
+ * file, as with Docker.
  * @returns by id, in base64
- * @throws CliError, which does not say what a secret is
+ * @throws CliError, which never contains a secret
  */
 async function secretsOf(env: NodeJS.ProcessEnv, texts: readonly string[]): Promise<Record<string, string>> {
   const found: Record<string, string> = {};

@@ -37,7 +37,7 @@ function sourceText(name: ImageName, source: ImageState['source']): string {
   }
 }
 
-/** `mayfly image list`: of this machine, whether or not anything of Mayfly runs on it. */
+/** `mayfly image list`: lists images of this machine, even when no part of Mayfly runs. */
 export const listCommand = pagedCommand({
   description: 'List the golden images, whether they are built, and whether they are sources',
   table: { header: IMAGE_HEADER, row: imageRow },
@@ -64,7 +64,7 @@ export const buildsCommand = pagedCommand({
       connect().images.list(page),
 });
 
-/** `mayfly image get`: with `--follow` it ends as `mayfly image build` does, but Ctrl-C lets the build go on. */
+/** `mayfly image get`: with `--follow` it exits like `mayfly image build`, but after Ctrl-C the build continues. */
 export const showCommand = command({
   description: 'Show a build of a Dockerfile: its steps, and of one that failed its line',
   args: {
@@ -83,7 +83,7 @@ export const showCommand = command({
   },
 });
 
-/** `mayfly image cancel`: done when its sandboxes are gone. */
+/** `mayfly image cancel`: done when its sandboxes are destroyed. */
 export const cancelCommand = command({
   description: 'Have a build of a Dockerfile end; the steps that were done are kept',
   args: { id: ID, ...WAIT_OPTION },
@@ -102,7 +102,7 @@ export const cancelCommand = command({
   },
 });
 
-/** `mayfly image build|builds|get|cancel`, of Dockerfiles; `mayfly image list|pull`, of golden images */
+/** `mayfly image build|builds|get|cancel` for Dockerfiles; `mayfly image list|pull` for golden images. */
 export const imageCommand = nounCommand({
   build: buildCommand,
   builds: buildsCommand,

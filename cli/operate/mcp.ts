@@ -10,14 +10,14 @@ import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { connectImpatient, findConnection } from '../terminal/connection.ts';
 
-/** How long what a client leaves under way when it goes may take to be undone. Milliseconds. */
+/** Time limit for undoing a leaving client's unfinished calls, ms. */
 const LAST_MS = 1_500;
 
 const ARGS = {
   prefix: { type: 'string', description: 'Before the name of each tool, where others have the same', default: '' },
 } as const satisfies ArgsDef;
 
-/** What is undone when its client leaves: nobody would know of the sandboxes. */
+/** Tools that are undone when their client leaves: no one else knows the sandboxes. */
 const MAKERS = ['create_sandbox', 'fork'];
 
 function makesMachines(message: JSONRPCMessage, prefix: string): boolean {
@@ -26,7 +26,10 @@ function makesMachines(message: JSONRPCMessage, prefix: string): boolean {
   return MAKERS.some((maker) => name === prefix + maker);
 }
 
-/** `mayfly mcp`: the tools over standard input and output, for clients that start their servers. Ends with its input. */
+/**
+ * `mayfly mcp`: serves the tools over standard input and output, for clients that start their servers. Ends with its
+ * input.
+ */
 export const mcpCommand = customCommand({
   args: ARGS,
   async run({ io, args: { prefix } }) {

@@ -2,7 +2,7 @@ import { readConfig } from '../../worker/config/config.ts';
 import { EXIT } from '../terminal/cli-error.ts';
 import { customCommand, nounCommand } from '../terminal/command.ts';
 
-/** `mayfly store encrypt`: needs the payload key, and a user of the store that may change everything. */
+/** `mayfly store encrypt`: needs the payload key, and a user of the store with write access to everything. */
 const encryptCommand = customCommand({
   description: 'Encrypt what another key has written with the key that encrypts now',
   async run({ io }) {
@@ -16,7 +16,7 @@ const encryptCommand = customCommand({
   },
 });
 
-/** `mayfly store copy`: from one machine to several (docs/several-machines.md). */
+/** `mayfly store copy`: moves from one machine to several (docs/several-machines.md). */
 const copyCommand = customCommand({
   description: 'Copy the store of `mayfly up`, stopped, into the empty one of MONGODB_URI',
   async run({ io }) {

@@ -5,10 +5,13 @@ import { flag, JSON_OPTION } from '../terminal/arguments.ts';
 import { CliError, EXIT } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 
-/** What set-up may have found here as well as made. */
+/** Message about parts that may have existed before set-up. */
 const LEFT = `Left as they are: Debian packages (qemu, libvirt and others), units of systemd, and ${repository}.`;
 
-/** `mayfly uninstall`: lists what set-up and `mayfly up` made on this machine, and removes it when that is confirmed. */
+/**
+ * `mayfly uninstall`: lists everything that set-up and `mayfly up` created on this machine, and removes it on
+ * confirmation.
+ */
 export const uninstallCommand = customCommand({
   args: {
     yes: flag('Remove what is listed'),

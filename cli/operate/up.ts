@@ -12,10 +12,10 @@ import { customCommand } from '../terminal/command.ts';
 import { type Connection, connectionFileOf, DEFAULT_STATE_DIR } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
 
-/** The image that `npm run setup` builds. */
+/** Image that `npm run setup` builds. */
 const DEFAULT_SOURCE = 'golden-debian12';
 
-/** Leaves address and key for the other commands; whole or not at all, and never readable by others. */
+/** Saves address and key for other commands; atomically, and never readable by others. */
 async function writeConnection(stateDir: string, connection: Connection): Promise<string> {
   const path = connectionFileOf(stateDir);
   const partial = `${path}.${process.pid}`;
@@ -32,13 +32,13 @@ interface Welcome {
   retention: RetentionSettings;
 }
 
-/** How long what has ended stays. */
+/** Describes the retention. */
 export function keptText({ recordDays, auditDays }: RetentionSettings): string {
   const days = (n: number | null) => (n === null ? 'for ever' : `${n} ${n === 1 ? 'day' : 'days'}`);
   return `records of ended sandboxes ${days(recordDays)} (MAYFLY_RETENTION_DAYS), their audit ${days(auditDays)}`;
 }
 
-/** What another terminal needs to find this installation; nothing where it is in the usual place. */
+/** Returns the exports that another terminal needs to find this installation; none for the default folder. */
 export function exportText(stateDir: string): string[] {
   if (stateDir === DEFAULT_STATE_DIR) return [];
   const isPlain = /^[\w./-]+$/.test(stateDir);
@@ -79,7 +79,7 @@ function brokenError(what: string, stateDir: string): CliError {
   return new CliError(EXIT.failed, 'A part of Mayfly ended by itself', what, remedy);
 }
 
-/** `mayfly up`: the whole of Mayfly on this machine, in the foreground. */
+/** `mayfly up`: runs all of Mayfly on this machine, in the foreground. */
 export const upCommand = customCommand({
   args: JSON_OPTION,
   async run({ io, args }) {
@@ -114,7 +114,7 @@ export const upCommand = customCommand({
   },
 });
 
-/** For a command that runs until it is stopped: it ends in time, with `failed` when it had to be ended. */
+/** Watches the shutdown of a long-running command: it exits in time, with `failed` when it had to be killed. */
 export function watchStop(io: Io): StopWatch {
   return new StopWatch({
     signal: io.signal,
@@ -129,7 +129,7 @@ function nameOf(text: string): 'api' | 'control' | 'host' | 'proxy' {
   throw usageError(`there is no process ${JSON.stringify(text)}`, 'Use api, control, host or proxy.');
 }
 
-/** `mayfly serve`: one process alone, for installations over several machines. */
+/** `mayfly serve`: runs one process alone, for installations over several machines. */
 export const serveCommand = customCommand({
   args: { process: positional('api, control, host or proxy') },
   async run({ io, args }) {

@@ -7,19 +7,19 @@ import { sendSignal } from '../../host/os/proc.ts';
 
 const PARENT = '/var/tmp';
 const OWN_NAME = /^mayfly-(?:demo|bench)-(\d+)(?:-|$)/;
-/** How long the processes in a place may take to end after SIGTERM, before SIGKILL. Milliseconds. */
+/** Time between SIGTERM and SIGKILL for processes in a namespace, ms. */
 const GRACE_MS = 5_000;
 
 const namespaces = z.array(z.object({ name: z.string() }));
 
-/** What a demo or a benchmark has to itself: a network namespace and a folder, named after the process that made them. */
+/** Isolated network namespace and folder of a demo or benchmark, named after the process that created them. */
 export interface Place {
   namespace: string;
-  /** Below /var/tmp, mode 0711: QEMU, another user, must reach its disks, and nobody else may list them. */
+  /** Below /var/tmp, mode 0711: QEMU, another user, must reach its disks, and no other user may list them. */
   stateDir: string;
 }
 
-/** Makes a place, with nothing in its network but loopback. */
+/** Creates a place, whose network has only loopback. */
 export async function makePlace(kind: 'demo' | 'bench'): Promise<Place> {
   const namespace = `mayfly-${kind}-${process.pid}`;
   const stateDir = await mkdtemp(join(PARENT, `${namespace}-`));
@@ -36,10 +36,9 @@ export async function makePlace(kind: 'demo' | 'bench'): Promise<Place> {
 }
 
 /**
- * Ends every process that is still in the namespace, then removes namespace and folder. Succeeds when they are not
- * there.
+ * Ends every process in the namespace, then removes namespace and folder. Idempotent.
  * @param graceMs between SIGTERM and SIGKILL, `@default` 5 s
- * @returns how many processes had to be ended
+ * @returns number of processes that it ended
  */
 export async function removePlace({ namespace, stateDir }: Place, graceMs = GRACE_MS): Promise<number> {
   let ended = 0;
@@ -52,7 +51,7 @@ export async function removePlace({ namespace, stateDir }: Place, graceMs = GRAC
   return ended;
 }
 
-/** Removes what was left by those that were killed before they could: their process is gone. @returns the names */
+/** Removes places of killed processes. @returns the names */
 export async function removeDeadPlaces(): Promise<string[]> {
   const removed: string[] = [];
   for (const name of await listNamespaces()) {
@@ -69,7 +68,7 @@ export async function removeDeadPlaces(): Promise<string[]> {
   return removed;
 }
 
-/** Whether this is a place's name and its process is gone; a pid used anew only postpones the removal. */
+/** Reports whether the name is a place's and its process has ended; a reused pid only delays the removal. */
 function isDead(name: string): boolean {
   const pid = Number(OWN_NAME.exec(name)?.[1] ?? Number.NaN);
   if (!Number.isSafeInteger(pid)) return false;
@@ -91,7 +90,7 @@ async function pidsIn(namespace: string): Promise<number[]> {
   return stdout.split('\n').filter(Boolean).map(Number);
 }
 
-/** A network namespace of ours holds only processes that were started in its place. */
+/** Ends all processes in a namespace: only those started in the place are there. */
 async function endProcesses(namespace: string, graceMs: number): Promise<void> {
   const deadline = Date.now() + graceMs;
   for (let pids = await pidsIn(namespace); pids.length > 0; pids = await pidsIn(namespace)) {

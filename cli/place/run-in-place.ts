@@ -4,7 +4,7 @@ import { CliError, EXIT } from '../terminal/cli-error.ts';
 import type { Io } from '../terminal/io.ts';
 import { makePlace, type Place, removeDeadPlaces, removePlace } from './place.ts';
 
-/** Says to the process inside that it is inside. */
+/** Variable that marks the process inside. */
 const INSIDE = 'MAYFLY_PLACE';
 
 export function isInPlace(env: NodeJS.ProcessEnv): boolean {
@@ -12,8 +12,8 @@ export function isInPlace(env: NodeJS.ProcessEnv): boolean {
 }
 
 /**
- * Runs a program of ours in a place of its own, and removes the place whatever happens: Ctrl-C is passed on once, a
- * second one ends the program at once.
+ * Runs a program of Mayfly in a place of its own, and always removes the place: Ctrl-C is forwarded once, a second one
+ * kills the program.
  * @param argv arguments of `node`
  * @returns the program's exit code
  * @throws CliError when this is not root
@@ -23,7 +23,7 @@ export async function runInPlace(io: Io, kind: 'demo' | 'bench', argv: string[])
     const why = 'it makes a network namespace and machines in it';
     throw new CliError(EXIT.refused, `The ${kind} needs root`, why, 'Run it with sudo.');
   }
-  io.endsItself = true; // what is made here must go, however often Ctrl-C comes
+  io.endsItself = true; // cleanup must finish, even after more Ctrl-C
   const stale = await removeDeadPlaces();
   if (stale.length > 0) io.note(`removed what a killed run left: ${stale.join(', ')}`);
   const place = await makePlace(kind);
@@ -36,12 +36,12 @@ export async function runInPlace(io: Io, kind: 'demo' | 'bench', argv: string[])
   }
 }
 
-/** The installation is its own: nothing in the environment may point it to servers or machines of somebody else. */
+/** Isolates the installation: the environment must not point it to external servers or machines. */
 async function runInside(io: Io, place: Place, argv: string[]): Promise<number> {
   const { MONGODB_URI: _store, TEMPORAL_ADDRESS: _temporal, MAYFLY_LIBVIRT_URI: _libvirt, ...env } = io.env;
   const child = spawn('ip', ['netns', 'exec', place.namespace, process.execPath, ...argv], {
     stdio: 'inherit',
-    detached: true, // in a session of its own, so that Ctrl-C reaches it once and from here, and its servers not at all
+    detached: true, // own session: Ctrl-C reaches it once, from here, and never its servers
     env: {
       ...env,
       [INSIDE]: place.namespace,

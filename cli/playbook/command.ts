@@ -14,7 +14,7 @@ import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { followRecord, type Io, printable, recordLines } from '../terminal/io.ts';
 
-/** Of what is not brought about; the report has all. */
+/** Maximum number of unreproduced changes listed; the report has all. */
 const SHOWN = 20;
 
 export function playbookLines(io: Io, { id, state, written, check, unchecked, failure }: Playbook): string[] {
@@ -57,8 +57,8 @@ const DOING: Record<string, string> = {
 };
 
 /**
- * Tells of each state when it begins, on standard error.
- * @returns the latest that was heard of it, when the wait is over first
+ * Prints each state when it starts, on standard error.
+ * @returns the latest state when the wait ends first
  */
 export async function followPlaybook(
   io: Io,
@@ -80,17 +80,17 @@ export async function followPlaybook(
   });
 }
 
-/** What we write ourselves: names of files in a playbook. */
+/** Names of files that Mayfly writes into a playbook. */
 const OURS = /^(?:playbook\.yml|vars\.example\.yml|report\.md|files\/\d{4,6})$/;
 
-/** Before anything is begun: nothing of a person is written over. @throws CliError */
+/** Refuses to overwrite a file, before anything starts. @throws CliError */
 export async function refuseTaken(output: string): Promise<void> {
   if (output === '-') return;
   if (await orAbsent(lstat(output)))
     throw usageError(`${output} is there already`, 'Name a folder, or a file that ends with .tar, which is not.');
 }
 
-/** As a folder, as the archive that it is, or to standard output. */
+/** Writes the playbook as a folder, as the archive itself, or to standard output. */
 export async function writeArchive(io: Io, output: string, archive: Uint8Array): Promise<void> {
   if (output === '-') return io.write('stdout', archive);
   if (output.endsWith('.tar')) return writeFile(output, archive, { flag: 'wx' });
@@ -102,7 +102,7 @@ export async function writeArchive(io: Io, output: string, archive: Uint8Array):
   }
 }
 
-/** `mayfly playbook`: done when it is written, and checked as far as that can be. Ctrl-C has undone what it began. */
+/** `mayfly playbook`: done when it is written, and checked if possible. Ctrl-C undoes a playbook that it started. */
 export const playbookCommand = customCommand({
   args: {
     of: positional('Sandbox id or name; or pbk-…, to go on with one'),
@@ -144,7 +144,7 @@ interface Asked {
   network: string | undefined;
 }
 
-/** @throws CliError before anything is asked for */
+/** @throws CliError before any request */
 function beginning(io: Io, client: MayflyClient, { of, from, network }: Asked): () => Promise<Playbook> {
   const { signal } = io;
   const { playbooks } = client;
@@ -163,7 +163,7 @@ function beginning(io: Io, client: MayflyClient, { of, from, network }: Asked): 
   };
 }
 
-/** One that is not over: what this command has begun is undone by Ctrl-C, and else it goes on. */
+/** Handles an unfinished playbook: Ctrl-C undoes one that this command started; otherwise it continues. */
 async function leave(io: Io, playbooks: Playbooks, { id }: Playbook, isFollowed: boolean): Promise<number> {
   const { aborted: isInterrupted } = io.signal;
   if (isInterrupted && !isFollowed) {

@@ -28,7 +28,7 @@ export function poolRow({
   ];
 }
 
-/** What is told of one. */
+/** Formats a pool for a person. */
 export function poolLines(pool: Pool): string[] {
   const { name, shared, state, source, cpus, memoryMib, egress, min, max, wanted, reason, retryAt, members, claims } =
     pool;

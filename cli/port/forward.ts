@@ -18,7 +18,7 @@ interface Pair {
   remote: number;
 }
 
-/** `mayfly port forward`: ports of this machine that lead to ports of a sandbox's loopback, until Ctrl-C. */
+/** `mayfly port forward`: forwards local ports to ports of a sandbox's loopback, until Ctrl-C. */
 export const forwardCommand = customCommand({
   description: 'Let ports of this machine lead to ports of a sandbox, until Ctrl-C',
   args: {
@@ -86,7 +86,7 @@ class Forwarding {
     return { address: bound.address, localPort: bound.port };
   }
 
-  /** Until Ctrl-C, or until there is nothing to lead to. */
+  /** Waits for Ctrl-C, or for an error that ends all connections, such as the end of the sandbox. */
   async over(): Promise<ExitCode> {
     const either = AbortSignal.any([this.io.signal, this.#stop.signal]);
     if (!either.aborted) await once(either, 'abort');
@@ -114,9 +114,9 @@ class Forwarding {
 }
 
 /**
- * Carries one connection to a port of a sandbox until both sides have ended, each when it wants to. When it is cut off,
- * so is the other side: half an answer must not look like a whole one.
- * @param socket with `allowHalfOpen`; destroyed when this is over
+ * Carries one connection to a port of a sandbox until both sides have ended, each on its own. A reset of one side
+ * resets the other: half a response must not look complete.
+ * @param socket with `allowHalfOpen`; destroyed at the end
  * @throws MayflyApiError, MayflyConnectionError, Error when it was cut off, the signal's reason
  */
 async function carry(
@@ -141,7 +141,7 @@ async function carry(
 }
 
 async function* pieces(socket: Socket): AsyncGenerator<Uint8Array, void, undefined> {
-  // Reading to its end must not end the writing.
+  // The end of reading must not end the writing.
   for await (const chunk of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     yield pieceOf(chunk);
   }

@@ -16,7 +16,7 @@ const TTL = {
 } as const satisfies ArgsDef;
 const HEADER = ['PORT', 'VISIBILITY', 'HOST', 'CORS', 'WAKE', 'OPENED', 'URL'];
 
-/** `mayfly port open`: a URL for a program of a sandbox, with a token where it needs one. */
+/** `mayfly port open`: gives a program of a sandbox a URL, with a token if required. */
 export const openCommand = command({
   description: 'Open a port of a sandbox for HTTP, at a URL of its own',
   args: {
@@ -75,7 +75,7 @@ export const closeCommand = command({
   print: (_io, { port }, args) => `Port ${port} of ${args.id} is closed.`,
 });
 
-/** `mayfly port token`: another token of a port, or none any more. */
+/** `mayfly port token`: issues another token of a port, or voids all. */
 export const tokenCommand = command({
   description: 'Issue a token of a port, or void all of them',
   args: {

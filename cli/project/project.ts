@@ -11,7 +11,7 @@ import { columns, type Io, printable } from '../terminal/io.ts';
 
 const MIB_A_GIB = 1_024;
 
-/** A limit as it is given: its option, what it limits, and how much one of its unit is in the API's. */
+/** Option that sets a limit: its field, and its unit as a multiple of the API's. */
 interface LimitOption {
   field: keyof ProjectLimits;
   description: string;
@@ -55,7 +55,7 @@ export const LIMIT_OPTIONS = Object.fromEntries(
   ]),
 ) as { [name: string]: { type: 'string'; description: string } } satisfies ArgsDef;
 
-/** What was given. @throws CliError */
+/** Parses the given limits. @throws CliError */
 export function limitsFrom(args: Readonly<Record<string, unknown>>): Partial<ProjectLimits> {
   const named = Object.entries(OPTIONS).flatMap(([name, option]) => {
     const text = args[name];
@@ -64,7 +64,7 @@ export function limitsFrom(args: Readonly<Record<string, unknown>>): Partial<Pro
   return Object.fromEntries(named);
 }
 
-/** Lines of what it has of what it may have. */
+/** Lists a project's usage and limits. */
 export function usageLines(usage: ProjectUsage): string[][] {
   const { sandboxes, cpus, memoryMib, diskBytes, createsLastMinute } = usage;
   const used = { sandboxes, cpus, memoryMib, diskBytes, createsPerMinute: createsLastMinute };
@@ -75,7 +75,7 @@ export function usageLines(usage: ProjectUsage): string[][] {
   });
 }
 
-/** In words: what is limited. */
+/** Describes the limits for a person. */
 export function limitsText(limits: ProjectLimits): string {
   const named = Object.entries(OPTIONS).flatMap(([name, { field, text }]) => {
     const most = limits[field];
@@ -111,7 +111,7 @@ function changing(name: 'create' | 'set', description: string) {
   });
 }
 
-/** What is not given is not in it. */
+/** Makes settings of the given options; omitted ones stay absent. */
 function settingsFrom(sources: string[], limits: Partial<ProjectLimits>): PatchProject {
   return {
     ...(sources.length > 0 && { sources: sources.includes('all') ? null : sources.filter((name) => name !== 'none') }),

@@ -32,7 +32,7 @@ const FILES = {
   stderr: option('The same, on standard error', 'file'),
 };
 
-/** `mayfly receipt verify`: asks nobody. */
+/** `mayfly receipt verify`: works offline. */
 export const verifyCommand = customCommand({
   description: 'Verify a receipt, and what it is about, without asking anybody',
   args: {
@@ -70,7 +70,7 @@ function verifiedBy(receipt: unknown, keys: readonly string[]): VerifiedReceipt 
   }
 }
 
-/** Of files that were given one by one. @throws CliError for what the receipt does not speak of */
+/** Verifies files that were given one by one. @throws CliError for a file that the receipt does not cover */
 async function findingsOf(
   args: Partial<Record<keyof typeof FILES, string | undefined>>,
   statement: Statement,
@@ -143,7 +143,7 @@ async function saveAll(
   return files.length;
 }
 
-/** Each from where it is. */
+/** Downloads a file of the receipt from its own endpoint. */
 async function save(
   client: MayflyClient,
   id: string,
@@ -172,7 +172,7 @@ async function save(
 export const receiptCommand = nounCommand({
   get: getCommand,
   verify: verifyCommand,
-  /** PEM, so that a file of it is what `verify --key` takes. */
+  /** PEM, the format of `verify --key`. */
   keys: customCommand({
     description: 'Print the public keys that verify receipts, the newest first',
     args: JSON_OPTION,
@@ -185,7 +185,7 @@ export const receiptCommand = nounCommand({
       }
     },
   }),
-  /** Makes the private key, so it runs where the control worker does. */
+  /** Creates the private key, on the control worker's machine. */
   rotate: command({
     description: 'Have another key sign receipts from now on; those that are signed stay valid',
     async call({ io }) {

@@ -5,38 +5,38 @@ import { join } from 'node:path';
 import { type Descriptor, describedBy, type Statement } from '../../model/receipts/in-toto.ts';
 import { usageError } from '../terminal/cli-error.ts';
 
-/** Of a folder that `mayfly receipt get --save` writes. */
+/** Receipt in a folder of `mayfly receipt get --save`. */
 export const RECEIPT_FILE = 'receipt.json';
 
-/** What is told by digest alone, and is in no such folder. */
+/** Names that a receipt has by digest only, and whose content is not saved. */
 const NOT_SAVED = /^(?:function|files\.tar|(?:source|snapshot)(?:\/.*)?)$/;
 
-/** What a file was found to be. */
+/** Result of comparing a file with its receipt. */
 export interface Finding {
   name: string;
   found: 'same' | 'differs' | 'missing' | 'not of the receipt';
 }
 
-/** What of a receipt is saved beside it. */
+/** Lists the files of a receipt that are saved with it. */
 export function savedOf(statement: Statement): Descriptor[] {
   return describedBy(statement).filter(({ name }) => !NOT_SAVED.test(name));
 }
 
-/** @throws CliError: no name of a receipt leads out of its folder */
+/** @throws CliError for a name that leads out of the folder */
 export function pathIn(folder: string, name: string): string {
   const parts = name.split('/');
   if (!name.includes('\0') && parts.every((part) => !['', '.', '..'].includes(part))) return join(folder, ...parts);
   throw usageError(`the receipt names a file ${JSON.stringify(name)}, which leads elsewhere`);
 }
 
-/** Holds one file to its digest. */
+/** Compares one file with its digest. */
 export async function findingOf({ name, digest }: Descriptor, path: string): Promise<Finding> {
   const sha256 = await digestOf(path);
   if (sha256 === null) return { name, found: 'missing' };
   return { name, found: sha256 === digest?.sha256 ? 'same' : 'differs' };
 }
 
-/** Holds a folder to a receipt: all of it is there, and nothing else. */
+/** Compares a folder with a receipt: complete, and without other files. */
 export async function findingsIn(folder: string, statement: Statement): Promise<Finding[]> {
   const named = savedOf(statement);
   const findings = await Promise.all(named.map((each) => findingOf(each, pathIn(folder, each.name))));
@@ -55,7 +55,7 @@ export async function readReceipt(path: string): Promise<unknown> {
   }
 }
 
-/** Null: there is no such file, or something else than a file. */
+/** @returns null: the path is missing, or not a file */
 async function digestOf(path: string): Promise<string | null> {
   const about = await lstat(path).catch(() => null);
   if (!about?.isFile()) return null;

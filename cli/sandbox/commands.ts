@@ -26,7 +26,7 @@ function idleFrom(text: string): number | null {
   return text === 'off' ? null : seconds('idle', text, LIMITS.idleSeconds);
 }
 
-/** `mayfly sandbox update`, also called `set` and `extend`: moves the end of a sandbox, or says whether it is resumed by being used. */
+/** `mayfly sandbox update`, also called `set` and `extend`: changes when a sandbox ends, and whether use resumes it. */
 export const setCommand = command({
   description: 'Change when a sandbox ends, and whether use resumes it',
   args: {
@@ -64,7 +64,7 @@ function row({ id, name, state, phase, spec, hostId, ssh, createdAt }: Sandbox):
   return [id, name ?? '-', doing, spec.source, hostId ?? '-', ssh?.address ?? '-', spec.network.egress, createdAt];
 }
 
-/** `mayfly sandbox list`: newest first, all pages; those that live, unless told otherwise. */
+/** `mayfly sandbox list`: newest first, all pages; only living ones by default. */
 export const listCommand = pagedCommand({
   description: 'List the sandboxes that live, newest first',
   args: {
@@ -97,13 +97,13 @@ export const getCommand = customCommand({
   },
 });
 
-/** Gone means proved: every layer looked at, nothing found. */
+/** Returns success only for a proved end: every layer inspected, nothing found. */
 function verdict(record: Sandbox): ExitCode {
   const proved = record.proof !== null && unprovenLayers(record.proof.observations).length === 0;
   return isFinal(record.state) && proved ? EXIT.ok : EXIT.failed;
 }
 
-/** `mayfly sandbox destroy`: done when the proof is there, in whatever state the sandbox was. */
+/** `mayfly sandbox destroy`: done when the proof exists, from any state of the sandbox. */
 export const destroyCommand = customCommand({
   description: 'End sandboxes and wait for the proof that nothing is left',
   args: {
@@ -120,7 +120,7 @@ export const destroyCommand = customCommand({
     const client = connect();
     const ids = args.all ? await livingIds(io, client) : given;
     const { signal } = waitSignal(io, within);
-    // All are asked to end before the first is waited for.
+    // All get the request before the first is awaited.
     const asked = await Promise.allSettled(ids.map((id) => end(io, client, id)));
     let worst: ExitCode = EXIT.ok;
     for (const [n, id] of ids.entries()) {
@@ -137,7 +137,7 @@ export const destroyCommand = customCommand({
   },
 });
 
-/** Ids of sandboxes that somebody has: a pool would replace the others. */
+/** Returns the ids of claimed sandboxes: a pool would replace its own. */
 async function livingIds(io: Io, client: MayflyClient): Promise<string[]> {
   const ids: string[] = [];
   for await (const { id } of everyItem((page) => client.listSandboxes({ ...page, alive: true }), io.signal))
@@ -148,7 +148,7 @@ async function livingIds(io: Io, client: MayflyClient): Promise<string[]> {
 
 interface Ending {
   record: Sandbox;
-  /** How many steps were over before. */
+  /** Number of steps finished before the request. */
   printed: number;
 }
 
@@ -158,7 +158,7 @@ async function end(io: Io, client: MayflyClient, idOrName: string): Promise<Endi
   return { record, printed: before.steps.length };
 }
 
-/** Waits for the proof of one, and prints it. */
+/** Waits for the proof of one sandbox, and prints it. */
 async function finish(
   io: Io,
   client: MayflyClient,

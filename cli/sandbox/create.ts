@@ -22,9 +22,9 @@ import { command } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
 import { follow, StepPrinter, sandboxLines, waitSignal } from './sandbox-text.ts';
 
-/** Has Python, Node.js, git and compilers; `mayfly image pull agent` builds it. */
+/** Source with Python, Node.js, git and compilers; `mayfly image pull agent` builds it. */
 const AGENT_SOURCE = 'golden-agent';
-/** `npm run setup` builds it. */
+/** Source that `npm run setup` builds. */
 const PLAIN_SOURCE = 'golden-debian12';
 
 const ARGS = {
@@ -99,7 +99,7 @@ async function defaultSource(io: Io, client: MayflyClient): Promise<string> {
   return items.some(({ name }) => name === AGENT_SOURCE) ? AGENT_SOURCE : PLAIN_SOURCE;
 }
 
-/** Asks, and says what is known when Ctrl-C comes before the answer. */
+/** Requests the create; after a Ctrl-C before the answer, explains how to repeat it. */
 async function ask(io: Io, client: MayflyClient, request: CreateOneSandbox, idempotencyKey: string): Promise<Sandbox> {
   try {
     return await client.createSandbox(request, { waitSeconds: 0, idempotencyKey, signal: io.signal });
@@ -114,7 +114,7 @@ async function ask(io: Io, client: MayflyClient, request: CreateOneSandbox, idem
   }
 }
 
-/** `mayfly sandbox create`: the saga goes on whatever becomes of this process. */
+/** `mayfly sandbox create`: the workflow continues even if this process ends. */
 export const createCommand = command({
   description: 'Make a sandbox and wait until SSH is verified',
   args: ARGS,
@@ -145,7 +145,7 @@ function settled(record: Sandbox): boolean {
   return record.state === 'running' || isFinal(record.state);
 }
 
-/** `mayfly sandbox wait`: attaches to what goes on by itself, such as a create whose command line was ended. */
+/** `mayfly sandbox wait`: attaches to a running operation, such as a create whose command line was ended. */
 export const waitCommand = command({
   description: 'Wait until a sandbox runs, or has ended',
   args: {
@@ -170,7 +170,7 @@ export const waitCommand = command({
   },
 });
 
-/** Returns the error that the wait is over, with the command that attaches again. */
+/** Returns the error for an ended wait, with the command that attaches again. */
 function stillGoing(io: Io, { id }: Sandbox, seconds: number): CliError {
   return new CliError(
     io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong,

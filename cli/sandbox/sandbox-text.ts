@@ -9,7 +9,7 @@ import { between, duration } from '../terminal/arguments.ts';
 import { type Io, printable, recordLines } from '../terminal/io.ts';
 import { failureFields } from '../terminal/remedies.ts';
 
-/** A sandbox as a person reads it; null and empty fields are left out. */
+/** Formats a sandbox for a person; null and empty fields are left out. */
 export function sandboxLines(io: Io, record: Sandbox): string[] {
   const { spec, ssh, failure } = record;
   const fields: [string, string | null][] = [
@@ -35,13 +35,13 @@ export function sandboxLines(io: Io, record: Sandbox): string[] {
   return [...recordLines(io, record.id, fields), ...(record.proof ? proofLines(io, record.proof) : [])];
 }
 
-/** Returns its processors and memory; null: not known. */
+/** Returns its processors and memory; null: unknown. */
 export function sizeOf({ cpus, memoryMib }: Pick<Sandbox['spec'], 'cpus' | 'memoryMib'>): string | null {
   const parts = [cpus && `${cpus} CPU${cpus === 1 ? '' : 's'}`, memoryMib && sizeText(memoryMib * 1_048_576)];
   return parts.filter(Boolean).join(', ') || null;
 }
 
-/** How it came to its machine, and why not quicker. */
+/** Describes how it booted, and why no faster way was possible. */
 function bootText(boot: Boot | null): string | null {
   if (boot === null) return null;
   const age = boot.ageSeconds === null ? '' : `, ${boot.ageSeconds} s old`;
@@ -49,7 +49,7 @@ function bootText(boot: Boot | null): string | null {
   return `${boot.way}${from}${boot.why === null ? '' : ` (${boot.why})`}`;
 }
 
-/** What it stores, and when that was measured. */
+/** Describes its disk usage, and the time of measurement. */
 export function usageLine(usage: SandboxUsage): string {
   const { usedBytes, quotaBytes, workspaceBytes, measuredAt, snapshotBytes, snapshots } = usage;
   const limit = quotaBytes === null ? '' : ` of ${sizeText(quotaBytes)}`;
@@ -58,7 +58,7 @@ export function usageLine(usage: SandboxUsage): string {
   return `  ${'stores'.padEnd(10)}${printable(`${sizeText(usedBytes)}${limit}: ${disk}, ${kept}`)}`;
 }
 
-/** Layer by layer: what was looked at, and what was there. */
+/** Lists by layer the inspected places and findings. */
 export function proofLines(io: Io, proof: Proof): string[] {
   const looks = LAYERS.flatMap((layer) => {
     const observations = proof.observations.filter((o) => o.layer === layer);
@@ -76,7 +76,7 @@ export function proofLines(io: Io, proof: Proof): string[] {
   return [said, ...looks, ...lookerLines(proof)];
 }
 
-/** Who looked, and at which machine: one line for each that did. */
+/** Lists each observer of the proof with its machine, one per line. */
 function lookerLines({ observations }: Proof): string[] {
   const lines = observations.flatMap(({ by }) => {
     if (!by) return [];
@@ -86,11 +86,11 @@ function lookerLines({ observations }: Proof): string[] {
   return [...new Set(lines)];
 }
 
-/** Prints the steps of a record that were not printed before. */
+/** Prints the steps of a record that are not printed yet. */
 export class StepPrinter {
   #printed: number;
 
-  /** @param printed how many steps were there before */
+  /** @param printed number of steps to skip */
   constructor(
     readonly io: Io,
     printed = 0,
@@ -109,7 +109,7 @@ export class StepPrinter {
 }
 
 /**
- * Follows a sandbox's event stream until `reached`, and prints each step when it has ended.
+ * Follows a sandbox's event stream until `reached`, and prints each step as it ends.
  * @returns the last record read: not necessarily one that was `reached`, when the stream ended first
  * @throws the signal's reason when it was aborted first
  */
@@ -122,7 +122,7 @@ export async function follow(
 ): Promise<Sandbox> {
   printer.show(first);
   if (reached(first)) return first;
-  // The signal ends the wait, however long the API stays away meanwhile.
+  // The signal ends the wait, even while the API is unavailable.
   const options = { signal, deadlineSeconds: LIMITS.waitSeconds.max };
   for await (const record of client.watchSandbox(first.id, options)) {
     printer.show(record);
@@ -134,8 +134,8 @@ export async function follow(
 }
 
 /**
- * A signal for one wait: `io.signal`, or the time is over.
- * @param seconds how long
+ * Makes the signal of one wait: aborted by `io.signal`, or after a time.
+ * @param seconds time limit
  */
 export function waitSignal(io: Io, seconds: number): { signal: AbortSignal } {
   const waiting = new AbortController();

@@ -20,12 +20,12 @@ export const scheduleName = checked(
   '1 to 63 of a-z, 0-9 and -; it begins with a letter. List them with `mayfly schedule list`.',
 );
 
-/** @throws CliError when `text` is none */
+/** @throws CliError for an unknown policy */
 export function overlapOf(text: string | undefined): { overlap?: Overlap } {
   return text === undefined ? {} : { overlap: oneOf('overlap', text, overlap.options) };
 }
 
-/** `mayfly schedule create`: again, it sets all of it. */
+/** `mayfly schedule create`: a repeat replaces the whole schedule. */
 export const createCommand = command({
   description: 'Have a function run at times; again, it sets all of that schedule',
   args: {

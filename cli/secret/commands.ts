@@ -16,7 +16,7 @@ export const secretName = checked(
 
 const HOW = 'Send it there, from a file or a program: `mayfly secret create NAME < file`.';
 
-/** `mayfly secret create`: from standard input alone, since arguments are seen by who lists processes, and kept by shells. */
+/** `mayfly secret create`: reads standard input only, since process lists show arguments, and shells save them. */
 export const setCommand = command({
   description: 'Put what comes on standard input as a secret, or in its place',
   args: {
@@ -69,7 +69,7 @@ export const secretCommand = nounCommand(
       table: { header: HEADER, row },
       read: ({ connect, options }) => connect().secrets.list(options),
     }),
-    /** Its versions, and which runs were given which. */
+    /** Includes its versions, and the runs that used each. */
     get: command({
       description: 'Show the versions of a secret, and which runs used which',
       args: NAME,

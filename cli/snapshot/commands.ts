@@ -25,7 +25,7 @@ function row({ id, name, sandboxId, sandboxName, state, kind, saved, parentId, c
 }
 
 export const snapshotCommand = nounCommand({
-  /** Done when it was saved and checked. */
+  /** Done when the snapshot is saved and checked. */
   create: command({
     description: 'Save what a sandbox holds, while it goes on',
     args: {
@@ -87,7 +87,7 @@ export const snapshotCommand = nounCommand({
     },
     print: snapshotLines,
   }),
-  /** Says what its content is still needed for, when something refers to it. */
+  /** Prints why the content is still needed, if something refers to it. */
   delete: command({
     description: 'Delete a snapshot; what others refer to is freed with the last of them',
     args: { id: positional(SNAPSHOT) },

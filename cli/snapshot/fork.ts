@@ -24,7 +24,7 @@ import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from './named.ts';
 
 const { count } = LIMITS.fork;
 
-/** `mayfly fork`: the sagas go on whatever becomes of this process. */
+/** `mayfly fork`: the workflows continue even if this process ends. */
 export const forkCommand = command({
   args: {
     snapshot: positional(SNAPSHOT),
@@ -68,7 +68,7 @@ export const forkCommand = command({
     items.every((fork) => 'sandbox' in fork && fork.sandbox.state === 'running') ? EXIT.ok : EXIT.failed,
 });
 
-/** One after the other, all of which are being made at once: the API serves only so many event streams. */
+/** Follows the forks in turn, while all are created at once: the API limits event streams. */
 async function settle(io: Io, client: MayflyClient, forks: Fork[], signal: AbortSignal): Promise<Fork[]> {
   const settled: Fork[] = [];
   for (const fork of forks) {
@@ -100,7 +100,7 @@ function stillGoing(io: Io, forks: Fork[], seconds: number): CliError {
   );
 }
 
-/** Follows one operation of a sandbox by its events, of which it must have seen the last one before the operation began. */
+/** Follows one operation of a sandbox by its events, starting from the last event before it. */
 export class OperationWatch {
   private constructor(
     private readonly io: Io,
@@ -110,7 +110,7 @@ export class OperationWatch {
     private readonly printer: StepPrinter,
   ) {}
 
-  /** To be called before the operation is asked for. */
+  /** Call before the request for the operation. */
   static async begin(io: Io, client: MayflyClient, sandboxId: string): Promise<OperationWatch> {
     const { steps } = await client.getSandbox(sandboxId, { signal: io.signal });
     const { head } = await client.sandboxAudit(sandboxId, { limit: 1, signal: io.signal });
@@ -119,10 +119,10 @@ export class OperationWatch {
   }
 
   /**
-   * Prints each step when it has ended, until one of the operation's own last events has come.
-   * @param look where to see later what became of it
+   * Prints each step as it ends, until one of the operation's last events.
+   * @param look command that shows the result later
    * @returns that event; null when the sandbox has ended without it
-   * @throws CliError when Ctrl-C came first, or `seconds` were over
+   * @throws CliError after a Ctrl-C, or after `seconds`
    */
   async until(
     isEnd: (event: AuditEvent) => boolean,
@@ -141,7 +141,7 @@ export class OperationWatch {
         if (event !== 'audit') continue;
         const told = JSON.parse(data) as AuditEvent;
         if (!isEnd(told)) continue;
-        // Its steps are in the record by now, but the stream tells of the record after the events.
+        // Its steps are in the record by now, but the stream sends the record after the events.
         printer.show(await client.getSandbox(sandboxId, { signal }));
         return told;
       }
@@ -158,7 +158,7 @@ export class OperationWatch {
   }
 }
 
-/** `mayfly restore`: the sandbox runs again when it ends; says how to undo it. */
+/** `mayfly restore`: done when the sandbox runs again; prints how to undo it. */
 export const restoreCommand = command({
   args: {
     id: positional('Id or name of a sandbox'),

@@ -6,16 +6,16 @@ import { idOrName } from '../terminal/arguments.ts';
 import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { everyItem } from '../terminal/list.ts';
 
-/** Describes an argument that takes a snapshot. */
+/** Description of an argument that takes a snapshot. */
 export const SNAPSHOT = 'Id of a snapshot, or its name: NAME or SANDBOX/NAME';
 
-/** As the API takes them for new snapshots. */
+/** Names that the API accepts for new snapshots. */
 const SNAPSHOT_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
-/** States in which a snapshot can be meant by its name. */
+/** States in which a snapshot is found by its name. */
 const HAS_NAME: Snapshot['state'][] = ['creating', 'ready'];
 
 /**
- * Finds the id of a sandbox by its name: the one that lives, else the one that ended last.
+ * Finds the id of a sandbox by its name: the living one, else the one that ended last.
  * @throws MayflyApiError sandbox_not_found
  */
 export async function findSandboxId(client: MayflyClient, text: string, signal: AbortSignal): Promise<string> {
@@ -30,7 +30,7 @@ export async function findSandboxId(client: MayflyClient, text: string, signal: 
   }
 }
 
-/** Yields the snapshots of all sandboxes that live, or of all that there are records of, newest first. */
+/** Yields the snapshots of all living sandboxes, or of all recorded ones, newest first. */
 export async function* snapshotsOfAll(client: MayflyClient, isAlive: boolean, signal: AbortSignal) {
   const which = isAlive && { alive: true as const };
   const names = new Map<string, string | null>();
@@ -43,7 +43,7 @@ export async function* snapshotsOfAll(client: MayflyClient, isAlive: boolean, si
 }
 
 /**
- * Returns the text where it is an id or can name a snapshot, alone or behind `sandbox/`.
+ * Returns the text when it is an id or can name a snapshot, alone or after `sandbox/`.
  * @throws CliError
  */
 export function snapshotIdOrName(text: string): string {
@@ -62,7 +62,7 @@ export function snapshotIdOrName(text: string): string {
 /**
  * Finds the id of a snapshot by its name.
  * @param text `name`, `sandbox/name`, or an id
- * @param sandboxId of the sandbox that has it, where that is known
+ * @param sandboxId its sandbox, if known
  * @throws CliError when there is none, or several sandboxes have one
  */
 export async function findSnapshotId(

@@ -5,7 +5,7 @@ import { failureFields } from '../terminal/remedies.ts';
 /** Powers of 1024, as IEC 80000-13 names them. */
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** Bytes as a person reads them: `512 B`, `1.5 GiB`. */
+/** Formats bytes for a person: `512 B`, `1.5 GiB`. */
 export function size(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
   const value = bytes / 1_024 ** power;
@@ -25,7 +25,7 @@ function filesOf({ kind, quiesced }: NonNullable<Snapshot['saved']>): string {
   return kind === 'full' ? 'written, and processes frozen, while it was taken' : 'frozen while it was taken';
 }
 
-/** A snapshot as a person reads it; null fields are left out. */
+/** Formats a snapshot for a person; null fields are left out. */
 export function snapshotLines(io: Io, snapshot: Snapshot): string[] {
   const { saved, failure } = snapshot;
   const fields: [string, string | null][] = [

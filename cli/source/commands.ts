@@ -8,7 +8,7 @@ import { columns, type Io, printable, withProgress } from '../terminal/io.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 import { runCommand } from './run.ts';
 
-/** `mayfly source cat`: a file as it is, a directory as a list. */
+/** `mayfly source cat`: prints a file unchanged, or lists a directory. */
 export const catCommand = customCommand({
   description: 'Print a file of a prepared source, or list a directory',
   args: {
@@ -86,7 +86,7 @@ export const sourceCommand = nounCommand({
       if (source.access.length === 0) io.print('never prepared for looking');
     },
   }),
-  /** Done when its guest agent answers, or has not in time. */
+  /** Done when its guest agent answers, or after a timeout. */
   start: command({
     description: 'Start a source that is shut off, unless something refers to its disks',
     args: { ...NAME, ...HOST_OPTION },
@@ -109,7 +109,7 @@ export const sourceCommand = nounCommand({
     print: printPower,
     isDone: hasSettled,
   }),
-  /** Done when sandboxes can be made of it. */
+  /** Done when it is a source of sandboxes. */
   bake: command({
     description: 'Make a source of a snapshot, cleaned of its identity and referring to nothing',
     args: {
@@ -136,7 +136,7 @@ export const sourceCommand = nounCommand({
     print: bakedLines,
     isDone: (baked) => baked.state === 'deleted' || baked.state === 'failed',
   }),
-  /** So that it can be looked at; says what was changed. */
+  /** Makes inspections possible; prints the changes. */
   prepare: taskCommand(
     'prepare',
     'Make a running source one that can be looked at; changes it, and can be taken back',
@@ -147,7 +147,7 @@ export const sourceCommand = nounCommand({
   cat: catCommand,
 });
 
-/** Whether a source can be looked at, and what that changed on it. */
+/** Formats whether a source can be inspected, and the changes for it. */
 export function accessLines(io: Io, access: SourceAccess): string[] {
   const { state, hostId, sshd, changes, preparedAt, preparedBy, failure, waitingFor } = access;
   return [
@@ -160,7 +160,7 @@ export function accessLines(io: Io, access: SourceAccess): string[] {
   ];
 }
 
-/** What a source was made of, and what it takes; null fields are left out. */
+/** Formats a baked source, with its snapshot and size; null fields are left out. */
 export function bakedLines(io: Io, baked: BakedSource): string[] {
   const { name, hostId, state, snapshotId, sandboxId, createdBy, createdAt, image, failure, waitingFor } = baked;
   const shown = [

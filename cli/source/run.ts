@@ -23,11 +23,11 @@ const ARGS = {
   ...JSON_OPTION,
 };
 
-/** timeout(1)'s, and what a shell says of a program that a signal ended: 128 and its number. */
+/** Exit code of timeout(1), and a shell's offset for a program that a signal ended. */
 const TIMED_OUT = 124;
 const SIGNALED = 128;
 
-/** `mayfly source run`: a look, with its output and its exit code as our own. */
+/** `mayfly source run`: runs an inspection, with its output and exit code. */
 export const runCommand = customCommand({
   description: 'Look at a prepared source: a command that changes nothing',
   args: ARGS,
@@ -49,7 +49,7 @@ export const runCommand = customCommand({
   },
 });
 
-/** Refuses words as `mayfly run` has them: here the line is read, and judged, as a whole. @throws CliError */
+/** Refuses words like those of `mayfly run`: here the line is parsed and checked as a whole. @throws CliError */
 function checkOneLine(rawArgs: string[], definition: ArgsDef): ProgramWords {
   const at = rawArgs.indexOf('--');
   const [nameAt = -1, first] = positionalIndexes(rawArgs, definition);

@@ -11,14 +11,16 @@ import { CliError, EXIT } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import type { Io } from '../terminal/io.ts';
 
-/** What useradd(8) accepts: nothing that ssh could take for an option. */
+/** User names that useradd(8) accepts: none that ssh could parse as an option. */
 const USER = /^[A-Za-z_][A-Za-z0-9_-]{0,31}$/;
 const HOST_KEY = /^(ssh-ed25519) ([A-Za-z0-9+/]{60,80}={0,2})(?: [\x20-\x7e]*)?$/;
 const CERTIFICATE = /^[a-z0-9@.-]+-cert-v01@openssh\.com [A-Za-z0-9+/]+={0,2}(?: [\x20-\x7e]*)?$/;
-/** Of a shell, for a process that a signal ended. */
+/** A shell's offset for a process that a signal ended. */
 const SIGNALED = 128;
 
-/** `mayfly ssh`: the system's ssh with a key of its own, certified for this sandbox alone, and no host key but the pinned one. */
+/**
+ * `mayfly ssh`: runs the system's ssh with a new key, certified for this sandbox alone, and only the pinned host key.
+ */
 export const sshCommand = customCommand({
   args: { id: positional('Id or name of a sandbox') },
   check: programBehind('mayfly ssh'),
@@ -31,7 +33,7 @@ export const sshCommand = customCommand({
 
 /** Runs ssh on this terminal until it ends. @returns its exit code */
 export async function logIn(io: Io, client: MayflyClient, id: string, command: string[] = []): Promise<number> {
-  io.endsItself = true; // the private key must go, however often Ctrl-C comes
+  io.endsItself = true; // the private key must be deleted, even after more Ctrl-C
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-ssh-'));
   try {
     const pair = makeKeyPair(id);
@@ -46,9 +48,9 @@ export async function logIn(io: Io, client: MayflyClient, id: string, command: s
 }
 
 /**
- * Everything that ssh goes by, and nothing of the user's own configuration: that could forward an agent into the
- * sandbox, or reuse a connection to another machine that had this address.
- * @throws CliError when the API's answer would be something else than an address, a user or a key to ssh
+ * Returns all ssh options, without the user's own configuration: that could forward an agent into the sandbox, or reuse
+ * a connection to another machine with this address.
+ * @throws CliError when the API's answer is not a valid address, user or key for ssh
  */
 export async function sshArguments(folder: string, id: string, issued: IssuedCredential): Promise<string[]> {
   const { user, address, port, certificate } = issued;

@@ -33,7 +33,7 @@ function row({ id, state, source, cpus, memoryMib, hostId, sizeBytes, wakes, sav
 
 export const templateCommand = nounCommand(
   {
-    /** Done when sandboxes can wake from it. */
+    /** Done when sandboxes can restore from it. */
     create: command({
       description: 'Boot a guest, save its memory, and try to wake from it',
       args: {
@@ -70,7 +70,7 @@ export const templateCommand = nounCommand(
         return EXIT.failed;
       },
     }),
-    /** Those that are not gone, newest first. */
+    /** Existing ones, newest first. */
     list: pagedCommand({
       description: 'List templates, newest first',
       table: { header: HEADER, row },
@@ -82,7 +82,7 @@ export const templateCommand = nounCommand(
       call: ({ args, connect, options }) => connect().templates.get(templateId(args.id), options),
       print: templateLines,
     }),
-    /** Done when none wakes from it any more. */
+    /** Done when no sandbox restores from it. */
     delete: command({
       description: 'Have a template go; what woke from it lives on',
       args: { id: positional('Template id') },
@@ -94,7 +94,7 @@ export const templateCommand = nounCommand(
   { create: ['make'] },
 );
 
-/** A template as a person reads it; null fields are left out. */
+/** Formats a template for a person; null fields are left out. */
 export function templateLines(io: Io, template: Template): string[] {
   const { cpus, memoryMib, sizeBytes, lastUsedAt, wakes } = template;
   const machine = [cpus && `${cpus} CPUs`, memoryMib && `${memoryMib} MiB`].filter(Boolean).join(', ');

@@ -5,7 +5,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { usageError } from './cli-error.ts';
 
-/** Describes an argument that has to be given. */
+/** Describes a required argument. */
 export function positional(description: string) {
   return { type: 'positional', description, required: true } as const;
 }
@@ -24,7 +24,7 @@ export const JSON_OPTION = {
   json: { type: 'boolean', description: 'Print exactly one JSON document on stdout', default: false },
 } as const satisfies ArgsDef;
 
-/** `--wait`, as POST and DELETE understand it. */
+/** `--wait`, as in POST and DELETE. */
 export const WAIT_OPTION = {
   wait: {
     type: 'string',
@@ -35,8 +35,8 @@ export const WAIT_OPTION = {
 } as const satisfies ArgsDef;
 
 /**
- * Refuses what citty lets pass: unknown options, an option without its value, more arguments than there are.
- * @param repeatable options that may be given more than once; the last argument, when it stands for any number
+ * Refuses arguments that citty accepts: unknown options, an option without its value, too many arguments.
+ * @param repeatable options that may be given more than once; also the last argument, if it takes any number
  * @returns the values of those
  * @throws CliError
  */
@@ -109,24 +109,24 @@ export const captureId = checked(isCaptureId, 'is not a capture id', 'List them 
 
 export const imageId = checked(isImageId, 'is not the id of a build', 'List them with `mayfly image builds`.');
 
-/** @throws CliError when `text` is none of these */
+/** @throws CliError for an unknown value */
 export function oneOf<T extends string>(option: string, text: string, known: readonly T[]): T {
   const found = known.find((each) => each === text);
   if (found !== undefined) return found;
   throw usageError(`--${option} must be one of ${known.join(', ')}, not ${JSON.stringify(text)}`);
 }
 
-/** A command line, taken apart at `--`. */
+/** Command line, split at `--`. */
 export interface ProgramWords {
   program: string[];
-  /** Values of the options that may be given more than once. */
+  /** Values of repeatable options. */
   repeated: Map<string, string[]>;
 }
 
 /**
- * Makes the check of a command that runs a program of a guest, which stands behind `--`.
+ * Makes the check of a command that runs a guest's program, given after `--`.
  * @param words of the command, such as `mayfly run`
- * @throws CliError with the line to type, where the program is not behind `--`
+ * @throws CliError with the corrected line, when the program is not after `--`
  */
 export function programBehind(words: string) {
   return (rawArgs: string[], definition: ArgsDef, repeatable: string[]): ProgramWords =>
@@ -145,7 +145,9 @@ function splitProgram(words: string, rawArgs: string[], definition: ArgsDef, rep
   return { program, repeated: checkArguments(own, definition, repeatable) };
 }
 
-/** Returns where the words are that are no options: a sandbox or a source, then a program, whose options follow it. */
+/**
+ * Returns the indexes of words that are not options: a sandbox or a source, then a program, whose options follow it.
+ */
 export function positionalIndexes(own: string[], definition: ArgsDef): number[] {
   const options = Object.entries(definition).filter(([, { type }]) => type !== 'positional');
   const known = options.map(([name, { type }]) => [name, { type: type === 'boolean' ? type : 'string' }] as const);
@@ -168,8 +170,8 @@ const DURATION = /^(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,9})s)?$
 const MEMORY = /^(\d{1,9})(M|G)(?:i?B)?$/i;
 
 /**
- * Seconds from `90`, `90s`, `15m`, `1h30m` or `2d`.
- * @throws CliError when `text` is none of these, or out of bounds
+ * Parses seconds from `90`, `90s`, `15m`, `1h30m` or `2d`.
+ * @throws CliError when `text` is invalid, or out of bounds
  */
 export function seconds(name: string, text: string, { min, max }: Bounds): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : secondsOf(text);
@@ -187,8 +189,8 @@ function secondsOf(text: string): number {
 }
 
 /**
- * MiB from `512M` or `2G`; the units are binary, as with docker run --memory.
- * @throws CliError when `text` is neither, or out of bounds
+ * Parses MiB from `512M` or `2G`; the units are binary, as with docker run --memory.
+ * @throws CliError when `text` is invalid, or out of bounds
  */
 export function mebibytes(name: string, text: string, { min, max }: Bounds): number {
   const [, digits, unit] = MEMORY.exec(text) ?? [];
@@ -198,9 +200,9 @@ export function mebibytes(name: string, text: string, { min, max }: Bounds): num
 }
 
 /**
- * A limit from `20`, `0.5` or `none`, in units of so many.
+ * Parses a limit from `20`, `0.5` or `none`, as a multiple of a unit.
  * @returns null: no limit
- * @throws CliError when `text` is neither, or out of bounds; a limit of what is counted one by one has no fraction
+ * @throws CliError when `text` is invalid, or out of bounds; a limit with unit 1 has no fraction
  */
 export function limit(name: string, text: string, unit: number, { min, max }: Bounds, of = ''): number | null {
   if (text === 'none') return null;
@@ -210,7 +212,7 @@ export function limit(name: string, text: string, unit: number, { min, max }: Bo
   throw usageError(`--${name} must be a number${of} from ${min / unit} to ${max / unit}, or none`);
 }
 
-/** Milliseconds as a person reads them: `12 ms`, `3.4 s`, `2 min 5 s`. */
+/** Formats milliseconds for a person: `12 ms`, `3.4 s`, `2 min 5 s`. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;

@@ -1,33 +1,33 @@
 import { ERRORS, isErrorCode } from '../../model/errors.ts';
 
-/** What `mayfly` ends with; README.md shows this table. 124 is timeout(1)'s, 130 the shell's for SIGINT. */
+/** Exit codes of `mayfly`; docs/cli.md has this table. 124 is timeout(1)'s, 130 the shell's for SIGINT. */
 export const EXIT = {
   ok: 0,
-  /** It was tried and failed. */
+  /** The attempt failed. */
   failed: 1,
-  /** The command line, the environment or the request is not valid: nothing was tried. */
+  /** Invalid command line, environment or request: nothing was attempted. */
   usage: 2,
   notFound: 3,
-  /** No key, a wrong key, or a key that may not do this. */
+  /** No key, a wrong key, or a key without the permission. */
   refused: 4,
-  /** Not now: no answer, no host, no room. The same command can succeed later. */
+  /** Temporary: no answer, no host, no room. The same command can succeed later. */
   unavailable: 5,
-  /** `mayfly run`: what failed is Mayfly and not the command, whose codes are its own; docker run's. */
+  /** `mayfly run`: Mayfly failed, rather than the command, which has its own codes; as docker run. */
   notItsCommand: 125,
-  /** `mayfly run`: the program is there, but cannot be run; the shell's. */
+  /** `mayfly run`: the program exists, but cannot be run; as a shell. */
   notExecutable: 126,
-  /** `mayfly run`: the guest has no such program; the shell's. */
+  /** `mayfly run`: the guest has no such program; as a shell. */
   programNotFound: 127,
-  /** `--wait` was over first; what was asked for goes on. */
+  /** `--wait` ended first; the operation continues. */
   waitedTooLong: 124,
   interrupted: 130,
-  /** Whoever read the output has gone, such as `head`: the shell's for SIGPIPE. */
+  /** The reader of the output, such as `head`, has ended: the shell's code for SIGPIPE. */
   unread: 141,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Returns the exit code of an error by its HTTP status; of an unknown code that of a failure. */
+/** Returns the exit code of an error by its HTTP status; `failed` for an unknown code. */
 export function exitCodeOfCode(code: string): ExitCode {
   if (!isErrorCode(code)) return EXIT.failed;
   const { status } = ERRORS[code];
@@ -38,15 +38,14 @@ export function exitCodeOfCode(code: string): ExitCode {
   return EXIT.failed;
 }
 
-/** Something the person at the terminal should read: what happened, why, and what to do. */
+/** Error for the person at the terminal: what happened, why, and what to do. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   constructor(
     readonly exitCode: ExitCode,
-    /** What happened. */
     message: string,
     readonly why: string,
-    /** What to do; empty: read the help of the command. */
+    /** Next step; empty: read the help of the command. */
     readonly remedy: string,
     options: { cause?: unknown } = {},
   ) {
@@ -54,7 +53,7 @@ export class CliError extends Error {
   }
 }
 
-/** The command line cannot be understood. @param remedy `@default` the help of the command */
+/** Makes the error for an invalid command line. @param remedy `@default` the help of the command */
 export function usageError(message: string, remedy = ''): CliError {
   return new CliError(2, message, 'the command line is not valid; nothing was done', remedy);
 }

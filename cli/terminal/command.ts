@@ -8,29 +8,28 @@ import { connect } from './connection.ts';
 import type { Io } from './io.ts';
 import { LIST_OPTION, printList, type Table } from './list.ts';
 
-/** Command with any arguments, as citty keeps it below another. */
+/** Command with any arguments, as citty keeps subcommands. */
 type AnyCommand = Awaited<Extract<SubCommandsDef[string], Promise<unknown>>>;
 
 /** Makes a command that prints to the given outputs. */
 type CommandFactory = (io: Io) => AnyCommand;
 
-/** One call of a command. */
 interface Invocation<A extends ArgsDef> {
   io: Io;
   args: ParsedArgs<A>;
-  /** Words of the command line as they were given. */
+  /** Words of the command line as given. */
   rawArgs: string[];
-  /** Words behind `--`, of a command that takes a program. */
+  /** Words after `--`, of a command that takes a program. */
   program: string[];
   /** Returns the values of a repeatable argument. */
   repeated: (name: string) => string[];
   /** Returns the client. @throws CliError when no installation is known */
   connect: () => MayflyClient;
-  /** Options of a call of the client; with `--wait` where the command has `isDone`. */
+  /** Options of a call of the client; with `--wait` if the command has `isDone`. */
   options: { signal: AbortSignal; waitSeconds?: number };
 }
 
-/** Items of a list at most. */
+/** Maximum number of items in a list. */
 const MAX_LIMIT = 100_000;
 const LIMIT = { type: 'string', description: 'So many at most' } as const;
 
@@ -38,7 +37,7 @@ interface Described<A extends ArgsDef> {
   /** `@default` that of the catalog */
   description?: string;
   args?: A;
-  /** Arguments that may be given more than once; the last positional one, when it stands for any number. */
+  /** Arguments that may be given more than once; also the last positional one, if it takes any number. */
   repeatable?: (keyof A & string)[];
   /** Checks the command line. `@default` it has no program */
   check?: (rawArgs: string[], definition: ArgsDef, repeatable: string[]) => ProgramWords;
@@ -46,7 +45,7 @@ interface Described<A extends ArgsDef> {
 
 interface ResultCommand<A extends ArgsDef, T> extends Described<A> {
   call: (invocation: Invocation<A>) => Promise<T>;
-  /** Returns lines, or prints them; `--json` prints the result in their place. */
+  /** Returns lines, or prints them; `--json` prints the result instead. */
   print: (io: Io, result: T, args: ParsedArgs<A>) => string | string[] | undefined;
   /** Adds `--wait`; false exits with 124. */
   isDone?: (result: T) => boolean;
@@ -55,7 +54,7 @@ interface ResultCommand<A extends ArgsDef, T> extends Described<A> {
 }
 
 interface CustomCommand<A extends ArgsDef> extends Described<A> {
-  /** Prints by itself and returns the exit code; 0 when it returns none. */
+  /** Prints its own output and returns the exit code; 0 when it returns none. */
   run: (invocation: Invocation<A>) => Promise<number | undefined>;
 }
 
@@ -137,10 +136,10 @@ function checkWithoutProgram(rawArgs: string[], definition: ArgsDef, repeatable:
   return { program: [], repeated: checkArguments(rawArgs, definition, repeatable) };
 }
 
-/** Other names of verbs, below every noun that has the verb. */
+/** Aliases of verbs, below every noun that has the verb. */
 const ALIASES = { list: ['ls'], get: ['show'], delete: ['rm'] } as const satisfies Record<string, readonly string[]>;
 
-/** Defines the commands of a noun by verb. @param aliases other names of some of its verbs */
+/** Defines the commands of a noun by verb. @param aliases aliases of some of its verbs */
 export function nounCommand(
   verbs: Readonly<Record<string, CommandFactory>>,
   aliases: Readonly<Record<string, readonly string[]>> = {},

@@ -8,20 +8,20 @@ import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import type { Io } from './io.ts';
 
-/** Where an installation is unless MAYFLY_STATE_DIR says otherwise. */
+/** Default of MAYFLY_STATE_DIR. */
 export const DEFAULT_STATE_DIR = '/var/lib/mayfly';
 const connectionFile = z.object({ apiUrl: z.string(), apiKey: z.string() });
 export type Connection = z.infer<typeof connectionFile>;
 
-/** Where `mayfly up` leaves the address and the admin key for the commands of the same user, mode 0600. */
+/** Returns the file in which `mayfly up` saves address and admin key for commands of the same user, mode 0600. */
 export function connectionFileOf(stateDir: string): string {
   return join(stateDir, 'cli.json');
 }
 
 /**
- * Where the API is and with which key: MAYFLY_URL and MAYFLY_API_KEY, else what `mayfly up` wrote. The stored key is
- * only ever sent to the stored address.
- * @throws CliError when there is no key, it can't be one, or its file can be read by others
+ * Finds address and key of the API: MAYFLY_URL and MAYFLY_API_KEY, else those that `mayfly up` saved. The saved key is
+ * only ever sent to the saved address.
+ * @throws CliError when there is no key, it is malformed, or its file is readable by others
  */
 export function findConnection(env: NodeJS.ProcessEnv): Connection {
   const url = env['MAYFLY_URL'];
@@ -70,14 +70,14 @@ function readConnectionFile(path: string): Connection | null {
 }
 
 /**
- * What needs approval is waited for, and whoever runs the command is told so.
- * @throws CliError as {@link findConnection}, and when MAYFLY_URL is no URL
+ * Connects a client that waits for approvals, and prints that it waits.
+ * @throws CliError as {@link findConnection}, and when MAYFLY_URL is not a URL
  */
 export function connect(io: Io): MayflyClient {
   return new MayflyClient({ ...whereIs(io), onApproval: (approval) => tellOfApproval(io, approval) });
 }
 
-/** As {@link connect}, but what needs approval is refused for now. */
+/** Like {@link connect}, but requests that need approval fail at once. */
 export function connectImpatient(io: Io): MayflyClient {
   return new MayflyClient(whereIs(io));
 }
@@ -95,7 +95,10 @@ function whereIs(io: Io): ClientOptions {
   return { baseUrl: apiUrl, apiKey: io.env['MAYFLY_API_KEY'] ? apiKey : () => currentKey(io.env, apiUrl) };
 }
 
-/** Returns the key of the installation that runs now: each `mayfly up` makes another. @throws MayflyConnectionError while none runs */
+/**
+ * Returns the key of the running installation: each `mayfly up` makes another. @throws MayflyConnectionError while none
+ * runs
+ */
 function currentKey(env: NodeJS.ProcessEnv, apiUrl: string): string {
   const path = connectionFileOf(env['MAYFLY_STATE_DIR'] ?? DEFAULT_STATE_DIR);
   const stored = readConnectionFile(path);
@@ -103,14 +106,14 @@ function currentKey(env: NodeJS.ProcessEnv, apiUrl: string): string {
   throw new MayflyConnectionError(apiUrl, new Error('`mayfly up` was stopped, or listens elsewhere now'));
 }
 
-/** Of the digest, in what is told to be typed: 48 bits of what was shown. */
+/** Characters of the digest to type: 48 bits. */
 export const SHORT_DIGEST = 12;
 
 export function decideLine(verb: 'approve' | 'refuse', { id, digest }: Approval): string {
   return `mayfly approval ${verb} ${id} --digest ${digest.slice(0, SHORT_DIGEST)}`;
 }
 
-/** Tells who runs a command that it waits, and how that ends. */
+/** Prints that a command waits for approval, and how to decide it. */
 function tellOfApproval(io: Io, approval: Approval): void {
   io.note(`Waiting for approval ${approval.id} (${approval.rules.join(', ')}), until ${approval.expiresAt}.`);
   io.note(`  Somebody with ${approval.role} decides: ${decideLine('approve', approval)}`);

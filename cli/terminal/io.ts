@@ -5,17 +5,18 @@ import { patiently } from '../../clients/typescript/http/retry.ts';
 import { LIMITS } from '../../model/limits.ts';
 
 /**
- * What a terminal would obey instead of show: C0 and C1 control characters, DEL, and the bidirectional overrides
- * (U+202A-202E, U+2066-2069) that make one text look like another. Names and messages come from guests and callers.
+ * Characters that a terminal executes instead of showing: C0 and C1 control characters, DEL, and the bidirectional
+ * overrides (U+202A-202E, U+2066-2069) that make one text look like another. Names and messages come from guests and
+ * callers.
  */
 const OBEYED = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
-/** `text` as one line that a terminal shows and does nothing else with. */
+/** Returns `text` as one line without control characters. */
 export function printable(text: string): string {
   return text.replace(OBEYED, (char) => (char === '\n' || char === '\t' ? ' ' : '\ufffd'));
 }
 
-/** JSON on one line; `JSON.stringify` leaves C1 characters and overrides as they are, which terminals obey. */
+/** Formats JSON on one line; `JSON.stringify` keeps C1 characters and overrides, which terminals execute. */
 function printableJson(value: unknown): string {
   return JSON.stringify(value).replace(OBEYED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -32,7 +33,7 @@ const SGR: Record<Style, [number, number]> = {
 
 /** Standard input. */
 interface Source {
-  /** Whether a program or a file writes to it, and neither a person nor nobody. */
+  /** True when a program or a file writes to it; false for a terminal or /dev/null. */
   isPiped: boolean;
   open(): Readable;
 }
@@ -48,21 +49,21 @@ interface IoOptions {
   env: NodeJS.ProcessEnv;
   /** `@default` empty */
   stdin?: Source;
-  /** Aborted by Ctrl-C and SIGTERM. */
+  /** Aborted by the first Ctrl-C or SIGTERM. */
   signal: AbortSignal;
-  /** Aborted by the second of them. */
+  /** Aborted by the second one. */
   force: AbortSignal;
 }
 
-/** Where a command writes: results to stdout, everything about its progress to stderr. */
+/** Output of a command: results to stdout, progress to stderr. */
 export class Io {
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
   readonly force: AbortSignal;
   readonly stdin: Source;
-  /** Set by a command that must clean up even when forced; it ends the process itself. */
+  /** Set by a command that must clean up even when forced; it exits on its own. */
   endsItself = false;
-  /** Set by a command that has something to end elsewhere when nobody reads its results any more; never rejects. */
+  /** Set by a command that must end work elsewhere when its results have no reader; never rejects. */
   whenUnread: (() => Promise<void>) | null = null;
   readonly #stdout: Sink;
   readonly #stderr: Sink;
@@ -78,27 +79,27 @@ export class Io {
     this.#stderr = options.stderr;
   }
 
-  /** Whether nobody reads the output any more. */
+  /** True when the reader of the output has ended. */
   get isUnread(): boolean {
     return this.#isUnread;
   }
 
-  /** Drops all that is written from now on: a reader such as `head` has gone. */
+  /** Drops all further output: a reader such as `head` has ended. */
   dropOutput(): void {
     this.#isUnread = true;
   }
 
-  /** A line of the result. */
+  /** Prints a line of the result. */
   print(line: string): void {
     this.#put('stdout', `${line}\n`);
   }
 
-  /** One JSON document, or one line of NDJSON. */
+  /** Prints one JSON document, or one line of NDJSON. */
   printJson(value: unknown): void {
     this.#put('stdout', `${printableJson(value)}\n`);
   }
 
-  /** Output of a command of the guest's, byte for byte, as `ssh` passes it on; resolves when there is room for more. */
+  /** Writes output of a guest's command, byte for byte, as `ssh` does; resolves when there is room for more. */
   async write(stream: 'stdout' | 'stderr', bytes: Uint8Array): Promise<void> {
     const sink = stream === 'stdout' ? this.#stdout : this.#stderr;
     if (this.#put(stream, bytes) !== false || !(sink instanceof EventEmitter)) return;
@@ -107,35 +108,35 @@ export class Io {
     });
   }
 
-  /** A line for the person who watches. */
+  /** Prints a progress line to stderr. */
   note(line: string): void {
     this.#put('stderr', `${line}\n`);
   }
 
-  /** A line that the next one replaces; only shown on a terminal. */
+  /** Prints a line that the next one replaces; on a terminal only. */
   noteForNow(line: string): void {
     if (!this.#stderr.isTTY) return;
     this.#put('stderr', line);
     this.#transient = true;
   }
 
-  /** Takes the line of {@link noteForNow} away. */
+  /** Removes the line of {@link noteForNow}. */
   endNoteForNow(): void {
     this.#clear();
   }
 
-  /** Whether the result is seen by a person, and not taken by a file or a program. */
+  /** True when a person reads the result, rather than a file or a program. */
   get isTerminal(): boolean {
     return this.#stdout.isTTY === true;
   }
 
-  /** Whether both outputs are a terminal that has colours and is to use them. */
+  /** True when both outputs are a terminal with colours enabled. */
   get colors(): boolean {
     const terminals = this.#stderr.isTTY === true && this.#stdout.isTTY === true;
     return terminals && !this.env['NO_COLOR'] && this.env['TERM'] !== 'dumb';
   }
 
-  /** Text from elsewhere, made safe and shown in a style where the terminal has one (https://no-color.org). */
+  /** Escapes untrusted text, and styles it if the terminal supports that (https://no-color.org). */
   paint(style: Style, text: string): string {
     const safe = printable(text);
     const [on, off] = SGR[style];
@@ -154,7 +155,7 @@ export class Io {
   }
 }
 
-/** Lines with aligned columns, the header first; every cell is made safe to print. */
+/** Aligns columns, the header first; every cell is escaped. */
 export function columns(header: string[], rows: string[][]): string[] {
   const safe = [header, ...rows].map((row) => row.map(printable));
   const widths = header.map((_, i) => Math.max(...safe.map((row) => row[i]?.length ?? 0)));
@@ -180,7 +181,7 @@ const EVERY_MS = 1_000;
 const POLL_MS = 300;
 
 interface Followed<T> {
-  /** Called with each state that is read, the first among them. */
+  /** Called with each state, including the first. */
   show: (record: T) => void | Promise<void>;
   isOver: (record: T) => boolean;
   read: (record: T) => Promise<T>;
@@ -188,7 +189,7 @@ interface Followed<T> {
 }
 
 /**
- * Says on a terminal what is under way and for how long, while nothing else is printed.
+ * Shows on a terminal the running work and its duration, until other output.
  * @param doing such as `pausing sbx-…`
  */
 export async function withProgress<T>(io: Io, doing: string, work: () => Promise<T>): Promise<T> {
@@ -207,7 +208,7 @@ export async function withProgress<T>(io: Io, doing: string, work: () => Promise
   }
 }
 
-/** Reads a record again and again until it is over. @returns the latest that was read, when the signal ends the wait first */
+/** Polls a record until its end. @returns the latest state when the signal ends the wait first */
 export async function followRecord<T>(first: T, { show, isOver, read, signal }: Followed<T>): Promise<T> {
   let latest = first;
   try {

@@ -4,7 +4,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { flag } from './arguments.ts';
 import { columns, type Io, printable } from './io.ts';
 
-/** The option of every list; a list has one shape whatever it is of. */
+/** Options of every list, which has one format for all nouns. */
 export const LIST_OPTION = {
   json: flag('Print NDJSON on stdout, one item a line'),
   quiet: { type: 'boolean', alias: 'q', description: 'Print the ids alone, or what stands for them', default: false },
@@ -33,8 +33,8 @@ interface ListOptions {
 }
 
 /**
- * Prints all pages of a list: as a table when the last one is there, with `--json` or `--quiet` as they come.
- * @param read one page
+ * Prints all pages of a list: as a table after the last one, with `--json` or `--quiet` as they arrive.
+ * @param read reads one page
  */
 export async function printList<T>(
   io: Io,
@@ -51,7 +51,7 @@ export async function printList<T>(
   await printEach(io, options, table, everyItem(readAndNote, io.signal));
 }
 
-/** Prints items as {@link printList} does. */
+/** Prints items like {@link printList}. */
 export async function printEach<T>(
   io: Io,
   { json, quiet = false }: ListOptions,

@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode, isErrorCode } from '../../model/errors.ts';
 
-/** What to do at this door, where the table speaks of routes. */
+/** Remedies for the CLI, where the errors' table names API routes. */
 const REMEDIES: Partial<Record<ErrorCode, string>> = {
   unauthenticated: 'Set MAYFLY_API_KEY to another; make one with `mayfly key create`.',
   forbidden: 'Use a key that has the scope, or, where the reason is another, that of somebody else.',
@@ -53,7 +53,7 @@ export function remedyOf(code: ErrorCode): string {
   return REMEDIES[code] ?? ERRORS[code].remedy;
 }
 
-/** Returns the fields of a failed saga, with its remedy. */
+/** Returns the fields of a failed workflow, with its remedy. */
 export function failureFields(failure: { code: string; step: string; message: string } | null): [string, string][] {
   if (!failure) return [];
   const { code, step, message } = failure;

@@ -5,11 +5,11 @@ import { CliError, EXIT, type ExitCode, exitCodeOfCode } from './cli-error.ts';
 import { type Io, printable } from './io.ts';
 import { remedyOf } from './remedies.ts';
 
-/** An error taken apart for a person and, with `--json`, for a program. */
+/** Parts of an error for a person and, with `--json`, for a program. */
 interface Report {
   what: string;
   why: string;
-  /** None: the help says it. */
+  /** Undefined: the help is the remedy. */
   remedy?: string;
   code?: string;
   requestId?: string;
@@ -54,11 +54,11 @@ interface ReportOptions {
   json: boolean;
   /** `@default` that of the error */
   exitCode?: ExitCode;
-  /** Whose help is named where nothing better is known. `@default` mayfly */
+  /** Command whose help is the fallback remedy. `@default` mayfly */
   command?: string;
 }
 
-/** Says what went wrong. Stack traces only with MAYFLY_DEBUG=1. */
+/** Prints an error. Stack traces only with MAYFLY_DEBUG=1. */
 export function reportError(io: Io, error: unknown, { json, command = 'mayfly', ...options }: ReportOptions): void {
   const exitCode = options.exitCode ?? exitCodeOf(error);
   const { remedy = `See \`${command} --help\`.`, ...found } = reportOf(error);

@@ -7,7 +7,7 @@ import { columns, type Io } from '../terminal/io.ts';
 import { cellAt } from './rows/section.ts';
 import { SECTIONS } from './sections/sections.ts';
 
-/** `mayfly top`: what lives, what is under way, what may be left. */
+/** `mayfly top`: shows living sandboxes, running workflows and possible residue. */
 export const topCommand = customCommand({
   args: {
     once: flag('Print it once, as tables'),
@@ -24,12 +24,12 @@ export const topCommand = customCommand({
   },
 });
 
-/** Whether somebody sees it, and has keys. */
+/** Reports whether output and input are a terminal. */
 function isScreen(io: Io): boolean {
   return io.isTerminal && process.stdout.isTTY && process.stdin.isTTY && io.env['TERM'] !== 'dumb';
 }
 
-/** All sections once: for pipes, files, and who wants no moving picture. */
+/** Prints all sections once: for pipes, files, and static output. */
 export async function printOnce(io: Io, client: MayflyClient, json: boolean): Promise<void> {
   const at = new Date().toISOString();
   const read = [];

@@ -29,7 +29,7 @@ async function tokenIn(path: string): Promise<string> {
 }
 
 export const waitpointCommand = nounCommand({
-  /** Also of one that a process asked for, which has no token before. */
+  /** Also for a waitpoint that a process registered, which has no token yet. */
   create: command({
     description: 'Make a waitpoint unless it is there, and print a new token for it',
     args: {
@@ -68,7 +68,7 @@ export const waitpointCommand = nounCommand({
       return () => connect().waitpoints.list(id, options);
     },
   }),
-  /** The token is no argument, since those are seen by who lists processes, and kept by shells. */
+  /** Reads the token from a file, since process lists show arguments, and shells save them. */
   complete: command({
     description: 'Send what a process waits for; the token comes on standard input',
     args: {

@@ -64,9 +64,9 @@ function typesOf(text: string): WebhookType[] {
   });
 }
 
-/** `mayfly webhook create|list|get|enable|rotate|delete`, and of what was sent `deliveries|redeliver|recover` */
+/** `mayfly webhook create|list|get|enable|rotate|delete`, and for deliveries `deliveries|redeliver|recover` */
 export const webhookCommand = nounCommand({
-  /** The secret alone is on stdout. */
+  /** Prints only the secret on stdout. */
   create: command({
     description: 'Have events of the project sent to a URL; prints what verifies them',
     args: {
@@ -106,7 +106,7 @@ export const webhookCommand = nounCommand({
     call: ({ args, connect, options }) => connect().webhookEndpoints.get(endpointId(args.id), options),
     print: endpointLines,
   }),
-  /** What was given up meanwhile is sent by `recover`. */
+  /** `recover` sends the deliveries missed in between. */
   enable: command({
     description: 'Have events sent again to an endpoint that was disabled',
     args: ENDPOINT,
@@ -117,7 +117,7 @@ export const webhookCommand = nounCommand({
     print: (_io, { id }) =>
       `${id} is sent events from now on; \`mayfly webhook recover ${id}\` sends what it has missed`,
   }),
-  /** The secret alone is on stdout. */
+  /** Prints only the secret on stdout. */
   rotate: command({
     description: 'Give a webhook endpoint another secret; for 24 hours both sign',
     args: ENDPOINT,

@@ -1,4 +1,4 @@
-"""Writes what is made by programs: `python build.py <openapi.json> <folder>`. scripts/python-client.mjs calls it."""
+"""Writes the generated code: `python build.py <openapi.json> <folder>`. scripts/python-client.mjs calls it."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ NAMES = {
 
 
 def readable(document: dict) -> dict:
-    """What the generator cannot do, and skips with a warning, is left out by name: archives, a diff as lines (of a run: its bytes), events of one kind."""
+    """Removes content that the generator does not support and skips with a warning: archives, diffs as lines (of a run: bytes instead), some events."""
     write = document["paths"]["/v1/sandboxes/{id}/files/{path}"]["put"]["requestBody"]["content"]
     del write["application/x-tar"]
     diff = document["paths"]["/v1/snapshots/{a}/diff/{b}"]["get"]["responses"]["200"]["content"]
@@ -42,7 +42,7 @@ def readable(document: dict) -> dict:
     lines = document["paths"]["/v1/runs/{id}/diff"]["get"]["responses"]["200"]
     lines["content"] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     del document["components"]["schemas"]["DiffLine"]
-    for door in ("runs", "invoke"):  # of two bodies, one of which is anything, it can't tell which is meant
+    for door in ("runs", "invoke"):  # the generator cannot distinguish two bodies, one of which is any JSON
         del document["paths"][f"/v1/functions/{{name}}/{door}"]["post"]["requestBody"]["content"]["application/cloudevents+json"]
     for path, event in (("/v1/approvals/events", "ApprovalEvent"), ("/v1/runs/{id}/events", "RunChange")):
         del document["paths"][path]

@@ -9,18 +9,19 @@ export class Approvals extends Resource {
   readonly list = this.ask('GET /v1/approvals');
   readonly approve = this.send('POST /v1/approvals/{id}/approve');
   readonly refuse = this.send('POST /v1/approvals/{id}/refuse');
-  /** Takes the request back; for its author. */
+  /** For the author of the request. */
   readonly withdraw = this.ask('POST /v1/approvals/{id}/withdraw');
   readonly policy = this.ask('GET /v1/policies');
   readonly #get = this.ask('GET /v1/approvals/{id}');
 
-  /** As it is; with a wait, when it is decided. @param options.waitSeconds `@default` 0 */
+  /** Returns an approval at once; with a wait, when it is decided. @param options.waitSeconds `@default` 0 */
   get(id: string, options: OptionsOf<'GET /v1/approvals/{id}'> = {}): Promise<Approval> {
     return this.#get(id, { waitSeconds: 0, ...options });
   }
 
   /**
-   * Pending approvals, then each approval as it changes, until `signal`. After a reconnect a change may come twice.
+   * Yields pending approvals, then each approval as it changes, until `signal`. After a reconnect a change may come
+   * twice.
    * @param options.project another than the own one, for operators
    */
   async *watch(options: CallOptions & { project?: string } = {}): AsyncGenerator<Approval, void, undefined> {
@@ -34,7 +35,7 @@ export class Approvals extends Resource {
 
   /**
    * Sets all rules.
-   * @param options.version the version that is changed: another one meanwhile is `policy_changed`. `@default` any
+   * @param options.version expected current version; `policy_changed` for any other. `@default` any
    */
   setPolicy(
     rules: readonly PolicyRule[],

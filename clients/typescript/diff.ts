@@ -6,24 +6,24 @@ import { Resource } from './http/resource.ts';
 import type { GuestPath } from './sandbox/files.ts';
 
 interface DiffOptions extends CallOptions {
-  /** Only these files and folders, and what is below them. `@default` everything */
+  /** Files and folders to compare, with everything below them. `@default` everything */
   paths?: GuestPath[];
 }
 
-/** Longer than any line. Characters. */
+/** Limit that no line reaches, characters. */
 const MAX_LINE = 8 * 1_024 * 1_024;
 
-/** Changes between two snapshots, `a` to `b`; `b` may be `current`. Sent once. */
+/** Changes between two snapshots, `a` to `b`; `b` may be `current`. Never retried. */
 export class Diffs extends Resource {
-  /** Counts, and the first changes. @param options `limit`: 1 to 10,000 changes, 1,000 unless said */
+  /** Returns counts, and the first changes. @param options `limit`: 1 to 10,000 changes, `@default` 1,000 */
   list(a: string, b: string, options: DiffOptions & { limit?: number } = {}): Promise<Diff> {
     const { limit } = options;
     return this.transport.jsonOnce({ method: 'GET', path: pathOf(a, b, { path: options.paths, limit }) }, options);
   }
 
   /**
-   * Every change as it is found.
-   * @throws MayflyApiError also after any number of lines: then those are not all
+   * Yields every change as it is found.
+   * @throws MayflyApiError also after any number of lines, which are then incomplete
    */
   async *follow(
     a: string,
@@ -43,14 +43,14 @@ export class Diffs extends Resource {
     if (last !== 'end') throw new MayflyConnectionError(this.transport.baseUrl, new Error('the answer ended early'));
   }
 
-  /** The text of one regular file, in both. */
+  /** Returns the text of one regular file, in both snapshots. */
   file(a: string, b: string, file: GuestPath, options: CallOptions = {}): Promise<FileDiff> {
     return this.transport.jsonOnce({ method: 'GET', path: pathOf(a, b, { file: [file] }) }, options);
   }
 
   /**
-   * A tar archive of what was added or changed, removed names as whiteouts.
-   * @throws MayflyConnectionError also in the middle: then it is not whole
+   * Yields a tar archive of added and changed files, with removed names as whiteouts.
+   * @throws MayflyConnectionError also in the middle of the archive
    */
   async *tar(a: string, b: string, options: DiffOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
     const path = pathOf(a, b, { path: options.paths, format: 'tar' });
@@ -78,7 +78,7 @@ export class Diffs extends Resource {
   }
 }
 
-/** Put together by hand: URLSearchParams would lose what of a path is not UTF-8. */
+/** Builds the path by hand: URLSearchParams would lose bytes that are not UTF-8. */
 function pathOf(a: string, b: string, query: Record<string, GuestPath[] | string | number | undefined>): string {
   const encoded = Object.entries(query).flatMap(([name, value]) => {
     const values = Array.isArray(value) ? value : value === undefined ? [] : [String(value)];

@@ -4,7 +4,7 @@ import type { BulkAction, DeployFunction, FunctionVersion } from './http/openapi
 import { type BodyOf, bytesOf, Resource } from './http/resource.ts';
 import type { PostOptions } from './http/transport.ts';
 
-/** Milliseconds. */
+/** Poll interval of a setup that is being prepared, ms. */
 const PREPARING_EVERY_MS = 1_000;
 
 /** Programs that run once for each event, in a sandbox of its own. */
@@ -14,24 +14,24 @@ export class Functions extends Resource {
   readonly get = this.ask('GET /v1/functions/{name}');
   /** All that are retained, newest first. */
   readonly versions = this.ask('GET /v1/functions/{name}/versions');
-  /** Has events accepted for a version that was deployed before. Runs that wait keep theirs. */
+  /** Accepts events for an earlier version from now on. Waiting runs keep theirs. */
   readonly activate = this.ask('POST /v1/functions/{name}/versions/{version}/activate');
   /** Starts no run of it; its events are still accepted. */
   readonly pause = this.ask('POST /v1/functions/{name}/pause');
   readonly resume = this.ask('POST /v1/functions/{name}/resume');
   readonly bulk = this.ask('GET /v1/functions/{name}/bulk/{bulk}');
-  /** Ends with the runs that are being acted on; what is done stays. */
+  /** Ends after the runs in progress; completed ones stay as they are. */
   readonly cancelBulk = this.ask('POST /v1/functions/{name}/bulk/{bulk}/cancel');
   /**
-   * Deletes a function whose runs have ended; with `drain` it goes when they have.
-   * @returns the function as it is until then; undefined: it is gone
+   * Deletes a function whose runs have ended; with `drain`, when they have.
+   * @returns the function until then; undefined once it is deleted
    */
   readonly delete = this.ask('DELETE /v1/functions/{name}');
   readonly #startBulk = this.send('POST /v1/functions/{name}/bulk');
 
   /**
-   * Has events accepted for this from now on.
-   * @returns `isNew`: that content was not deployed before; else it is the version that was
+   * Deploys a version, for which events are accepted from now on.
+   * @returns `isNew`: false when that content was deployed before, as the returned version
    */
   async deploy(
     name: string,
@@ -46,7 +46,10 @@ export class Functions extends Resource {
     });
   }
 
-  /** What a version is when its setup is ready, or has failed; at once where it has none. @throws TypeError where it is gone */
+  /**
+   * Returns a version when its setup is ready, or has failed; at once without a setup. @throws TypeError for a missing
+   * version
+   */
   async prepared(name: string, version: number, options: CallOptions = {}): Promise<FunctionVersion> {
     for (;;) {
       const found = (await this.versions(name, options)).items.find((each) => each.version === version);
@@ -59,7 +62,7 @@ export class Functions extends Resource {
     }
   }
 
-  /** Returns when it is stored: it goes on by itself, and acts on each run once. */
+  /** Returns when the action is stored; it continues on its own, and acts on each run once. */
   startBulk(name: string, { action, version, filter, ...options }: BulkRequest): Promise<BulkAction> {
     const optional = { ...(version && { version }), ...(filter && { filter }) };
     return this.#startBulk(name, { action, ...optional }, options);

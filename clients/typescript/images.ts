@@ -13,7 +13,9 @@ export class Images extends Resource {
   readonly cancel = this.ask('POST /v1/images/{id}/cancel');
   readonly #context = this.ask('GET /v1/image-contexts/{digest}');
 
-  /** Returns whether a context is stored, and renews its retention. @param digest SHA-256 of the archive, hexadecimal */
+  /**
+   * Reports whether a context is stored, and renews its retention. @param digest SHA-256 of the archive, hexadecimal
+   */
   async hasContext(digest: string, options: CallOptions = {}): Promise<boolean> {
     try {
       await this.#context(digest, options);
@@ -24,7 +26,10 @@ export class Images extends Resource {
     }
   }
 
-  /** Sends what is too large for the `context` of {@link Images.build}: a tar archive of at most 2 GiB. Sent once: it is a stream. */
+  /**
+   * Uploads a context that is too large for {@link Images.build}: a tar archive of at most 2 GiB. Not retried, since it
+   * is a stream.
+   */
   async sendContext(digest: string, archive: ReadableStream<Uint8Array>, options: CallOptions = {}): Promise<void> {
     const headers = { 'content-type': 'application/x-tar' };
     const path = `/v1/image-contexts/${encodeURIComponent(digest)}`;

@@ -31,15 +31,14 @@ import { WebhookEndpoints } from './webhook-endpoints.ts';
 export type CreateOneSandbox = Omit<CreateSandbox, 'count'>;
 
 /**
- * The HTTP API, typed. Requests that fail in passing are repeated within bounds; a POST carries one idempotency key
- * through all its attempts, so repeating never makes a second sandbox.
+ * Typed client of the HTTP API. Transient failures are retried within bounds; a POST carries one idempotency key
+ * through all its attempts, so retries never make a second sandbox.
  *
- * Where a method takes the id of a sandbox, it takes the name of one that lives too. A name may be another's a moment
- * later: what is changed or ended by it is asked for once only, and who has several things to ask takes the id first
- * ({@link MayflyClient.sandboxIdOf}).
+ * A living sandbox's name is accepted in place of its id. Another sandbox may have the name a moment later, so changes
+ * by name are sent only once. For several requests take the id first ({@link MayflyClient.sandboxIdOf}).
  *
- * Every method throws {@link MayflyApiError} when the API refuses or fails, {@link MayflyConnectionError} when
- * it does not answer, and the signal's reason when aborted.
+ * Every method throws {@link MayflyApiError} when the API refuses or fails, {@link MayflyConnectionError} when it does
+ * not answer, and the signal's reason when aborted.
  */
 export class MayflyClient extends Resource {
   readonly commands = new Commands(this.transport);
@@ -64,17 +63,17 @@ export class MayflyClient extends Resource {
   readonly projects = new Projects(this.transport);
   readonly waitpoints = new Waitpoints(this.transport);
 
-  /** Newest first. @param options.alive only those that have not ended; `name`: only the live one of that name */
+  /** Newest first. @param options.alive only living ones; `name`: only the living one of that name */
   readonly listSandboxes = this.ask('GET /v1/sandboxes');
   readonly getSandbox = this.ask('GET /v1/sandboxes/{id}');
   readonly extendSandbox = this.send('PATCH /v1/sandboxes/{id}');
-  /** Returns the record: `destroyed` with its proof, or `destroying` when the wait was over first. */
+  /** Returns the record: `destroyed` with its proof, or `destroying` when the wait ended first. */
   readonly destroySandbox = this.ask('DELETE /v1/sandboxes/{id}');
-  /** Stops its processors and keeps its memory. Returns the record: not yet `paused` when the wait was over first. */
+  /** Stops its processors and keeps its memory. Returns the record: not yet `paused` when the wait ended first. */
   readonly pauseSandbox = this.ask('POST /v1/sandboxes/{id}/pause');
-  /** Puts its memory on its host's disk. Returns the record: not yet `hibernated` when the wait was over first. */
+  /** Writes its memory to its host's disk. Returns the record: not yet `hibernated` when the wait ended first. */
   readonly hibernateSandbox = this.ask('POST /v1/sandboxes/{id}/hibernate');
-  /** Lets a paused or hibernated sandbox go on. Returns the record: not yet `running` when the wait was over first. */
+  /** Resumes a paused or hibernated sandbox. Returns the record: not yet `running` when the wait ended first. */
   readonly resumeSandbox = this.ask('POST /v1/sandboxes/{id}/resume');
   readonly sandboxAudit = this.ask('GET /v1/sandboxes/{id}/audit');
   /** Disk space of a sandbox and its snapshots. */
@@ -83,17 +82,17 @@ export class MayflyClient extends Resource {
   readonly keyUsage = this.ask('GET /v1/usage');
   readonly listHosts = this.ask('GET /v1/hosts');
   /**
-   * Decommissions a host that is lost for good: its sandboxes end *unproved*. Returns when no workflow waits for the host, or the
-   * wait was over first.
+   * Decommissions a host that is lost for good: its sandboxes end *unproved*. Returns when no workflow waits for the
+   * host, or the wait ended first.
    */
   readonly forgetHost = this.ask('DELETE /v1/hosts/{id}');
   readonly listSources = this.ask('GET /v1/sources');
-  /** Creates it once, however often the request is sent; the last answer has the secret that opens. */
+  /** Creates a key once, however often the request is sent; only the secret in the last answer is valid. */
   readonly createKey = this.send('POST /v1/keys');
   readonly listKeys = this.ask('GET /v1/keys');
   /** Revokes the key: it is refused from the next request on. */
   readonly revokeKey = this.ask('DELETE /v1/keys/{id}');
-  /** Changes its storage quota; fields that are left out stay, null lifts a limit. */
+  /** Changes its storage quota; omitted fields stay, null lifts a limit. */
   readonly limitKey = this.send('PATCH /v1/keys/{id}');
   readonly #create = this.send('POST /v1/sandboxes');
   readonly #changeHost = this.send('PATCH /v1/hosts/{id}');
@@ -102,7 +101,7 @@ export class MayflyClient extends Resource {
     super(new Transport(options));
   }
 
-  /** Returns the record: `running`, or an earlier state when the wait was over first. */
+  /** Returns the record: `running`, or an earlier state when the wait ended first. */
   createSandbox(request: CreateOneSandbox, options: WaitOptions & PostOptions = {}): Promise<Sandbox> {
     return this.#create(request, options) as Promise<Sandbox>;
   }
@@ -112,19 +111,19 @@ export class MayflyClient extends Resource {
     return isSandboxId(idOrName) ? idOrName : (await this.getSandbox(idOrName, options)).id;
   }
 
-  /** Gives a host no more sandboxes, or some again; what lives on it lives on. */
+  /** Stops or resumes placement on a host; its sandboxes live on. */
   drainHost(id: string, drained: boolean, options: CallOptions = {}): Promise<Host> {
     return this.#changeHost(id, { drained }, options);
   }
 
-  /** The record as it is now and after every change, until the sandbox has ended. */
+  /** Yields the record as it is now and after every change, until the sandbox has ended. */
   async *watchSandbox(id: string, options: EventStreamOptions = {}): AsyncGenerator<Sandbox, void, undefined> {
     for await (const { event, data } of this.sandboxEvents(id, options)) {
       if (event === 'sandbox') yield JSON.parse(data) as Sandbox;
     }
   }
 
-  /** Everything that happens to a sandbox: `audit` entries from the first, and `sandbox` as in {@link watchSandbox}. */
+  /** Yields all events of a sandbox: `audit` entries from the first, and `sandbox` as in {@link watchSandbox}. */
   async *sandboxEvents(
     idOrName: string,
     options: EventStreamOptions = {},

@@ -11,7 +11,7 @@ export class Playbooks extends Resource {
   /** Returns when Temporal has the request. */
   readonly cancel = this.ask('POST /v1/playbooks/{id}/cancel');
 
-  /** Tar archive of playbook.yml, the files that it needs, and report.md. */
+  /** Returns a tar archive of playbook.yml, the files that it needs, and report.md. */
   async archive(id: string, { signal }: CallOptions = {}): Promise<Uint8Array> {
     const path = `/v1/playbooks/${encodeURIComponent(id)}/archive`;
     return bytesOf(await this.transport.open({ method: 'GET', path }, signal), this.transport, signal);

@@ -1,9 +1,9 @@
 import type { Pool } from './http/openapi.ts';
 import { type OptionsOf, Resource } from './http/resource.ts';
 
-/** Which of two pools of the same name. */
+/** Choice between two pools of the same name. */
 interface Shared {
-  /** The one that all projects share; for operators. `@default` false: that of the project of the key */
+  /** True for the pool that all projects share; for operators. `@default` false: that of the key's project */
   shared?: boolean;
 }
 
@@ -19,7 +19,7 @@ export class Pools extends Resource {
     return this.#get(name, { ...options, ...(shared && { project: '-' }) });
   }
 
-  /** Returns it: `deleted`, each member with its proof, or `deleting` when the wait was over first. */
+  /** Returns the pool: `deleted`, each member with its proof, or `deleting` when the wait ended first. */
   delete(name: string, { shared, ...options }: Shared & OptionsOf<'DELETE /v1/pools/{name}'> = {}): Promise<Pool> {
     return this.#delete(name, { ...options, ...(shared && { project: '-' }) });
   }

@@ -3,11 +3,11 @@ import { Resource } from './http/resource.ts';
 /** Tenants, for operators. */
 export class Projects extends Resource {
   readonly create = this.send('POST /v1/projects');
-  /** All, also deleted ones. */
+  /** All projects, also deleted ones. */
   readonly list = this.ask('GET /v1/projects');
-  /** For every key, of its own project. */
+  /** Allowed to every key, for its own project. */
   readonly get = this.ask('GET /v1/projects/{id}');
-  /** For every key, of its own project. */
+  /** Allowed to every key, for its own project. */
   readonly usage = this.ask('GET /v1/projects/{id}/usage');
   readonly change = this.send('PATCH /v1/projects/{id}');
   /** Revokes its keys. Refused while the project has anything else. */

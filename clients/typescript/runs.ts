@@ -20,29 +20,26 @@ import type {
   RunResult,
 } from './run-options.ts';
 
-/** From one look at a run to the next: it grows. Milliseconds. */
+/** Growing interval between two polls of a run, ms. */
 const LOOK = { firstMs: 50, mostMs: 500, factor: 1.5 };
-/** So long an answer is held back while a run goes on. */
+/** Time for which an answer is held back during a run, s. */
 const HELD_SECONDS = 30;
 
-/**
- * Events that functions run for. Data that is a Uint8Array is sent as it is; what is undefined is not sent; all else is sent as
- * JSON.
- */
+/** Events that functions run for. A Uint8Array is sent as it is, undefined is not sent, other data is sent as JSON. */
 export class Runs extends Resource {
   /** Newest first. */
   readonly list = this.ask('GET /v1/runs');
   /**
-   * The signed statement about a run of which nothing is left; {@link verifyReceipt} verifies it.
+   * Signed receipt of a run with completed cleanup; {@link verifyReceipt} verifies it.
    * @throws MayflyApiError run_not_ended, receipt_not_ready
    */
   readonly receipt = this.ask('GET /v1/runs/{id}/receipt');
-  /** Its history, oldest first. */
+  /** Audit of a run, oldest first. */
   readonly audit = this.ask('GET /v1/runs/{id}/audit');
-  /** Returns when the request is stored; a run that waited has ended then. */
+  /** Returns when the request is stored; a waiting run has ended then. */
   readonly cancel = this.ask('POST /v1/runs/{id}/cancel');
   /**
-   * Has another run take the place of a dead letter, once: the same answer to each call.
+   * Replaces a dead letter by another run, once: each call gets the same answer.
    * @throws MayflyApiError not_dead_letter
    */
   readonly redrive = this.ask('POST /v1/runs/{id}/redrive');
@@ -58,7 +55,7 @@ export class Runs extends Resource {
   }
 
   /**
-   * Up to 1,000 events, each accepted or refused by itself. Returns what became of each, in their order.
+   * Sends up to 1,000 events, each accepted or refused on its own. Returns their outcomes, in order.
    * @param events CloudEvents, or the JSON of a list of them
    */
   async createBatch(
@@ -73,7 +70,7 @@ export class Runs extends Resource {
   }
 
   /**
-   * Waits for the result. Who gives up ends nothing: the same key again has the result of the same run.
+   * Waits for the result. An abort of the wait ends nothing: the same key returns the result of the same run.
    * @throws MayflyApiError run_failed, run_timed_out
    */
   async invoke(name: string, data?: unknown, options: WaitOptions & EventOptions = {}): Promise<Invoked> {
@@ -91,24 +88,24 @@ export class Runs extends Resource {
     });
   }
 
-  /** As it is now, or with `waitSeconds` when nothing of it is left. */
+  /** Returns a run as it is now, or with `waitSeconds` when its cleanup has ended. */
   get(id: string, { waitSeconds = 0, ...options }: CallOptions & Pick<WaitOptions, 'waitSeconds'> = {}): Promise<Run> {
     const headers = waitSeconds > 0 ? prefer(waitSeconds) : {};
     return this.transport.json({ method: 'GET', path: pathOf(id), headers }, options);
   }
 
-  /** What it wrote as its result; of one that did not succeed, what there was of it. */
+  /** Returns the result; of a failed run, the part that exists. */
   async result(id: string, options: CallOptions = {}): Promise<RunResult> {
     return this.#content(`${pathOf(id)}/result`, options);
   }
 
-  /** A file that it left. @param path as the run lists it, slashes and all */
+  /** Returns an artifact. @param path as the run lists it, with its slashes */
   async artifact(id: string, path: string, options: CallOptions = {}): Promise<Uint8Array> {
     return (await this.#content(`${pathOf(id)}/artifacts/${encodeURIComponent(path)}`, options)).bytes;
   }
 
   /**
-   * What its process changed in the file system, as lines of JSON: changes, and their counts last.
+   * Returns the changes that its process made in the file system, then their counts.
    * @throws MayflyApiError run_without_result
    */
   async diff(id: string, options: CallOptions = {}): Promise<DiffLine[]> {
@@ -116,12 +113,12 @@ export class Runs extends Resource {
     return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as DiffLine);
   }
 
-  /** The same byte for byte, as its receipt has the digest of it. */
+  /** Returns the diff byte for byte, as digested in its receipt. */
   async diffBytes(id: string, options: CallOptions = {}): Promise<Uint8Array> {
     return (await this.#content(`${pathOf(id)}/diff`, options)).bytes;
   }
 
-  /** What its process printed, as far as it is stored now. */
+  /** Returns the output of its process that is stored now. */
   async output(id: string, { signal, ...query }: RunOutputOptions = {}): Promise<RunOutput> {
     const response = await this.transport.open(
       { method: 'GET', path: `${pathOf(id)}/output`, query: { ...query } },
@@ -134,23 +131,26 @@ export class Runs extends Resource {
     };
   }
 
-  /** What it ran for, byte for byte as its process had it. */
+  /** Returns its event, byte for byte as its process had it. */
   async event(id: string, options: CallOptions = {}): Promise<Uint8Array> {
     return (await this.#content(`${pathOf(id)}/event`, options)).bytes;
   }
 
-  /** Public keys that verify receipts, the newest first. Store the key that you trust: these are what the API says now. */
+  /**
+   * Returns the public keys that verify receipts, newest first. Store the key that you trust: these are only the API's
+   * present answer.
+   */
   async receiptKeys(options: CallOptions = {}): Promise<ReceiptKeys['items']> {
     return (await this.#receiptKeys(options)).items;
   }
 
-  /** Has its event run once more, whatever became of it: a new run, which is stored when this returns. */
+  /** Runs its event again, regardless of its outcome. Returns the new run when it is stored. */
   replay(id: string, { version = 'same', event, ...options }: ReplayOptions = {}): Promise<Run> {
     const path = `${pathOf(id)}/replay`;
     return this.transport.json({ method: 'POST', path, body: { version, event: rawUnlessValue(event) } }, options);
   }
 
-  /** As it is now and after every change, until nothing of it is left; goes on by itself across broken connections. */
+  /** Yields a run as it is now and after every change, until its cleanup has ended, across broken connections. */
   async *follow(id: string, options: EventStreamOptions = {}): AsyncGenerator<RunProgress, void, undefined> {
     const call = options.signal ? { signal: options.signal } : {};
     const isOver = async () => isClean(await this.get(id, call));
@@ -159,7 +159,7 @@ export class Runs extends Resource {
     }
   }
 
-  /** Looks at it until it has ended, and its cleanup is not pending any more. */
+  /** Polls a run until it has ended and, by default, its cleanup is not pending. */
   async ended(id: string, { until = 'clean', look, signal }: EndedOptions = {}): Promise<Run> {
     const waits = until === 'clean' && !look;
     const call = { ...(signal && { signal }), ...(waits && { waitSeconds: HELD_SECONDS }) };
@@ -204,7 +204,7 @@ function pathOf(id: string): string {
   return `/v1/runs/${encodeURIComponent(id)}`;
 }
 
-/** JSON in bytes is sent as it is. */
+/** Marks JSON in bytes to be sent unchanged. */
 function rawUnlessValue<T>(value: T | Uint8Array): T | RawJson {
   return value instanceof Uint8Array ? new RawJson(new TextDecoder().decode(value)) : value;
 }

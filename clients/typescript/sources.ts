@@ -10,17 +10,17 @@ type SourceFile = { kind: 'file'; body: ReadableStream<Uint8Array> } | { kind: '
 /** Sources: golden VMs, baked snapshots, and their read-only commands and files. */
 export class Sources extends Resource {
   readonly get = this.ask('GET /v1/sources/{name}');
-  /** Makes a source of a snapshot. Returns the record: `ready`, or `baking` when the wait was over first. */
+  /** Bakes a snapshot into a source. Returns the record: `ready`, or `baking` when the wait ended first. */
   readonly bake = this.send('POST /v1/sources');
-  /** Deletes a source that was made of a snapshot. Returns the record: `deleted`, or `deleting` when the wait was over first. */
+  /** Deletes a baked source. Returns the record: `deleted`, or `deleting` when the wait ended first. */
   readonly delete = this.ask('DELETE /v1/sources/{name}');
-  /** Starts a source that is shut off. `running`, or `starting` when the wait was over first. */
+  /** Starts a source that is shut off. `running`, or `starting` when the wait ended first. */
   readonly start = this.send('POST /v1/sources/{name}/start');
-  /** Shuts a source down. `shut_off`, or `stopping` when the wait was over first. */
+  /** Shuts a source down. `shut_off`, or `stopping` when the wait ended first. */
   readonly stop = this.send('POST /v1/sources/{name}/stop');
-  /** Returns the record: `prepared`, or an earlier state when the wait was over first. */
+  /** Returns the record: `prepared`, or an earlier state when the wait ended first. */
   readonly prepare = this.send('POST /v1/sources/{name}/prepare');
-  /** Returns the record: `unprepared`, or an earlier state when the wait was over first. */
+  /** Returns the record: `unprepared`, or an earlier state when the wait ended first. */
   readonly unprepare = this.send('POST /v1/sources/{name}/unprepare');
   readonly run = this.send('POST /v1/sources/{name}/commands');
 

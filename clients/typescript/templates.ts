@@ -4,9 +4,9 @@ import { Resource } from './http/resource.ts';
 export class Templates extends Resource {
   /** Returns when it has started, or exists: `building`, `verifying` or `ready`. */
   readonly make = this.send('POST /v1/templates');
-  /** Those that are not gone, newest first. */
+  /** All but those in the state `gone`, newest first. */
   readonly list = this.ask('GET /v1/templates');
   readonly get = this.ask('GET /v1/templates/{id}');
-  /** Returns the record: `gone`, or an earlier state when the wait was over first. */
+  /** Returns the record: `gone`, or an earlier state when the wait ended first. */
   readonly delete = this.ask('DELETE /v1/templates/{id}');
 }

@@ -1,6 +1,6 @@
-// Run by mongosh: makes the roles of rights.json and one user a process, or brings those that are there in line with it.
-// Passwords come from the environment, so that none is an argument of a process: MONGODB_ROOT_PASSWORD of the server's first
-// user, and one for each row of rights.json, as MONGODB_CONTROL_PASSWORD.
+// Runs in mongosh: creates the roles of rights.json and one user per process, or updates existing ones. Passwords come
+// from the environment, so that none is a process argument: MONGODB_ROOT_PASSWORD of the server's first user, and one
+// for each row of rights.json, such as MONGODB_CONTROL_PASSWORD.
 const { readFileSync } = require('node:fs');
 
 const DATABASE = 'mayfly';

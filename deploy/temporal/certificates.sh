@@ -1,21 +1,22 @@
 #!/bin/sh
-# Makes what Temporal and its callers show each other: a certificate and key for each process. There are two CAs: of `ca` are
-# Temporal and who may all there (ui, admin, control, proxy), of `proxy-ca` the proxy as its callers see it, and those, who may
-# what their row in docs/security.md says (api, host-<MAYFLY_HOST_ID>). What is there stays, so it may be run again:
+# Creates a certificate and key for each process and for Temporal, by two CAs: `ca` certifies Temporal and processes
+# with full access (ui, admin, control, proxy); `proxy-ca` certifies the proxy's server and its callers (api,
+# host-<MAYFLY_HOST_ID>), whose rights are in docs/security.md. Existing ones stay, so it may be repeated:
 #
 #   deploy/temporal/certificates.sh FOLDER                        # all but hosts
 #   deploy/temporal/certificates.sh FOLDER host-kvm-1 host-kvm-2  # those of hosts
-#   RENEW=1 deploy/temporal/certificates.sh FOLDER api            # another certificate and key for those that are named
+#   RENEW=1 deploy/temporal/certificates.sh FOLDER api            # another certificate and key for the named ones
 #
-# FOLDER is for its owner alone; keep FOLDER/ca and FOLDER/proxy-ca off the machines that need no new certificate. Certificates
-# live 397 days, the CAs ten years. NAMES has more names and addresses of the servers, as `DNS:temporal.lan,IP:10.0.0.5`.
+# FOLDER is for its owner alone; keep FOLDER/ca and FOLDER/proxy-ca off the machines that need no new certificate.
+# Certificates live 397 days, the CAs ten years. NAMES has more names and addresses of the servers, as
+# `DNS:temporal.lan,IP:10.0.0.5`.
 set -eu
 umask 077
 folder=${1:?the folder to make them in}
 shift
 [ $# -gt 0 ] || set -- server ui admin control proxy proxy-server api
 
-# Says nothing but what is wrong.
+# Prints output only after a failure.
 quietly() {
   said=$("$@" 2>&1) || { echo "$said" >&2; exit 1; }
 }
@@ -43,7 +44,7 @@ for name; do
   case $name in *[!a-z0-9-]* | -* | ca | proxy-ca | host | host-) echo "$name is no name for a process: a-z, 0-9 and -, of a host host-<id>" >&2; exit 1 ;; esac
   own="$folder/$name"
   if [ -e "$own/cert.pem" ] && [ -z "${RENEW:-}" ]; then continue; fi
-  # Temporal and its UI run as users of their own in their containers, which are given this folder and no other.
+  # Temporal and its UI run as users of their own in containers that mount this folder alone.
   case $name in server | ui | admin) mode=644 open=755 ;; *) mode=600 open=700 ;; esac
   case $name in api | host-* | proxy-server) ca=proxy-ca ;; *) ca=ca ;; esac
   case $name in
@@ -64,7 +65,7 @@ for name; do
   quietly openssl x509 -req -days 397 -in "$own/request" -CA "$folder/$ca/ca.pem" -CAkey "$folder/$ca/ca.key" \
     -CAcreateserial -extfile "$own/extensions" -out "$own/cert.pem.new"
   cp "$folder/$ca/ca.pem" "$own/ca.pem"
-  # With it what Temporal and the store keep is encrypted: for processes of ours alone.
+  # Key that encrypts payloads in Temporal and the store: for Mayfly's own processes alone.
   [ $mode = 644 ] || [ "$name" = proxy-server ] || install -m 600 "$folder/ca/payload.key" "$own/payload.key"
   chmod $mode "$own/key.pem.new" "$own/cert.pem.new" "$own/ca.pem"
   mv "$own/key.pem.new" "$own/key.pem"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the namespace when it is missing. RETENTION is how long closed sagas stay to be looked at; records and audit
-# are in MongoDB and are not touched by it.
+# Creates a missing namespace. RETENTION is how long closed workflows stay visible; records and audit are in MongoDB and
+# unaffected.
 set -eu
 namespace() {
   temporal operator namespace "$@" --namespace "$NAMESPACE" --tls-server-name temporal \

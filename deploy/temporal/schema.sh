@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes Temporal's two databases when they are missing and brings them to the version of this image.
-# The password comes from SQL_PASSWORD, which temporal-sql-tool reads itself: it is no argument of a process.
+# Creates Temporal's two databases if missing, and migrates them to the version of this image. The password comes from
+# SQL_PASSWORD, which temporal-sql-tool reads itself: never a process argument.
 set -eu
 for database in temporal temporal_visibility; do
   case $database in temporal) kind=temporal ;; *) kind=visibility ;; esac

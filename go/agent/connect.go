@@ -15,10 +15,10 @@ import (
 	"mayfly/agent/accounts"
 )
 
-// exitOtherVersion tells the host that it has to bring its own agent.
+// exitOtherVersion makes the host install its own agent.
 const exitOtherVersion = 3
 
-// connect hands its standard input and output to the daemon and waits until that is done with them.
+// connect hands its standard input and output to the daemon, and waits until the daemon closes them.
 func connect(arguments []string) int {
 	var o settings
 	flags := flag.NewFlagSet("connect", flag.ExitOnError)
@@ -37,7 +37,7 @@ func connect(arguments []string) int {
 }
 
 func (o *settings) handOver() error {
-	// A daemon that retires is replaced; one that retires again is not ours to replace.
+	// A daemon that retires is replaced, at most twice.
 	for range 3 {
 		connection, err := o.dial()
 		if err != nil {
@@ -45,7 +45,7 @@ func (o *settings) handOver() error {
 		}
 		answer, err := offer(connection)
 		if err == nil && answer == taken {
-			// Nothing is sent on this connection: it ends when the daemon has ended the other.
+			// The connection carries no data: it ends when the daemon closes the descriptors.
 			_, _ = io.Copy(io.Discard, connection)
 			return nil
 		}
@@ -67,7 +67,7 @@ func offer(connection *net.UnixConn) (byte, error) {
 	return answer[0], err
 }
 
-// dial reaches the daemon, and starts one where none answers.
+// dial connects to the daemon, and starts one when none listens.
 func (o *settings) dial() (*net.UnixConn, error) {
 	address := &net.UnixAddr{Name: o.socket, Net: "unix"}
 	connection, err := net.DialUnix("unix", nil, address)
@@ -88,7 +88,7 @@ func (o *settings) arguments(verb string) []string {
 	return []string{verb, "--socket", o.socket, "--state", o.state, "--user", o.user, "--cgroup", o.groups}
 }
 
-// startAsRoot runs `mayfly-agent start`, by sudo when we are not root; the login user is then who we are.
+// startAsRoot runs `mayfly-agent start`, by sudo unless already root; the current user is the default login user.
 func (o *settings) startAsRoot() error {
 	own, err := os.Executable()
 	if err != nil {
@@ -113,7 +113,7 @@ func (o *settings) startAsRoot() error {
 	return nil
 }
 
-// startDaemon starts a daemon in a session of its own and returns when it takes connections.
+// startDaemon starts a daemon in its own session, and returns when it accepts connections.
 func startDaemon(arguments []string) int {
 	var o settings
 	flags := flag.NewFlagSet("start", flag.ExitOnError)
@@ -162,7 +162,7 @@ func (o *settings) sayReady() {
 	}
 }
 
-// sayReadyWhenAnswered waits for the daemon that holds the lock to take connections.
+// sayReadyWhenAnswered waits until the daemon with the lock accepts connections.
 func (o *settings) sayReadyWhenAnswered() error {
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		connection, err := net.Dial("unix", o.socket)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// begunConn is a connection of which the first bytes have been read.
+// begunConn is a connection whose first bytes have been read.
 type begunConn struct {
 	*net.UnixConn
 	first []byte
@@ -23,7 +23,7 @@ func (c *begunConn) Read(target []byte) (int, error) {
 	return n, nil
 }
 
-// handedConn is the standard input and output of a `connect`, which stays alive until we close the socket it came by.
+// handedConn is the standard input and output of a `connect`, which lives until the agent closes its socket.
 type handedConn struct {
 	*net.UnixConn
 	in, out *os.File

@@ -10,15 +10,15 @@ import (
 	"mayfly/agent/commands"
 )
 
-// A connection begins with HTTP/2, or with this line and the version, and brings the two descriptors that carry HTTP/2.
+// A connection begins with HTTP/2, or with this line and the version, and passes two descriptors that carry HTTP/2.
 const (
 	handover = "mayfly-handover "
-	// The daemon's answers: it has taken the descriptors; it makes room for one of the other's version.
+	// Replies of the daemon: it has taken the descriptors, or exits in favour of the other version.
 	taken  = 't'
 	retire = 'r'
 )
 
-// listener gives the server the connections of a unix socket, and those that `connect` hands over.
+// listener accepts connections of a unix socket, and those that `connect` hands over.
 type listener struct {
 	socket      *net.UnixListener
 	connections chan net.Conn
@@ -31,7 +31,7 @@ type listener struct {
 	handed int
 }
 
-// listen makes the socket usable by root and the login user's group.
+// listen creates a socket for root and the login user's group.
 func listen(path string, group int, s *commands.Service) (*listener, error) {
 	_ = os.Remove(path)
 	old := syscall.Umask(0o177)
@@ -66,7 +66,7 @@ func (l *listener) acceptAll() {
 	}
 }
 
-// greet reads the first bytes, with what comes along with them.
+// greet reads the first bytes of a connection, with passed descriptors.
 func (l *listener) greet(connection *net.UnixConn) {
 	first := make([]byte, 256)
 	rights := make([]byte, syscall.CmsgSpace(2*4))
@@ -101,7 +101,7 @@ func (l *listener) greet(connection *net.UnixConn) {
 	l.give(pair)
 }
 
-// idle says that nobody would miss this daemon.
+// idle reports whether the daemon has neither commands nor handed-over connections.
 func (l *listener) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,7 +141,7 @@ func (l *listener) Close() error {
 
 func (l *listener) Addr() net.Addr { return l.socket.Addr() }
 
-// received are the descriptors of a message, never blocking a thread.
+// received returns the descriptors of a message, in non-blocking mode.
 func received(rights []byte) []*os.File {
 	messages, err := syscall.ParseSocketControlMessage(rights)
 	if err != nil {

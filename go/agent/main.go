@@ -1,5 +1,5 @@
-// Command mayfly-agent is what Mayfly runs inside a sandbox: it starts commands, keeps their output, and reads and
-// writes files. The host reaches it through one SSH session channel that carries HTTP/2.
+// Command mayfly-agent runs inside a sandbox: it starts commands, stores their output, and reads and writes files.
+// The host connects to it through an SSH session channel that carries HTTP/2.
 package main
 
 import (
@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// version is the digest of the sources in guest/, linked in by scripts/setup/guest.mjs.
+// version is the digest of go/agent, linked in by scripts/setup/guest.mjs.
 var version = "unversioned"
 
 const usage = `usage: mayfly-agent serve | start | connect --version V | version

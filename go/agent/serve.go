@@ -23,11 +23,11 @@ const (
 	defaultSocket = "/run/mayfly/agent.sock"
 	defaultState  = "/var/lib/mayfly"
 	defaultGroups = "/sys/fs/cgroup/mayfly"
-	// readyDescriptor is the pipe on which whoever starts a daemon waits for it.
+	// readyDescriptor is the pipe on which the starter of a daemon waits for it.
 	readyDescriptor = 3
 )
 
-// settings are a daemon's own, told alike to whoever starts it.
+// settings configure a daemon; every command that starts one passes the same.
 type settings struct {
 	socket, state, user, groups string
 	ready                       bool
@@ -63,7 +63,7 @@ func (o *settings) serve() error {
 	}
 	lock, err := lockOf(o.socket)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		// Another one is it, or will be in a moment.
+		// Another daemon has the lock, and is or will be ready.
 		return o.sayReadyWhenAnswered()
 	}
 	if err != nil {
@@ -96,7 +96,7 @@ func (o *settings) serve() error {
 	return nil
 }
 
-// lockOf keeps daemons apart; it is held as long as the process lives.
+// lockOf takes the lock that keeps daemons exclusive, for the lifetime of the process.
 func lockOf(socket string) (*os.File, error) {
 	lock, err := os.OpenFile(socket+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -109,15 +109,16 @@ func lockOf(socket string) (*os.File, error) {
 	return lock, nil
 }
 
-// becomeDaemon leaves what commands would inherit as a login leaves it, and the agent safe from want of memory.
+// becomeDaemon sets the umask and directory that commands inherit, as in a login, and protects the agent from the
+// OOM killer.
 func becomeDaemon() {
 	syscall.Umask(0o022)
 	_ = os.Chdir("/")
-	// An agent that is not root has no such privilege, and no guest that depends on it.
+	// Without root the write fails, and no guest depends on it.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0)
 }
 
-// open reads the guest's state, and settles what an agent before has left.
+// open reads the guest's state, and settles commands of an earlier agent.
 func (o *settings) open() (*commands.Service, *accounts.Account, error) {
 	user, err := o.loginUser()
 	if err != nil {
@@ -148,7 +149,8 @@ func handlerOf(s *commands.Service, state, loginUser string) (http.Handler, erro
 	return mux, nil
 }
 
-// stopSignals is also what has commands inherit these signals undisturbed: a shell's background job ignores SIGINT.
+// stopSignals handles these signals, which also resets their disposition in commands: a shell's background job
+// ignores SIGINT.
 func stopSignals() <-chan os.Signal {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)

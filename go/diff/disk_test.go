@@ -13,7 +13,7 @@ import (
 
 const clusterBytes = 64 << 10
 
-// overlay makes a qcow2 that has another as its backing file and holds only the clusters in which the raw image `now` differs from `then`.
+// overlay creates a qcow2 overlay on base, with only the clusters in which the raw image now differs from then.
 func overlay(t *testing.T, base, then, now string) string {
 	t.Helper()
 	path := t.TempDir() + "/overlay.qcow2"
@@ -69,7 +69,7 @@ func TestChainsOfQcow2(t *testing.T) {
 	}
 }
 
-// What the guest writes into a raw disk is never taken for a layer's header.
+// A qcow2 header that the guest writes into a raw disk is ignored.
 func TestRawDiskWithAQcow2Header(t *testing.T) {
 	raw := newImage(t, 16*mebibyte, "", "-t", "ext4")
 	evil := t.TempDir() + "/evil.qcow2"
@@ -161,7 +161,7 @@ func TestPartitions(t *testing.T) {
 	expectFault(t, fault.NoFileSystem, layersOf(t, fs), layersOf(t, write(t, t.TempDir()+"/tiny", "x")))
 }
 
-// A system's disk often has a /boot or a /home beside its root.
+// System disks often have a /boot or a /home beside the root.
 func TestRootAmongPartitions(t *testing.T) {
 	root, other := newImage(t, 16*mebibyte, sampleFolder(t), "-t", "ext4"), newImage(t, 8*mebibyte, "", "-t", "ext4")
 	disk := make([]byte, 32*mebibyte)

@@ -11,7 +11,7 @@ import (
 	"mayfly/diff/fault"
 )
 
-// patched is a copy of an image with some bytes of the superblock set, without its checksum being mended.
+// patched returns a copy of an image with changed bytes in the superblock, and a stale checksum.
 func patched(t *testing.T, path string, change func(superblock []byte)) image {
 	t.Helper()
 	content := read(t, path)
@@ -51,7 +51,7 @@ func TestBrokenSuperblocks(t *testing.T) {
 	}
 }
 
-// forged makes a directory whose blocks are given: debugfs writes them as a file, which then becomes a directory.
+// forged creates a directory with the given blocks: debugfs writes them as a file, and turns it into a directory.
 func forged(t *testing.T, blocks []byte) image {
 	t.Helper()
 	path := newImage(t, int64(len(blocks))*2+32*mebibyte, "", "-t", "ext4", "-O", "^metadata_csum")

@@ -21,7 +21,7 @@ import (
 
 const mebibyte = 1 << 20
 
-// tool runs a program of this machine that makes images.
+// tool runs a program of this machine that creates images.
 func tool(t testing.TB, input string, argv ...string) string {
 	t.Helper()
 	command := exec.Command(argv[0], argv[1:]...)
@@ -40,7 +40,7 @@ func tool(t testing.TB, input string, argv ...string) string {
 	return string(output)
 }
 
-// newImage makes a file system with the content of a folder ("" for none).
+// newImage creates a file system with the content of a folder ("" for none).
 func newImage(t testing.TB, size int64, folder string, options ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image")
@@ -68,7 +68,7 @@ func copyOf(t testing.TB, path string) string {
 	return other
 }
 
-// debugfs runs commands on an image; it goes on after a mistake, so those are looked for.
+// debugfs runs commands on an image. It continues after errors, so its output is checked.
 func debugfs(t testing.TB, path string, commands ...string) {
 	t.Helper()
 	output := tool(t, strings.Join(commands, "\n")+"\n", "debugfs", "-w", "-f", "-", path)
@@ -106,7 +106,7 @@ type line struct {
 	Journal      string
 }
 
-// ask answers a request in this process, unconfined.
+// `ask` answers a request in this process, unconfined.
 func ask(asked request) ([]byte, error) {
 	if asked.Seconds == 0 {
 		asked.Seconds = 600
@@ -136,7 +136,7 @@ func changes(t testing.TB, before, after image, within ...[]byte) []line {
 	return lines[1 : len(lines)-1]
 }
 
-// contentOf a file are its size and its first bytes.
+// contentOf returns the size of a file and its first bytes.
 func contentOf(t testing.TB, of image, path string, limit int64) (int, string) {
 	t.Helper()
 	answer, err := ask(request{Mode: "content", After: of, Path: []byte(path), Bytes: limit})
@@ -146,7 +146,7 @@ func contentOf(t testing.TB, of image, path string, limit int64) (int, string) {
 	return int(binary.BigEndian.Uint64(answer)), string(answer[8:])
 }
 
-// brief is a change in few words: `changed /a content,mtime`, `renamed /b from /a`.
+// brief formats a change: `changed /a content,mtime`, `renamed /b from /a`.
 func (l line) brief() string {
 	text := l.Change + " " + name(l.Path)
 	if string(l.From) != "null" {
@@ -202,7 +202,7 @@ func expectFault(t testing.TB, code fault.Code, before, after image) {
 	}
 }
 
-// processorTime that this process has had: how long something takes by the clock says more about the machine's load.
+// processorTime returns the CPU time of this process: wall-clock time depends on the machine's load.
 func processorTime(t testing.TB) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
@@ -223,7 +223,7 @@ func write(t testing.TB, path string, content string) string {
 	return path
 }
 
-// folder with some files of every kind that an unprivileged test can make.
+// sampleFolder creates files of every type that an unprivileged test can make.
 func sampleFolder(t testing.TB) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"mayfly/diff/fault"
 )
 
-// journaled is `then` with all that makes `now` of it in its journal only, in two transactions.
+// journaled returns `then`, with the changes to `now` only in its journal, in two transactions.
 func journaled(t *testing.T, then, now string, blockBytes int) string {
 	t.Helper()
 	image := copyOf(t, then)
@@ -22,7 +22,7 @@ func journaled(t *testing.T, then, now string, blockBytes int) string {
 			content.Write(new[at : at+blockBytes])
 		}
 	}
-	// An older content of the last block comes first.
+	// Stale content of the last block comes first.
 	stale := write(t, t.TempDir()+"/stale", strings.Repeat("stale", blockBytes)[:blockBytes])
 	patch := write(t, t.TempDir()+"/patch", content.String())
 	debugfs(t, image, "jo", "jw -b "+blocks[len(blocks)-1]+" "+stale, "jw -b "+strings.Join(blocks, ",")+" "+patch, "jc")
@@ -37,7 +37,7 @@ func TestJournalIsReplayed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := newImage(t, 64*mebibyte, sampleFolder(t), options...)
 			after := copyOf(t, before)
-			// Begins like a block of the journal, so it is stored there in another way.
+			// Starts like a journal block, so the journal escapes it.
 			odd := write(t, t.TempDir()+"/odd", "\xc0\x3b\x39\x98"+strings.Repeat("z", 5000))
 			debugfs(t, after, "rm /small", "sif /medium mode 0100600", "write "+odd+" /new")
 			blockBytes := 4096
@@ -54,7 +54,7 @@ func TestJournalIsReplayed(t *testing.T) {
 			if err != nil || !bytes.Contains(answer, []byte(`"journal":"replayed"`)) {
 				t.Errorf("%.200s, %v", answer, err)
 			}
-			// The tool agrees.
+			// e2fsck agrees.
 			replayed := copyOf(t, waiting)
 			tool(t, "", "e2fsck", "-E", "journal_only", "-p", replayed)
 			expectChanges(t, layersOf(t, replayed), layersOf(t, waiting))
@@ -66,7 +66,7 @@ func TestRevokedBlocksAreNotReplayed(t *testing.T) {
 	before := newImage(t, 32*mebibyte, sampleFolder(t), "-t", "ext4")
 	image := copyOf(t, before)
 	stale := write(t, t.TempDir()+"/stale", strings.Repeat("stale", 2000)[:4096])
-	// The block of a file, as if it had been a directory's before.
+	// The block of a file, as if it had belonged to a directory.
 	block := strings.TrimSpace(strings.Split(tool(t, "", "debugfs", "-R", "blocks /large", image), "\n")[1])
 	block = strings.Fields(block)[0]
 	debugfs(t, image, "jo", "jw -b "+block+" "+stale, "jw -r "+block, "jc")

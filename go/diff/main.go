@@ -1,8 +1,8 @@
-// mayfly-diff says what differs between two ext4 file systems, from the files of the host that keep their disks. It is
-// started with those files open, gives up everything but reading them, and only then looks at what a guest has written.
+// mayfly-diff compares two ext4 file systems, from the host's files of their disks. It starts with those files
+// open, drops all privileges but reading them, and only then parses guest data.
 //
-// The request is one JSON object on standard input; the answer is on standard output. When that is not whole, the exit
-// code is not 0 and the reason is on standard error, as one JSON object.
+// The request is a JSON object on standard input, the answer is on standard output. For an incomplete answer the
+// exit code is not 0, and standard error has the reason as a JSON object.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run(uid int) (err error) {
 		return fault.New(fault.Internal, "it could not be confined: %v", err)
 	}
 	defer func() {
-		// A bug that an image has found is no answer, and no stack trace for a person.
+		// A bug that an image triggers becomes a fault, without a stack trace.
 		if found := recover(); found != nil {
 			err = fault.New(fault.Internal, "%v", found)
 		}

@@ -12,7 +12,7 @@ import (
 	"mayfly/diff/fault"
 )
 
-// Random bytes in random places: an answer or a fault, soon, and never a panic.
+// Random bytes in random places yield an answer or a fault within the time limit, and never a panic.
 func TestMutations(t *testing.T) {
 	folder := t.TempDir()
 	for index := range 40 {

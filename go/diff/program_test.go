@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The program itself, confined as the host starts it, in the memory it is granted.
+// The program itself, confined as on the host, with its memory limit.
 func TestConfinedProgram(t *testing.T) {
 	program := t.TempDir() + "/mayfly-diff"
 	tool(t, "", "go", "build", "-o", program, ".")

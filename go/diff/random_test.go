@@ -13,7 +13,7 @@ import (
 
 const operations = 100
 
-// file is what the log says of one: which file it is, and how it is.
+// file is the log's state of a file.
 type file struct {
 	id               int
 	kind             string
@@ -22,7 +22,7 @@ type file struct {
 	note             string
 }
 
-// log is a file system as a list of what was done to it has it: by path.
+// log is the expected state of a file system, by path, after a list of operations.
 type log struct {
 	random *rand.Rand
 	files  map[string]file
@@ -52,7 +52,7 @@ func (l *log) newPath() string {
 	return path.Join(parent, fmt.Sprintf("%s-%d", oddNames[l.random.IntN(len(oddNames))], l.last))
 }
 
-// do makes one random change to the log and says how debugfs makes it to an image.
+// do makes one random change to the log, and returns the debugfs commands for it.
 func (l *log) do(t *testing.T) []string {
 	changed := func(path string, change func(*file) string) []string {
 		if path == "" {
@@ -88,7 +88,7 @@ func (l *log) do(t *testing.T) []string {
 			to := l.newPath()
 			l.files[to] = l.files[from]
 			delete(l.files, from)
-			// debugfs does not make room for a link by itself.
+			// debugfs does not extend a directory for a link.
 			return []string{"expand_dir " + quoted(path.Dir(to)), fmt.Sprintf("ln %s %s", quoted(from), quoted(to)), "unlink " + quoted(from)}
 		}
 	case 7:
@@ -121,14 +121,14 @@ func (l *log) create(t *testing.T, at string) []string {
 	}
 }
 
-// quoted as debugfs reads arguments.
+// quoted returns a path quoted for debugfs.
 func quoted(path string) string { return `"` + strings.ReplaceAll(path, `"`, `""`) + `"` }
 
 func generation(path string, id int) string {
 	return fmt.Sprintf("sif %s generation %d", quoted(path), id)
 }
 
-// changesOf is what the log says has changed.
+// changesOf returns the changes that the log expects.
 func changesOf(before, after map[string]file) []string {
 	found := []string{}
 	gone, come := map[int]string{}, map[int]string{}
@@ -178,7 +178,7 @@ func aspects(old, new file) string {
 	return strings.Join(names, ",")
 }
 
-// A hundred random operations between two states: what is found is what the log of them says.
+// A hundred random operations between two states: the comparison finds the changes in their log.
 func TestRandomOperations(t *testing.T) {
 	seeds := uint64(6)
 	if testing.Short() {

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// A file system without checksums lets debugfs change the generation of a directory.
+// renamable returns an image without checksums, which lets debugfs change the generation of a directory.
 func renamable(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -17,14 +17,14 @@ import (
 const (
 	maxRequestBytes = 1 << 20
 	cacheBytes      = 64 << 20
-	// Both trees together. With what a Node takes, this stays well within confine.MemoryBytes.
+	// Limit of both trees together. With the size of a Node, it stays well within confine.MemoryBytes.
 	maxNameBytes = 256 << 20
 	maxNames     = 2 << 20
 	maxReadBytes = 64 << 30
 	maxHashBytes = 8 << 30
 )
 
-// image is a disk, and which of its partitions is meant.
+// image is a disk, and the number of a partition.
 type image struct {
 	Layers    []disk.Layer `json:"layers"`
 	Partition *int         `json:"partition"`
@@ -35,9 +35,10 @@ type request struct {
 	Mode   string `json:"mode"`
 	Before image  `json:"before"`
 	After  image  `json:"after"`
-	// Within are absolute paths: only these files and what is below them are compared; all for none.
+	// Within are absolute paths: the comparison is limited to these files and everything below them; none means
+	// all.
 	Within [][]byte `json:"within"`
-	// Without are patterns of paths that are in no answer; see report.Hide.
+	// Without are patterns of paths that answers omit; see report.Hide.
 	Without []string `json:"without"`
 	Path    []byte   `json:"path"`
 	Bytes   int64    `json:"bytes"`
@@ -120,8 +121,8 @@ func (i *image) open(files *disk.Files) (*ext4.FS, error) {
 	return ext4.Open(volume)
 }
 
-// volume is the partition that was asked for; else the disk itself if it is a file system, else the only partition that
-// is one, or the only one that looks like the root of a system.
+// volume returns the requested partition; else the disk itself if it is a file system, else the only partition with
+// one, or the only one that looks like the root of a system.
 func (i *image) volume(of *disk.Disk) (*disk.Volume, error) {
 	if i.Partition == nil {
 		if here, err := ext4.IsHere(of.Whole()); here || err != nil {
@@ -161,7 +162,7 @@ func (i *image) volume(of *disk.Disk) (*disk.Volume, error) {
 	return roots[0], nil
 }
 
-// rootsAmong some partitions have a directory /etc, which has to be where / is.
+// rootsAmong returns the partitions with a directory /etc, which only the root has.
 func rootsAmong(partitions []*disk.Volume) ([]*disk.Volume, error) {
 	var roots []*disk.Volume
 	for _, partition := range partitions {

@@ -39,7 +39,7 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// What is outside is not read: it may be broken.
+// Files outside the scope are not read: they may be corrupt.
 func TestScopeLeavesTheRestUnread(t *testing.T) {
 	before := renamable(t)
 	after := copyOf(t, before)
@@ -48,7 +48,7 @@ func TestScopeLeavesTheRestUnread(t *testing.T) {
 	expectChangesWithin(t, [][]byte{[]byte("/a")}, layersOf(t, before), layersOf(t, after), "changed /a/one mode")
 }
 
-// A directory that was given another name, on the way to what is looked at, is not spoken of.
+// A renamed directory on the way to the scope is not reported.
 func TestScopeInARenamedFolder(t *testing.T) {
 	before := renamable(t)
 	after := copyOf(t, before)
@@ -57,7 +57,7 @@ func TestScopeInARenamedFolder(t *testing.T) {
 	expectChangesWithin(t, within, layersOf(t, before), layersOf(t, after), "renamed /z/one from /a/one", "renamed /z/deep from /a/deep")
 }
 
-// What is hidden is in no list, count or archive, whatever its other name is.
+// Hidden files are in no list, count or archive, also under a visible old name.
 func TestHidden(t *testing.T) {
 	before := renamable(t)
 	after := copyOf(t, before)

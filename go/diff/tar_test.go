@@ -8,7 +8,7 @@ import (
 	"mayfly/diff/fault"
 )
 
-// What changed, taken out by tar over the earlier state, is the later state but for what was removed.
+// The changes, extracted over the earlier state, yield the later state, except for removals.
 func TestTarOfTheChanges(t *testing.T) {
 	folder := sampleFolder(t)
 	if err := os.Link(folder+"/large", folder+"/etc/large-too"); err != nil {
@@ -66,7 +66,7 @@ func TestTarOfAHugeSparseFile(t *testing.T) {
 	}
 }
 
-// An archive says what is no more by names that a guest must not be able to make up.
+// An archive marks removals by names that a guest must not be able to forge.
 func TestTarOfARemoval(t *testing.T) {
 	before := renamable(t)
 	after := copyOf(t, before)

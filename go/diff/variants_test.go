@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every layout of a file system that mke2fs knows is read, and the same changes are found in each.
+// Every mke2fs layout is readable, with the same changes in each.
 func TestVariants(t *testing.T) {
 	folder := sampleFolder(t)
 	for name, options := range map[string][]string{

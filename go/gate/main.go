@@ -1,6 +1,6 @@
-// mayfly-gate is the only thing that Mayfly's account on a source can run: sshd is forced to start it, and it is that
-// account's login shell. It takes one request in JSON on its standard input, checks it by itself, and answers in frames.
-// No shell ever sees what a caller wrote.
+// mayfly-gate is the only program that Mayfly's account on a source can run: sshd forces it, and it is the
+// account's login shell. It reads one JSON request from standard input, checks it itself, and answers in frames. No
+// shell ever parses the caller's text.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 // version is set by the build.
 var version = "unknown"
 
-// What a program dies with when the thread that started it ends, so that thread must be the one that never does.
+// Programs die with the thread that started them, so only the main thread, which never ends, may start them.
 func init() { runtime.LockOSThread() }
 
 func main() {
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// start: `-c` and whatever sshd puts behind it, or nothing, is `run`.
+// start runs a subcommand. `-c` with the rest from sshd, or nothing, means `run`.
 func start(args []string) error {
 	switch {
 	case len(args) > 0 && args[0] == run.StageCommand:
@@ -55,7 +55,7 @@ func start(args []string) error {
 	return answer(table)
 }
 
-// becomeUser gives up root, for tests and for trying things out.
+// becomeUser drops root, for tests and experiments.
 func becomeUser(text string) error {
 	uid, err := strconv.Atoi(text)
 	if err != nil || uid <= 0 {
@@ -70,7 +70,7 @@ func becomeUser(text string) error {
 	return syscall.Setuid(uid)
 }
 
-// answer is `run`. As root it does nothing: what protects a source is that the account may not change it.
+// answer is `run`. It refuses root: the account's missing permissions protect the source.
 func answer(table *check.Table) error {
 	if os.Getuid() == 0 || os.Geteuid() == 0 {
 		return fmt.Errorf("it does not run as root; its account is mayfly-readonly")

@@ -11,7 +11,8 @@ import (
 
 const maxLineBytes = 1 << 20
 
-// verdict is what `check` says of a request: whether `run` would run it. Nothing is run, no file is looked at.
+// verdict is the result of `check`: whether `run` would accept a request. The check runs nothing, and reads no
+// file.
 type verdict struct {
 	Allowed bool           `json:"allowed"`
 	Refusal *check.Refusal `json:"refusal"`
@@ -37,7 +38,7 @@ func checkOne(table *check.Table, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(verdictOf(table, data))
 }
 
-// checkLines answers one line for each.
+// checkLines writes one verdict per line of input.
 func checkLines(table *check.Table, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLineBytes)

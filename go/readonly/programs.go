@@ -1,4 +1,4 @@
-// Package readonly gives the gate the table that the API checks commands against.
+// Package readonly embeds the table with which the API checks commands, for the gate.
 package readonly
 
 import _ "embed"

@@ -1,6 +1,6 @@
-// Command mayfly-root makes a machine of ours out of a root file system that a stranger has written. It is brought into a
-// sandbox, as root, with nothing to lose: the archives are unpacked beside the sandbox's own root, what a machine needs is
-// put in where they lack it, and then they take that root's place. What boots from the disk next is the new one.
+// Command mayfly-root turns an untrusted root file system into a machine of Mayfly. It runs as root in a disposable
+// sandbox: it unpacks the archives beside the sandbox's own root, adds missing parts of a machine, and replaces that root
+// with them. The next boot uses the new one.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"mayfly/root/unpack"
 )
 
-// place is on the disk of the root itself, so that what is there can be renamed into it.
+// place is on the root's own disk, so that its files can be renamed into the root.
 const place = "/.mayfly-root"
 
 const usage = `usage: mayfly-root DIGEST...

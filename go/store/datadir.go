@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// openDataDir makes dir if need be, takes it for this process alone and makes it the working directory.
+// openDataDir creates dir if needed, locks it for this process and makes it the working directory.
 //
-// Being inside it lets the backend's socket have a short relative path: socket paths end at 107 bytes.
-// The lock belongs to the returned file, so it goes with the process, however that ends.
+// The working directory gives the backend's socket a short relative path: socket paths end at 107 bytes. The
+// returned file holds the lock, which ends with the process in any case.
 func openDataDir(dir string) (*os.File, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {

@@ -9,11 +9,12 @@ import (
 	"syscall"
 )
 
-// writeAheadLogs are where SQLite puts what is committed; the data files get it later, flushed by SQLite itself.
+// writeAheadLogs matches the files to which SQLite writes commits; SQLite later moves them to the data files, and
+// flushes those itself.
 const writeAheadLogs = "*.sqlite-wal"
 
-// Flusher makes committed writes durable, many with one flush of the disk: SQLite is told not to flush a commit
-// (synchronous=NORMAL), and no answer to a write leaves before a flush that began after its commit has ended.
+// Flusher makes committed writes durable, many with one flush: SQLite does not flush commits itself
+// (synchronous=NORMAL), and each write is answered after a flush that began after its commit.
 type Flusher struct {
 	flush func() error
 
@@ -22,22 +23,22 @@ type Flusher struct {
 
 	mu      sync.Mutex
 	waiting *flushRound
-	// failed is for good: what a failed flush did not write, no later one writes.
+	// failed is permanent: a later flush does not write the data that a failed one missed.
 	failed error
 }
 
-// flushRound is one flush, and all who wait for it.
+// flushRound is one flush with its waiters.
 type flushRound struct {
 	done chan struct{}
 	err  error
 }
 
-// NewFlusher returns a flusher; flush makes durable what was written before it is called.
+// NewFlusher returns a flusher; flush makes all earlier writes durable.
 func NewFlusher(flush func() error) *Flusher {
 	return &Flusher{flush: flush}
 }
 
-// Wait returns when all that was committed before the call is durable.
+// Wait returns when all commits before the call are durable.
 func (f *Flusher) Wait() error {
 	f.mu.Lock()
 	if f.waiting == nil {
@@ -70,7 +71,8 @@ func (f *Flusher) run(round *flushRound) {
 	f.failed = round.err
 }
 
-// logFlush flushes the write-ahead logs of a folder, and their names when there are new ones. It runs once at a time.
+// logFlush returns a function that flushes the write-ahead logs of a folder, and the folder for new ones. Calls
+// must not overlap.
 func logFlush(dir string) func() error {
 	known := map[string]bool{}
 	return func() error {
@@ -94,7 +96,7 @@ func logFlush(dir string) func() error {
 	}
 }
 
-// flushFile may open a log of SQLite's, which unlike its data files carries no locks that closing it would drop.
+// flushFile may open a log of SQLite: unlike data files, logs carry no locks that a close would drop.
 func flushFile(name string, flush func(fd int) error) error {
 	file, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// Op codes of the MongoDB wire protocol that the store answers. A client that was told our wire version sends
-// OP_MSG only; OP_QUERY carries the very first hello of drivers that do not know that version yet.
+// Op codes of the MongoDB wire protocol that the store answers. A client that knows the wire version sends only
+// OP_MSG; OP_QUERY carries the first hello of drivers that do not.
 const (
 	opReply int32 = 1
 	opQuery int32 = 2004
@@ -19,52 +19,51 @@ const (
 const (
 	headerLength = 16
 
-	// maxFrameLength is maxMessageSizeBytes, the bound that hello announces to every driver.
+	// maxFrameLength is maxMessageSizeBytes, the limit that hello announces.
 	maxFrameLength = 48_000_000
 )
 
-// flagMoreToCome on a request means that the client will not read a reply to it; on a reply it means
-// that another reply to the same request follows.
+// flagMoreToCome on a request means that the client reads no reply; on a reply, that another reply to the same
+// request follows.
 const flagMoreToCome uint32 = 1 << 1
 
-// knownRequiredFlags are the bits 0-15 of OP_MSG that have a meaning: checksumPresent and moreToCome.
-// The protocol asks a server to refuse other bits of that half; bits 16-31 (exhaustAllowed) are optional.
+// knownRequiredFlags are the defined bits 0-15 of OP_MSG: checksumPresent and moreToCome. The protocol requires a
+// server to refuse other bits of that half; bits 16-31 (exhaustAllowed) are optional.
 const knownRequiredFlags uint32 = 1<<0 | flagMoreToCome
 
-// frame is one whole wire message: header and body, kept as the bytes that came in,
-// so that a checksum at its end stays right.
+// frame is a complete wire message: header and body, with unchanged bytes, which keeps a checksum valid.
 type frame []byte
 
 func (f frame) opCode() int32     { return int32(binary.LittleEndian.Uint32(f[12:])) }
 func (f frame) requestID() int32  { return int32(binary.LittleEndian.Uint32(f[4:])) }
 func (f frame) responseTo() int32 { return int32(binary.LittleEndian.Uint32(f[8:])) }
 
-// moreToCome says whether OP_MSG's flag of that name is set; other op codes have no such flag.
+// moreToCome reports whether OP_MSG's flag of that name is set; other op codes have no such flag.
 func (f frame) moreToCome() bool {
 	return f.opCode() == opMsg && f.flags()&flagMoreToCome != 0
 }
 
-// flags are the flag bits of an OP_MSG frame whose length readFrame has checked.
+// flags returns the flag bits of an OP_MSG frame whose length readFrame has checked.
 func (f frame) flags() uint32 { return binary.LittleEndian.Uint32(f[headerLength:]) }
 
-// errBadFrame is wrapped by every complaint about what a peer sent, as opposed to a lost connection.
+// errBadFrame is wrapped by every error about a peer's bytes, as opposed to a lost connection.
 var errBadFrame = errors.New("bad frame")
 
-// readers are the commands that change nothing.
+// readers are the read-only commands.
 var readers = map[string]bool{
 	"find": true, "getMore": true, "killCursors": true, "aggregate": true, "count": true, "distinct": true,
 	"explain": true, "listCollections": true, "listIndexes": true,
 	"hello": true, "isMaster": true, "ismaster": true, "ping": true, "buildInfo": true, "endSessions": true,
 }
 
-// onlyReads says whether the request is known to change nothing. (The backend has neither $out nor $merge, by which
-// an aggregation would write.)
+// onlyReads reports whether the request is read-only. (The backend has neither $out nor $merge, by which an
+// aggregation would write.)
 func (f frame) onlyReads() bool {
 	return f.opCode() == opQuery || readers[f.command()]
 }
 
-// command is the name of the command in an OP_MSG frame, which is that of its document's first element; empty where
-// the document is not the first section.
+// command returns the command name of an OP_MSG frame, the key of its document's first element; empty where the
+// document is not the first section.
 func (f frame) command() string {
 	const kind = headerLength + 4
 	const name = kind + 1 + 4 + 1 // after the document's length and the element's type
@@ -78,7 +77,7 @@ func (f frame) command() string {
 	return string(f[name : name+length])
 }
 
-// readFrame reads one message. It returns io.EOF only when the peer closed between two messages.
+// readFrame reads one message. It returns io.EOF only if the peer closed the connection between two messages.
 func readFrame(r io.Reader, accepted ...int32) (frame, error) {
 	var header [headerLength]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -108,7 +107,7 @@ func readFrame(r io.Reader, accepted ...int32) (frame, error) {
 	return f, nil
 }
 
-// checkOpCode refuses messages the peer may not send here, before their body is read.
+// checkOpCode refuses unexpected op codes before their body is read.
 func checkOpCode(code, length int32, accepted []int32) error {
 	for _, a := range accepted {
 		if code != a {

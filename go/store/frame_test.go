@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// message builds a frame; tests that need a lying length change it afterwards.
+// message returns a frame; tests that need a wrong length change it afterwards.
 func message(code, requestID, responseTo int32, body ...byte) frame {
 	f := make(frame, headerLength, headerLength+len(body))
 	binary.LittleEndian.PutUint32(f[0:], uint32(headerLength+len(body)))
@@ -19,7 +19,8 @@ func message(code, requestID, responseTo int32, body ...byte) frame {
 	return append(f, body...)
 }
 
-// opMsgBody is flag bits, then one section of kind 0 with an empty document, then what the flags ask for.
+// opMsgBody returns flag bits, then one section of kind 0 with an empty document, then the tail that the flags
+// require.
 func opMsgBody(flags uint32, tail ...byte) []byte {
 	body := binary.LittleEndian.AppendUint32(nil, flags)
 	return append(append(body, 0, 5, 0, 0, 0, 0), tail...)

@@ -12,25 +12,24 @@ import (
 	"time"
 )
 
-// goodbye bounds how long a shutdown waits for a client to take the reply to its last request.
+// goodbye is the time that a shutdown gives a client to read its last reply.
 const goodbye = 5 * time.Second
 
-// Front accepts MongoDB clients and hands their requests to a backend, those that may write one at a time.
+// Front accepts MongoDB clients and forwards their requests to a backend, those that may write one at a time.
 //
-// FerretDB on SQLite reads a document, changes it and writes it back without holding anything in between,
-// so two updates at once lose one of them. With a single writer there is no in between: $inc, findOneAndUpdate
-// and unique inserts become as atomic as clients expect them to be. What only reads passes beside it: SQLite shows
-// each query the data as it was when the query began.
+// FerretDB on SQLite reads a document, changes it and writes it back without a lock, so one of two concurrent
+// updates is lost. A single writer makes $inc, findOneAndUpdate and unique inserts as atomic as clients expect.
+// Read-only requests run concurrently: SQLite gives each query a snapshot of the data.
 //
-// The answer to a write waits until settle has made it durable, while the next one is let in already.
+// A write is answered after settle has made it durable, while the next one may run already.
 //
-// Every client has a backend connection of its own, because cursors belong to connections.
+// Every client has its own backend connection, because cursors belong to connections.
 type Front struct {
 	dial   func(ctx context.Context) (net.Conn, error)
 	settle func() error
 	log    *slog.Logger
 
-	// turn is held by a request that may write, from the first byte sent to the backend to the last byte of its answer.
+	// turn is held by a request that may write, from its first byte to the last byte of the backend's reply.
 	turn sync.Mutex
 
 	clients  sync.WaitGroup
@@ -39,13 +38,12 @@ type Front struct {
 	stopping bool
 }
 
-// NewFront returns a front for the backend that dial reaches; settle makes durable what was written before.
+// NewFront returns a front for the backend of dial; settle makes all earlier writes durable.
 func NewFront(dial func(ctx context.Context) (net.Conn, error), settle func() error, log *slog.Logger) *Front {
 	return &Front{dial: dial, settle: settle, log: log, open: map[net.Conn]struct{}{}}
 }
 
-// Serve accepts clients until ctx is cancelled; it then lets every request that is under way finish,
-// answers it, and returns.
+// Serve accepts clients until ctx is cancelled; then it completes and answers every request in flight, and returns.
 func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 	stop := context.AfterFunc(ctx, func() {
 		listener.Close()
@@ -74,7 +72,7 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// hangUp makes every client's next read fail, while the reply to its last request can still be written.
+// hangUp makes every client's next read fail, but allows the reply to its last request.
 func (f *Front) hangUp() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,7 +103,7 @@ func (f *Front) forget(client net.Conn) {
 	delete(f.open, client)
 }
 
-// attend serves one client until it leaves, sends something that is not a request, or the front stops.
+// attend serves one client until it disconnects, sends an invalid request, or the front stops.
 func (f *Front) attend(ctx context.Context, client net.Conn) {
 	f.remember(client)
 	defer f.forget(client)
@@ -135,8 +133,8 @@ func (f *Front) attend(ctx context.Context, client net.Conn) {
 			log.Error("closing a client's connection: the database gave no answer", "error", err)
 			return
 		}
-		// The database answers every message; a client that announced not to read would take the answer
-		// for one to its next request.
+		// The database answers every message; a client that announced not to read would take the reply for one to
+		// its next request.
 		if request.moreToCome() {
 			continue
 		}
@@ -149,7 +147,7 @@ func (f *Front) attend(ctx context.Context, client net.Conn) {
 	}
 }
 
-// answer lets a request that may write pass alone, and keeps its replies until what it wrote is durable.
+// answer runs a request that may write exclusively, and returns its replies once the write is durable.
 func (f *Front) answer(backend net.Conn, request frame) ([]frame, error) {
 	if request.onlyReads() {
 		return exchange(backend, request)
@@ -163,8 +161,7 @@ func (f *Front) answer(backend net.Conn, request frame) ([]frame, error) {
 	return replies, f.settle()
 }
 
-// exchange sends one request and reads its replies.
-// Only a request that allows exhaust may be answered by more than one reply.
+// exchange sends one request and reads its replies; only a request that allows exhaust may have several.
 func exchange(backend net.Conn, request frame) ([]frame, error) {
 	if _, err := backend.Write(request); err != nil {
 		return nil, err
@@ -183,7 +180,7 @@ func exchange(backend net.Conn, request frame) ([]frame, error) {
 		if !reply.moreToCome() {
 			return replies, nil
 		}
-		// In an exhaust stream each reply answers the one before it.
+		// In an exhaust stream each reply refers to the previous one.
 		answerTo = reply.requestID()
 	}
 }

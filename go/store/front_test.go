@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// start runs a front whose backend is handle, one goroutine a connection, and returns its address,
-// its log, and what stops it and waits for it.
+// start runs a front whose backend is handle, one goroutine per connection. It returns its address, its log, and a
+// function that stops it and waits.
 func start(t *testing.T, handle func(net.Conn)) (address string, log *lockedBuffer, stop func()) {
 	t.Helper()
 	return startSettling(t, func() error { return nil }, handle)
@@ -51,7 +51,7 @@ func startSettling(t *testing.T, settle func() error, handle func(net.Conn)) (ad
 	return listener.Addr().String(), log, stop
 }
 
-// echo answers every message with one whose body is the same.
+// echo answers every message with the same body.
 func echo(backend net.Conn) {
 	for id := int32(1000); ; id++ {
 		request, err := readFrame(backend, opMsg)
@@ -214,7 +214,7 @@ func TestStopAnswersTheRequestUnderWay(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a log that the test may read while the front writes.
+// lockedBuffer is a log that the test may read during writes.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -1,10 +1,9 @@
 // Command mayfly-store is the embedded default store: MongoDB's wire protocol over SQLite files in one folder.
 //
-// It is FerretDB as a library behind a front that lets one write through at a time, see [Front] for why, and that
-// answers it when it is durable, see [Flusher].
-// When it accepts clients it prints one line of JSON on stdout: {"address":"127.0.0.1:27017","uri":"mongodb://…"},
-// where a Unix socket's address is its path.
-// Logs go to stderr as JSON. SIGTERM and SIGINT finish the requests under way and stop.
+// It is FerretDB as a library behind a front that serializes writes, see [Front], and answers them once durable,
+// see [Flusher]. When it accepts clients it prints one line of JSON on stdout:
+// {"address":"127.0.0.1:27017","uri":"mongodb://…"}, where a Unix socket's address is its path. Logs go to stderr
+// as JSON. SIGTERM and SIGINT complete the requests in flight and stop.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/FerretDB/FerretDB/ferretdb"
 )
 
-// backendSocket is where FerretDB listens, relative to the data folder, which only its owner can enter.
+// backendSocket is FerretDB's socket, relative to the data folder, which only its owner can enter.
 const backendSocket = "backend.sock"
 
 type options struct {
@@ -50,7 +49,7 @@ func main() {
 	defer stop()
 	if o.exitWithStdin {
 		go func() {
-			// How stdin ends does not matter, only that it does.
+			// The end of stdin matters, not its cause.
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			stop()
 		}()
@@ -79,14 +78,15 @@ func run(ctx context.Context, o options, ready io.Writer, log *slog.Logger) erro
 		Listener:  ferretdb.ListenerConfig{Unix: backendSocket},
 		Handler:   "sqlite",
 		SQLiteURL: "file:./?_pragma=synchronous(normal)", // [Flusher] does the rest
-		// Below errors FerretDB logs every refused command and closed connection, which clients are told anyway.
+		// At lower levels FerretDB logs every refused command and closed connection, of which clients get an error
+		// anyway.
 		Logger: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err != nil {
 		return fmt.Errorf("cannot open the data in %s: %w", o.dir, err)
 	}
 
-	// The backend outlives the front: requests under way at shutdown still get their answers.
+	// The backend outlives the front, so that requests in flight at shutdown get their replies.
 	backendCtx, stopBackend := context.WithCancel(context.Background())
 	backendDone := make(chan error, 1)
 	go func() { backendDone <- backend.Run(backendCtx) }()
@@ -113,7 +113,7 @@ func run(ctx context.Context, o options, ready io.Writer, log *slog.Logger) erro
 	return front.Serve(ctx, listener)
 }
 
-// listen opens what clients connect to. The umask of [run] keeps a socket to its owner.
+// listen opens the clients' socket. The umask of [run] limits a Unix socket to its owner.
 func listen(o options) (net.Listener, error) {
 	if o.socket == "" {
 		return net.Listen("tcp", o.listen)
@@ -124,7 +124,7 @@ func listen(o options) (net.Listener, error) {
 	return net.Listen("unix", o.socket)
 }
 
-// removeSocket removes what a killed process has left. Whoever calls it holds the lock of the data folder.
+// removeSocket removes the socket of a killed process. The caller holds the lock of the data folder.
 func removeSocket(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("cannot remove an old socket: %w", err)
@@ -132,7 +132,7 @@ func removeSocket(path string) error {
 	return nil
 }
 
-// announce tells whoever started the store where it is; clients may connect from here on.
+// announce prints the address for the starter of the store; clients may connect from here on.
 func announce(w io.Writer, address string) error {
 	err := json.NewEncoder(w).Encode(map[string]string{
 		"address": address,

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// command is a request whose document begins with that element.
+// command returns a request whose document begins with that element.
 func command(requestID int32, name string) frame {
 	document := append([]byte{0, 0, 0, 0, 0x10}, name...)
 	document = append(document, 0, 1, 0, 0, 0, 0)

@@ -1,7 +1,7 @@
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { FileSystemProblem, type ProblemCode } from './file-system-problem.ts';
 
-/** Which snapshots the two images are of; for a single one both are the same. */
+/** Snapshots of the two images; for a single image both are the same. */
 export interface Sides {
   before: string;
   after: string;
@@ -9,7 +9,7 @@ export interface Sides {
 
 const CODES: Partial<Record<ProblemCode, ErrorCode>> = { 'not-found': 'file_not_found', 'not-a-file': 'file_conflict' };
 
-/** What a caller is told of an error that was met while file systems were read; others are left as they are. */
+/** Returns the caller's error for a failed read of file systems; returns other errors unchanged. */
 export function asDiffFailure(error: unknown, sides: Sides): unknown {
   if (!(error instanceof FileSystemProblem)) return error;
   const { code, image, message } = error;

@@ -6,28 +6,28 @@ import { OWN_FILES } from '../../model/files/own-files.ts';
 import { FileSystemProblem, PROBLEM_CODES } from './file-system-problem.ts';
 
 /**
- * The user that the program becomes when we are root: nobody's, since systemd keeps 65520 to 65533 free
- * (UIDS-GIDS.md of systemd), so that nothing else runs as it.
+ * User id of the program when started as root: unused by anything else, since systemd keeps 65520 to 65533 free
+ * (UIDS-GIDS.md of systemd).
  */
 const UID = 65_533;
-/** 0 to 2 are the standard streams. */
+/** First descriptor after the standard streams, 0 to 2. */
 const FIRST_DESCRIPTOR = 3;
-/** How much longer than it promised it may take to say that it took too long. Milliseconds. */
+/** Extra time to report its own timeout, ms. */
 const GRACE_MS = 10_000;
 const STDERR_BYTES = 65_536;
 
-/** One file of a disk's chain, as imageChain tells it. */
+/** File of a disk's chain, as imageChain returns it. */
 interface DiskLayer {
   path: string;
-  /** `qcow2`, and for the last layer also `raw`. Told, never probed. */
+  /** `qcow2`, and for the last layer also `raw`. Taken from metadata, never probed. */
   format: string;
 }
 
-/** A guest's disk that nobody writes to meanwhile. */
+/** Disk of a guest without a concurrent writer. */
 export interface DiskImage {
-  /** The one that was written last first. */
+  /** Topmost layer (written last) first. */
   layers: readonly DiskLayer[];
-  /** Number of the partition that is meant. `@default` the whole disk, else the only one with an ext4 file system. */
+  /** Number of the partition. `@default` the whole disk, else the only one with an ext4 file system */
   partition?: number;
 }
 
@@ -35,17 +35,17 @@ interface Question {
   mode: 'lines' | 'tar' | 'content' | 'names';
   before?: DiskImage;
   after: DiskImage;
-  /** Bytes of absolute paths: of nothing else is read more than its name. `@default` [] for all */
+  /** Bytes of absolute paths: of all others only the name is read. `@default` [] for all */
   within?: readonly Uint8Array[];
   /** Bytes of a path, in `content` and `names`. */
   path?: Uint8Array;
-  /** At most so many are answered, in `content` and `names`. */
+  /** Limit of the answer's bytes, in `content` and `names`. */
   bytes?: number;
 }
 
 export interface DiffLimits {
   signal?: AbortSignal;
-  /** How long the program may take. `@default` 120 */
+  /** Timeout of the program. `@default` 120 */
   seconds?: number;
 }
 
@@ -56,13 +56,13 @@ const complaint = z.looseObject({
 });
 
 /**
- * Runs the program that parses what guests have written. It gets the layers open, and no way to open anything itself;
- * it ends with us.
+ * Run of the program that parses what guests have written. It gets the layers as open descriptors and cannot open
+ * anything itself; it ends with this process.
  */
 export class DiffRun {
   #stderr = '';
   #late = false;
-  /** It could not be started, or was aborted. */
+  /** Error of the start, or the abort. */
   #error: Error | null = null;
   readonly #ended: Promise<void>;
   readonly #timer: NodeJS.Timeout;
@@ -76,7 +76,7 @@ export class DiffRun {
       this.#error = error;
     });
     this.#ended = new Promise((resolve) => child.once('close', () => resolve()));
-    // Node throws away what nobody is about to read when a child ends.
+    // Node discards unread output when a child ends, unless it has a reader.
     output.on('readable', () => {});
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(0, STDERR_BYTES);
@@ -116,7 +116,7 @@ export class DiffRun {
       const { stdin, stdout } = child;
       if (!stdin || !stdout) throw new TypeError('a child with pipes has none');
       const run = new DiffRun(child, stdout, seconds);
-      stdin.on('error', () => {}); // EPIPE of a program that has ended: its exit status says the rest
+      stdin.on('error', () => {}); // EPIPE of a program that has ended: the exit status has the reason
       const [encodedPath = ''] = path ? base64([path]) : [];
       const scope = { within: base64(within), without: OWN_FILES };
       stdin.end(JSON.stringify({ mode, before, after, ...scope, path: encodedPath, bytes, seconds }));
@@ -126,7 +126,7 @@ export class DiffRun {
     }
   }
 
-  /** Waits for the end. @throws FileSystemProblem when the program did not do all; AbortError */
+  /** Waits for the end. @throws FileSystemProblem when the program failed or was incomplete; AbortError */
   async finish(): Promise<void> {
     await this.#ended;
     clearTimeout(this.#timer);
@@ -137,7 +137,7 @@ export class DiffRun {
     throw problemOf(this.#stderr, exitCode === null ? `was ended by ${signalCode}` : `exited with ${exitCode}`);
   }
 
-  /** Ends it, and waits until it has. */
+  /** Kills the program, and waits for its end. */
   async stop(): Promise<void> {
     this.child.kill('SIGKILL');
     await this.#ended;
@@ -150,7 +150,7 @@ function base64(names: readonly Uint8Array[]): string[] {
 }
 
 function problemOf(stderr: string, ending: string): FileSystemProblem {
-  // What the Go runtime says when it is refused more: it cannot go on, not even to say it better.
+  // Message of the Go runtime when memory is denied; it cannot print a better one.
   if (stderr.includes('fatal error: runtime: out of memory') || stderr.includes('fatal error: out of memory')) {
     return new FileSystemProblem('limit', 'Comparing the two file systems takes more memory than is granted.', null);
   }

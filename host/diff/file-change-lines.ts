@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { FILE_ASPECTS, FILE_TYPES } from '../../model/files/file-change.ts';
 import { FileSystemProblem } from './file-system-problem.ts';
 
-/** Longest line taken: a path of 32 KiB and 1 MiB of extended attributes, encoded, before and after. Characters. */
+/** Longest line accepted: a path of 32 KiB and 1 MiB of extended attributes, encoded, before and after. Characters. */
 const MAX_LINE = 8 * 1024 * 1024;
 
 const guestName = z.union([z.string(), z.strictObject({ base64: z.base64() })]);
@@ -24,9 +24,9 @@ const description = {
     .nullable(),
 };
 const side = z.strictObject({
-  /** Of the file system. */
+  /** UUID of the file system. */
   uuid: z.string().regex(/^[0-9a-f]{32}$/),
-  /** `replayed`: the image had changes that were only in its journal; they are in the answer, the image is as it was. */
+  /** `replayed`: changes that were only in the journal are included in the answer; the image stays unchanged. */
   journal: z.enum(['clean', 'replayed']),
   /** Number of names. */
   files: count,
@@ -46,7 +46,7 @@ const line = z.discriminatedUnion('line', [
   z.strictObject({ line: z.literal('end'), added: count, changed: count, removed: count, renamed: count }),
 ]);
 
-/** What the diff program writes: `start`, any number of `change` (a FileChange), and, unless something is missing, `end`. */
+/** Output line of the diff program: `start`, any number of `change` (a FileChange), and, if complete, `end`. */
 export type FileChangeLine = z.infer<typeof line>;
 
 /** @throws FileSystemProblem when the text is not a line of the program's */
@@ -58,9 +58,9 @@ export function parseLine(text: string): FileChangeLine {
   }
 }
 
-/** The lines of a stream, without the newline that ends each. One that has none is left out: it is not whole. */
+/** Yields the lines of a stream without their newline. Drops an unterminated last line, as it is incomplete. */
 export async function* linesOf(stream: AsyncIterable<string>): AsyncGenerator<string> {
-  let begun: string[] = []; // joined once, at its end: a long line comes in many pieces
+  let begun: string[] = []; // joined once complete: a long line arrives in many pieces
   let length = 0;
   for await (const chunk of stream) {
     const [first = '', ...others] = chunk.split('\n');

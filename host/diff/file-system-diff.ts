@@ -3,27 +3,27 @@ import { type DiffLimits, DiffRun, type DiskImage } from './diff-program.ts';
 import { type FileChangeLine, linesOf, parseLine } from './file-change-lines.ts';
 import { FileSystemProblem } from './file-system-problem.ts';
 
-/** The size of a file stands before its content: big-endian. */
+/** Length of the size field before a file's content: big-endian. */
 const SIZE_BYTES = 8;
-/** Of the names in one directory, each with a zero byte: 4,000 of the longest. */
+/** Limit of a directory listing, each name with a zero byte: 4,000 of the longest. */
 const NAME_BYTES = 1_048_576;
 
 interface DiffOptions extends DiffLimits {
-  /** Bytes of absolute paths: only these files, and what is below them, are compared. `@default` [] for all */
+  /** Bytes of absolute paths: compares only these files and folders. `@default` [] for all */
   within?: readonly Uint8Array[];
 }
 
 /**
- * What differs between the ext4 file systems on two disks of guests, read by `mayfly-diff`: a program of its own that
- * has no privileges, and only these disks' files. All of it is hostile: names may hold anything but a slash and NUL.
+ * Reads ext4 file systems on guests' disks through `mayfly-diff`: a separate program without privileges that gets only
+ * these disks' files. Its output is hostile: names may hold anything but a slash and NUL.
  */
 export class FileSystemDiff {
   /** @param program path of mayfly-diff, which set-up builds */
   constructor(private readonly program: string) {}
 
   /**
-   * The changes that make the second disk of the first, as they are found.
-   * @throws FileSystemProblem after any number of lines; without an `end` the others are not all
+   * Yields the changes from the first disk to the second, as they are found.
+   * @throws FileSystemProblem after any number of lines; without an `end` line the changes are incomplete
    */
   async *changes(before: DiskImage, after: DiskImage, options: DiffOptions = {}): AsyncGenerator<FileChangeLine> {
     const run = await this.#compare('lines', before, after, options);
@@ -42,16 +42,16 @@ export class FileSystemDiff {
   }
 
   /**
-   * A tar archive (PAX) of all that was added, changed or renamed, in its later state, names beginning with `./`; what
-   * was removed is there as a whiteout. Ends with an error when not all could be read.
+   * Yields a tar archive (PAX) of all that was added, changed or renamed, in its later state, names beginning with
+   * `./`; removed paths are whiteouts. Ends with an error when it could not read everything.
    */
   async *tar(before: DiskImage, after: DiskImage, options: DiffOptions = {}): AsyncGenerator<Uint8Array> {
     yield* this.#bytes(await this.#compare('tar', before, after, options));
   }
 
   /**
-   * Its first bytes, and its size; symbolic links are not followed. @param path bytes, from the root @throws
-   * FileSystemProblem not-found, not-a-file, and those of the image
+   * Reads the first bytes of a file, and its size; symbolic links are not followed. @param path bytes, from the root
+   * @throws FileSystemProblem not-found, not-a-file, and those of the image
    */
   async content(
     image: DiskImage,
@@ -73,7 +73,7 @@ export class FileSystemDiff {
   }
 
   /**
-   * The names, as bytes, in the order of the disk; symbolic links are not followed. @throws FileSystemProblem
+   * Lists the names, as bytes, in the order of the disk; symbolic links are not followed. @throws FileSystemProblem
    * not-found, not-a-file (no directory), limit, and those of the image
    */
   async names(image: DiskImage, path: Uint8Array, limits: DiffLimits = {}): Promise<Buffer[]> {

@@ -1,4 +1,4 @@
-/** Kinds of trouble, as diff/fault/fault.go has them. */
+/** Error codes of diff/fault/fault.go. */
 export const PROBLEM_CODES = [
   'bad-request',
   'bad-image',
@@ -13,15 +13,15 @@ export const PROBLEM_CODES = [
 export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
 /**
- * A guest's file system could not be read to the end. The message is printable: names in it are quoted. Nothing that was
- * read before is to be taken for the whole.
+ * Error of reading a guest's file system. The message is printable: names in it are quoted. Results read before it are
+ * incomplete.
  */
 export class FileSystemProblem extends Error {
   override readonly name = 'FileSystemProblem';
   constructor(
     readonly code: ProblemCode,
     message: string,
-    /** Which of two images it is about; null where that is not known, or there is only one. */
+    /** Image of the two that failed; null where that is not known, or there is only one. */
     readonly image: 'before' | 'after' | null,
     options?: ErrorOptions,
   ) {

@@ -1,13 +1,13 @@
 import { createTwoFilesPatch, OMIT_HEADERS } from 'diff';
 
-/** More differing lines than anybody reads. */
+/** Limit of differing lines for a minimal diff. */
 const MAX_EDITS = 1_000;
 const NO_NEWLINE = '\\ No newline at end of file\n';
 
 /**
- * The difference of two texts in the unified format of diff(1), which patch(1) takes; empty when they are the same.
- * The shortest; where more than 1,000 lines differ, all of the first text is replaced by all of the second, since texts
- * come from guests, who can choose ones that take long.
+ * Returns the difference of two texts in the unified format of diff(1), which patch(1) takes; empty when they are
+ * equal. Minimal up to 1,000 differing lines; beyond, it replaces the whole first text by the second, since guests
+ * could choose texts that take long.
  * @param labels after `---` and `+++`: one line each
  */
 export function unifiedDiff(before: string, after: string, labels: { before: string; after: string }): string {
@@ -23,7 +23,7 @@ function replaced(before: string, after: string): string {
   return `@@ -${rangeOf(old)} +${rangeOf(now)} @@\n${lines.join('')}`;
 }
 
-/** Each with its newline, which the last may lack. */
+/** Splits after each newline; the last line may lack one. */
 function linesOf(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }

@@ -20,24 +20,24 @@ const About = z.strictObject({
   bakeId: z.string(),
   sourceId: z.string(),
   snapshotId: z.string(),
-  /** What was made, and checked; null until it was. */
+  /** Checked images; null until they are complete. */
   image: z.strictObject({ disks: z.array(Disk), sizeBytes: z.number() }).nullable(),
 });
 type About = z.infer<typeof About>;
 
-/** QEMU, which is another user, must get through to the images. */
+/** Folder mode that lets QEMU, which is another user, reach the images. */
 const SEARCHABLE = 0o711;
 
 /**
- * Where the images of one baked source lie: all of it under a temporary name, then all of it under its own, and at its
- * end under a third. Each step from one to the next is a rename, so no half of it ever has the source's name.
+ * Folder of one baked source's images, first under a temporary name, then under its own, and during removal under a
+ * third. Each step is one rename, so no partial content ever has the source's name.
  */
 export class BakedFolder {
   readonly path: string;
   readonly staging: string;
   readonly #gone: string;
 
-  /** @param parent the folder of all of them; @param name as `isBakedSourceName` allows it */
+  /** @param parent folder of all baked sources @param name as `isBakedSourceName` allows it */
   constructor(
     readonly parent: string,
     readonly name: string,
@@ -47,7 +47,7 @@ export class BakedFolder {
     this.#gone = join(parent, `.${name}.gone`);
   }
 
-  /** What says that Mayfly made it; null when nothing, or something else, has the name. */
+  /** Returns Mayfly's description of the source; null when the name is free or belongs to something else. */
   async about(): Promise<About | null> {
     return readAbout(this.path);
   }
@@ -56,7 +56,7 @@ export class BakedFolder {
     return (await this.about())?.bakeId === bakeId;
   }
 
-  /** What that bake has made, under either name; null until all of it was. */
+  /** Returns the images of that bake, under either name; null until they are complete. */
   async imageOf({ bakeId }: BakeRequest): Promise<BakedImage | null> {
     for (const about of [await this.about(), await readAbout(this.staging)]) {
       if (about?.bakeId === bakeId && about.image) return about.image;
@@ -64,13 +64,13 @@ export class BakedFolder {
     return null;
   }
 
-  /** What was made here of that snapshot; null: nothing was. */
+  /** Returns the images baked here of that snapshot, or null. */
   async madeOf(snapshotId: string): Promise<BakedImage | null> {
     const about = await this.about();
     return about?.snapshotId === snapshotId ? about.image : null;
   }
 
-  /** Makes the temporary folder; what another bake has left there goes. @throws MayflyError source_exists */
+  /** Makes the temporary folder, replacing that of another bake. @throws MayflyError source_exists */
   async stage({ bakeId, sourceId, snapshotId }: BakeRequest): Promise<void> {
     await mkdir(this.parent, { recursive: true, mode: SEARCHABLE });
     await this.sweep();
@@ -83,8 +83,8 @@ export class BakedFolder {
   }
 
   /**
-   * Fills the temporary folder, unless that was done. What makes null has made nothing.
-   * @throws MayflyError bake_failed when it is not that bake's
+   * Fills the temporary folder unless it is filled; a `make` that returns null leaves it empty.
+   * @throws MayflyError bake_failed when the folder is not that bake's
    */
   async fill<Made extends BakedImage | null>(
     request: BakeRequest,
@@ -101,7 +101,7 @@ export class BakedFolder {
     return image;
   }
 
-  /** @throws MayflyError source_exists; bake_failed when it was not filled */
+  /** @throws MayflyError source_exists; bake_failed when the folder was not filled */
   async publish({ bakeId }: BakeRequest): Promise<void> {
     if (await this.isOf(bakeId)) return;
     await this.#refuseTaken();
@@ -113,28 +113,28 @@ export class BakedFolder {
     await flush(this.parent);
   }
 
-  /** Removes what is staged of that source. @param bakeId `@default` any bake of it */
+  /** Removes the staging folder of that source. @param bakeId `@default` any bake of it */
   async discard({ sourceId, bakeId }: { sourceId: string; bakeId?: string }): Promise<void> {
     const about = await readAbout(this.staging);
     if (about !== null && (about.sourceId !== sourceId || about.bakeId !== (bakeId ?? about.bakeId))) return;
     await rm(this.staging, { recursive: true, force: true });
   }
 
-  /** Whether it is there to be removed. @throws MayflyError source_not_baked when something else has its name */
+  /** True when the source is present. @throws MayflyError source_not_baked when something else has its name */
   async isThere(sourceId: string): Promise<boolean> {
     if (!(await entriesOf(this.parent))?.includes(this.name)) return false;
     if ((await this.about())?.sourceId === sourceId) return true;
     throw new MayflyError('source_not_baked', `${this.path} is not of this Mayfly's making, and stays.`);
   }
 
-  /** Its name is free at once; the rest follows. */
+  /** Frees the name at once, then deletes the content. */
   async drop(): Promise<void> {
     await this.sweep();
     if (await orAbsent(rename(this.path, this.#gone).then(() => true))) await flush(this.parent);
     await this.sweep();
   }
 
-  /** Removes what a crash left of a {@link drop}. */
+  /** Removes the remains of a {@link drop} that a crash interrupted. */
   async sweep(): Promise<void> {
     await rm(this.#gone, { recursive: true, force: true });
   }

@@ -21,28 +21,28 @@ interface Protection {
   signal?: AbortSignal;
 }
 
-/** A base is read by all its clones: nobody may write it while it has some, and no user of the machine but QEMU's reads it. */
+/** File mode of a base: readable by QEMU alone, read-only since clones depend on it. */
 const READ_ONLY = 0o440;
 
 /**
- * The digests of source disks. Hashing a disk takes seconds to minutes, so a digest is remembered together with the
- * file's stamp and computed again only when that has changed.
+ * Cache of the digests of source disks. Hashing a disk takes seconds to minutes, so a digest is stored with the file's
+ * stamp and computed again only when the stamp has changed.
  */
 export class BaseDigests {
-  /** Of the table, which is held only as long as it is read or written. */
+  /** Guards the table; held only while it is read or written. */
   readonly #mutex = new Mutex();
-  /** Of the disks that are being hashed, by their path. */
+  /** Locks of the disks that are being hashed, by path. */
   readonly #hashing = new Map<string, Mutex>();
   readonly #file: string;
 
-  /** @param folder where they are remembered, as digests.json; its group is that of QEMU, which reads the disks */
+  /** @param folder of the table digests.json; its group is that of QEMU, which reads the disks */
   constructor(folder: string) {
     this.#file = join(folder, 'digests.json');
   }
 
   /**
-   * Makes it read-only, its owner's and QEMU's alone. @returns its SHA-256 in hex; null for a block device, which has
-   * no stamp. An ENOENT passes through. @param options.mode `@default` QEMU may read it
+   * Makes a disk read-only for its owner and QEMU. @returns its SHA-256 in hex; null for a block device, which has no
+   * stamp. An ENOENT passes through. @param options.mode `@default` QEMU may read it
    */
   async protect(disk: string, { mode = READ_ONLY, signal }: Protection = {}): Promise<string | null> {
     return await this.#alone(disk, async () => {
@@ -56,7 +56,7 @@ export class BaseDigests {
       const stamp = await stampOf(disk);
       if (found?.stamp === stamp) return found.sha256;
       if (found && isKnown && withoutChange(stamp) === withoutChange(found.stamp)) {
-        await this.#remember(disk, { ...found, stamp }); // whose it is has changed, not what it holds
+        await this.#remember(disk, { ...found, stamp }); // only the owner has changed, not the content
         return found.sha256;
       }
       const sha256 = await sha256Of(disk, signal);
@@ -65,7 +65,7 @@ export class BaseDigests {
     });
   }
 
-  /** SHA-256 in hex of a file that stays as it is, and whose it is. An ENOENT passes through. */
+  /** Returns the SHA-256 in hex of a file, leaving its mode and owner. An ENOENT passes through. */
   async of(file: string): Promise<string> {
     return await this.#alone(file, async () => {
       const known = await this.remembered(file);
@@ -77,13 +77,13 @@ export class BaseDigests {
     });
   }
 
-  /** What it was hashed to, when it has not been touched since; null: nobody knows. Changes nothing. */
+  /** Returns the cached digest; null when there is none or the disk was touched since. Changes nothing. */
   async remembered(disk: string): Promise<string | null> {
     const found = (await this.#load()).get(disk);
     return found && found.stamp === (await stampOf(disk)) ? found.sha256 : null;
   }
 
-  /** Remembers a digest under the file's new name, when that is the file that was hashed under the old one. */
+  /** Moves a digest to the file's new name, provided that it is the file that was hashed. */
   async moved(from: string, to: string): Promise<void> {
     await this.#alone(from, () =>
       this.#mutex.runExclusive(async () => {
@@ -107,7 +107,7 @@ export class BaseDigests {
     });
   }
 
-  /** Unless the disk has changed, or is gone, since its stamp was taken: then it may have been forgotten already. */
+  /** Stores a digest, unless the disk was changed or removed since: then it may have been forgotten already. */
   async #remember(disk: string, digest: Remembered): Promise<void> {
     await this.#mutex.runExclusive(async () => {
       if ((await orAbsent(stampOf(disk))) !== digest.stamp) return;
@@ -115,7 +115,7 @@ export class BaseDigests {
     });
   }
 
-  /** One at a time for one disk, so that nobody hashes what another is hashing; others go on meanwhile. */
+  /** Serializes the users of one disk, so that no disk is hashed twice at a time. */
   async #alone<T>(disk: string, use: () => Promise<T>): Promise<T> {
     const mutex = this.#hashing.get(disk) ?? new Mutex();
     this.#hashing.set(disk, mutex);
@@ -136,7 +136,7 @@ export class BaseDigests {
   }
 }
 
-/** Returns what changes with the content of a file, as {@link Remembered} keeps it. */
+/** Returns the stamp of a file, which changes with its content; see {@link Remembered}. */
 export async function stampOf(disk: string): Promise<string> {
   const { dev, ino, size, mtimeNs, ctimeNs } = await stat(disk, { bigint: true });
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
@@ -146,7 +146,7 @@ function withoutChange(stamp: string): string {
   return stamp.slice(0, stamp.lastIndexOf(' '));
 }
 
-/** Of a file's content, hex. @param start first byte. `@default` 0 @throws the signal's reason */
+/** Returns the SHA-256 of a file's content, hex. @param start first byte. `@default` 0 @throws the signal's reason */
 export async function sha256Of(disk: string, signal?: AbortSignal, start = 0): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(disk, { start, highWaterMark: 4 * 1024 * 1024 }), hash, {

@@ -13,10 +13,10 @@ const FOLDER = '/etc/ssh/mayfly';
 const SSHD_DROP_IN = '/etc/ssh/sshd_config.d/00-mayfly.conf';
 
 /**
- * The one way in is a certificate of a CA that names this sandbox. First of the drop-ins, and they count before any
- * Match block of sshd_config, since Debian and its like include their folder at the top (sshd_config(5): the first
- * value wins; a Match ends with its file). All commands and files of a sandbox share one connection, whose sessions
- * sshd would limit to 10. ExposeAuthInfo lets the agent tell sessions apart by the certificate that opened them.
+ * Returns an sshd configuration that accepts only a CA's certificate for this sandbox. It sorts first of the drop-ins,
+ * which precede any Match block of sshd_config, since Debian and its like include their folder at the top
+ * (sshd_config(5): the first value wins; a Match ends with its file). All commands and files of a sandbox share one
+ * connection, whose sessions sshd would limit to 10. ExposeAuthInfo lets the agent distinguish sessions by certificate.
  */
 function sshdConfig(user: string): string {
   return `HostKey /etc/ssh/ssh_host_ed25519_key
@@ -35,8 +35,8 @@ MaxStartups 64:30:128
 }
 
 /**
- * A source that has booted before carries a machine-id older than this boot, which all its clones would share.
- * journald goes by the one it started with, journalctl by the file.
+ * Replaces a machine-id older than this boot, which all clones of a source that has booted would share. journald uses
+ * the id it started with, journalctl the file.
  */
 const FRESH_MACHINE_ID = `id=/etc/machine-id
 [ ! -s $id ] || [ "$(stat -c %Y $id)" -ge "$(sed -n 's/^btime //p' /proc/stat)" ] || {
@@ -44,23 +44,23 @@ const FRESH_MACHINE_ID = `id=/etc/machine-id
   systemctl try-restart systemd-journald.service
 }`;
 
-/** For an sshd that started before its drop-in was there; any other would close port 22 for a moment. */
+/** Reloads an sshd that started before its drop-in was there; a reload always would close port 22 for a moment. */
 const RELOAD_STALE_SSHD = `pid=/run/sshd.pid
 [ ! -e $pid ] || [ $pid -nt ${SSHD_DROP_IN} ] || kill -HUP "$(cat $pid)"`;
 
 /**
- * The NoCloud user-data for a stock image with cloud-init: keys as in its documentation of the modules cc_ssh,
- * cc_users_groups, cc_write_files, cc_bootcmd and cc_runcmd. Two things are left out on purpose. `ssh_pwauth` makes
- * cloud-init restart an sshd that has long been in use (seen with 22.4: port 22 closed for 1.4 s, 15 s after the first
- * login). network-config: without one cloud-init asks for an address by DHCP on the first NIC, by its MAC and in
- * whatever way the image configures its network; one with `match: {driver}` left Debian 12 without a network.
+ * Returns the NoCloud user-data for a stock image with cloud-init: keys as documented for the modules cc_ssh,
+ * cc_users_groups, cc_write_files, cc_bootcmd and cc_runcmd. Omitted on purpose: `ssh_pwauth` makes cloud-init restart
+ * an sshd already in use (with 22.4, port 22 closed for 1.4 s, 15 s after the first login). network-config: without
+ * one, cloud-init uses DHCP on the first NIC, by its MAC and in the image's own way; one with `match: {driver}` left
+ * Debian 12 without a network.
  */
 export function cloudConfig({ sandboxId, hostKey, user, userCaKeys }: SeedContent): string {
   const file = (path: string, content: string) => ({ path, owner: 'root:root', permissions: '0644', content });
   const config = {
     hostname: sandboxId,
     preserve_hostname: false,
-    // or sudo asks DNS for it
+    // or sudo queries DNS for it
     manage_etc_hosts: 'localhost',
     disable_root: true,
     ssh_deletekeys: true,

@@ -7,8 +7,8 @@ import type { BaseDigests } from './base-digest.ts';
 import { checkImage, virtualBytesOf } from './image.ts';
 
 /**
- * Makes a qcow2 image that nobody writes any more root's, read-only, on the disk; and checks it. @param failure what a
- * damaged one is called @throws MayflyError `failure`
+ * Makes a closed qcow2 image owned by root, read-only and durable, and checks it. @param failure error code of a
+ * damaged image @throws MayflyError `failure`
  */
 export async function freezeImage(
   path: string,
@@ -22,7 +22,7 @@ export async function freezeImage(
     virtualBytesOf(path),
     stat(path),
     checkImage(path, signal),
-    flush(path), // what is called ready survives a power cut
+    flush(path), // a ready image survives a power cut
   ]);
   const [sha256, virtualBytes, { blocks }] = await orFail(checked, failure, `The image ${path} is damaged`);
   if (sha256 === null) throw new MayflyError(failure, `${path} is not a file.`);

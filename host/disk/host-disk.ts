@@ -4,13 +4,13 @@ import type { HostDisk } from '../../model/snapshots/storage.ts';
 import { orAbsent } from '../os/absent.ts';
 import { entriesOf } from '../os/directory.ts';
 
-/** The file system that a folder is on, as an ordinary user may use it: what is kept for root is not available. */
+/** Returns the size of a folder's file system and its free space, without blocks reserved for root. */
 export async function diskOf(folder: string): Promise<HostDisk> {
   const { blocks, bavail, bsize } = await statfs(folder);
   return { totalBytes: blocks * bsize, availableBytes: bavail * bsize };
 }
 
-/** Bytes that the files of a folder take; 0 when it is not there. */
+/** Returns the bytes allocated to the files of a folder; 0 when it is absent. */
 export async function allocatedIn(folder: string): Promise<number> {
   let sum = 0;
   for (const name of (await entriesOf(folder)) ?? []) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { withFile } from '../os/atomic-file.ts';
 import { ExecError, exec } from '../os/exec.ts';
 
-/** What `qemu-img info` prints of each file of a disk's backing chain. */
+/** Output of `qemu-img info` for each file of a disk's backing chain. */
 const Layers = z.array(
   z
     .object({
@@ -15,12 +15,12 @@ const Layers = z.array(
       return { path, format, virtualBytes, allocatedBytes };
     }),
 );
-/** One file of a disk's backing chain, with the bytes that the guest sees, and those allocated on the host. */
+/** File of a disk's backing chain, with its virtual size and the bytes allocated on the host. */
 export type ImageLayer = z.infer<typeof Layers>[number];
 
 /**
- * Top first. The format of the top is told, not probed: a guest can write a qcow2 header, and with it any file name,
- * into its raw disk. @throws ExecError when a layer is missing or of another format.
+ * Returns the backing chain, top first. The top's format is given, not probed: a guest can write a qcow2 header, with
+ * any file name, into its raw disk. @throws ExecError when a layer is missing or of another format.
  */
 export async function imageChain(path: string, format: string): Promise<ImageLayer[]> {
   const args = ['info', '--force-share', '--backing-chain', '--output=json', '-f', format, '--', path];
@@ -28,17 +28,17 @@ export async function imageChain(path: string, format: string): Promise<ImageLay
 }
 
 /**
- * The most that a copy of a disk with all it is backed by takes, bytes.
+ * Returns the upper bound of a copy of a disk with its backing chain, bytes.
  * @throws ExecError as {@link imageChain}
  */
 export async function mostCopied(path: string, format: string): Promise<number> {
   const chain = await imageChain(path, format);
   const virtual = chain[0]?.virtualBytes ?? 0;
   const allocated = chain.reduce((bytes, layer) => bytes + layer.allocatedBytes, 0);
-  return allocated === 0 ? virtual : Math.min(virtual, allocated); // a block device is allocated by itself
+  return allocated === 0 ? virtual : Math.min(virtual, allocated); // a block device reports no allocation
 }
 
-/** Whether a QEMU has the image open for writing, by the locks that it holds on it while it does. */
+/** Reports whether a QEMU has the image open for writing, by the locks that QEMU holds on it. */
 export async function isBeingWritten(path: string): Promise<boolean> {
   try {
     await exec('qemu-img', ['info', '--output=json', '-f', 'qcow2', '--', path]);
@@ -50,7 +50,7 @@ export async function isBeingWritten(path: string): Promise<boolean> {
 }
 
 /**
- * Checks that a qcow2 image is whole: its tables agree with each other. Leaked clusters do no harm.
+ * Checks the consistency of a qcow2 image's tables. Leaked clusters are tolerated.
  * @throws ExecError when it is damaged, or written at this moment
  */
 export async function checkImage(path: string, signal: AbortSignal): Promise<void> {
@@ -62,17 +62,17 @@ export async function checkImage(path: string, signal: AbortSignal): Promise<voi
   }
 }
 
-/** Where a qcow2 header has the size that the guest sees: 8 bytes, big-endian (QEMU, docs/interop/qcow2.txt). */
+/** Offset of the virtual size in a qcow2 header: 8 bytes, big-endian (QEMU, docs/interop/qcow2.txt). */
 const SIZE_AT = 24;
 
-/** Bytes that the guest sees of a qcow2 image that QEMU made; a program need not be started for that. */
+/** Returns the virtual size of a qcow2 image made by QEMU, without starting a program. */
 export async function virtualBytesOf(path: string): Promise<number> {
   const { buffer, bytesRead } = await withFile(path, 'r', (file) => file.read(Buffer.alloc(8), 0, 8, SIZE_AT));
   if (bytesRead < 8) throw new TypeError(`${path} is too short for a qcow2 image`);
   return Number(buffer.readBigUInt64BE());
 }
 
-/** Has a qcow2 image that nobody uses name another file as what lies below it; nothing but the name changes. */
+/** Changes the backing file's name in an unused qcow2 image, and nothing else. */
 export async function nameBacking(
   path: string,
   { path: base, format }: Pick<ImageLayer, 'path' | 'format'>,
@@ -80,5 +80,5 @@ export async function nameBacking(
   await exec('qemu-img', ['rebase', '-u', '-f', 'qcow2', '-F', format, '-b', base, '--', path]);
 }
 
-/** Exit status of `qemu-img check`, as its manual has it. */
+/** Exit status of `qemu-img check`, see its manual. */
 const LEAKED_CLUSTERS = 3;

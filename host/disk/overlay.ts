@@ -5,11 +5,11 @@ import { isThere } from '../os/directory.ts';
 import { ExecError, exec } from '../os/exec.ts';
 
 /**
- * Makes a qcow2 overlay over `base`, unless it is there: it appears under its name only when complete, so one that is
- * there is whole, and may have been written to.
- * @param format of the base, as its domain declares it.
- * @param bytes that the guest sees, where they are known: then the base, and what lies below it, is not opened
- * @param failure what it is called when it can't be made. `@default` clone_failed
+ * Makes a qcow2 overlay over `base`, unless it exists: it gets its name only when complete, so an existing one is
+ * whole, and may have been written to.
+ * @param format of the base, as its domain declares it
+ * @param bytes virtual size, where known: then the base and what lies below it are not opened
+ * @param failure error code. `@default` clone_failed
  * @throws MayflyError `failure`
  */
 export async function ensureOverlay(

@@ -6,8 +6,8 @@ import { exec } from '../os/exec.ts';
 import { cloudConfig, lines, type SeedContent } from './cloud-config.ts';
 
 /**
- * Unless it is there. Label `cidata`, as cloud-init's NoCloud looks for it; the folder `mayfly` has the same for
- * images without cloud-init. It holds the guest's host key, so it is mode 0600.
+ * Makes the seed image unless it exists. Label `cidata`, as cloud-init's NoCloud expects; the folder `mayfly` has the
+ * same for images without cloud-init. Mode 0600: it holds the guest's host key.
  */
 export async function ensureSeed(iso: string, content: SeedContent): Promise<void> {
   if (await isThere(iso)) return;

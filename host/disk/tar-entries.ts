@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FileType } from '../../model/files/file-change.ts';
 
-/** One file of an archive. Names and targets are bytes, as Latin-1. */
+/** File of an archive. Names and targets are bytes, as Latin-1. */
 export interface TarEntry {
-  /** From the root, with a leading slash; the root itself is ''. */
+  /** Path from the root, with a leading slash; the root itself is ''. */
   path: string;
   type: FileType;
   size: number;
@@ -17,16 +17,16 @@ export interface TarEntry {
   xattrs: Map<string, string>;
   /** SHA-256 of a regular file, hex. */
   digest: string | null;
-  /** The path of the same file, earlier in the archive. */
+  /** Path of the hard link's first name, earlier in the archive. */
   sameAs: string | null;
-  /** What of its content is not as it was; it comes behind the entry. */
+  /** Damage of the content, in words; it comes behind the entry. */
   note: string | null;
 }
 
 const BLOCK = 512;
-/** Of the records that describe one file: 64 KiB for each of some attributes, and a path. Bytes. */
+/** Limit of one file's PAX records: 64 KiB for each of some attributes, and a path. Bytes. */
 const MAX_RECORDS = 16 * 1024 * 1024;
-/** Type flags of ustar (POSIX.1-2008, pax): `1` is another name of a file that came before. */
+/** Type flags of ustar (POSIX.1-2008, pax): `1` is a hard link to an earlier entry. */
 const TYPES: Record<string, FileType> = {
   0: 'file',
   1: 'file',
@@ -39,12 +39,12 @@ const TYPES: Record<string, FileType> = {
 const XATTR = 'SCHILY.xattr.';
 const NOTE = 'mayfly: ';
 
-/** Takes the content of a file, piece by piece; the next comes when it has taken one. */
+/** Consumer of a file's content, piece by piece; the next piece waits for its promise. */
 export type Sink = (piece: Buffer) => void | Promise<void>;
 
 /**
- * PAX format, as GNU tar and mayfly-diff write it. @param sinkOf takes a file's content, in place of its digest.
- * `@default` nobody @throws Error when it is anything else
+ * Parses PAX format, as GNU tar and mayfly-diff write it. @param sinkOf consumes a file's content, which then gets no
+ * digest. `@default` none @throws Error on any other format
  */
 export async function* tarEntries(
   archive: AsyncIterable<Uint8Array>,
@@ -82,7 +82,7 @@ export async function* tarEntries(
   }
 }
 
-/** What the agent says of a file whose content it could not read to its end: a comment of all that follows, in PAX. */
+/** Returns the agent's note on a file that it could not read to its end: a global PAX comment. */
 function noteOf(records: Map<string, string>): string | null {
   const comment = records.get('comment') ?? '';
   return comment.startsWith(NOTE) ? comment.slice(NOTE.length) : null;
@@ -112,7 +112,7 @@ function entryOf(header: Buffer, flag: string, records: Map<string, string>): Ta
   };
 }
 
-/** GNU tar writes `=` and `%` in a name as `%3D` and `%25`. */
+/** Parses extended attributes. GNU tar writes `=` and `%` in a name as `%3D` and `%25`. */
 function xattrsOf(records: Map<string, string>): Map<string, string> {
   const found = [...records].filter(([key]) => key.startsWith(XATTR));
   return new Map(
@@ -120,12 +120,12 @@ function xattrsOf(records: Map<string, string>): Map<string, string> {
   );
 }
 
-/** Archives are of `.`: `./a/` is `/a`. */
+/** Maps an archive name to an absolute path: `./a/` is `/a`. */
 function rooted(name: string): string {
   return name.replace(/^\./, '').replace(/\/$/, '');
 }
 
-/** `<length> <key>=<value>\n`, where the length is of all that. */
+/** Parses `<length> <key>=<value>\n`, where the length includes itself. */
 function recordsOf(bytes: Buffer): Map<string, string> {
   const all = bytes.toString('latin1');
   const records = new Map<string, string>();
@@ -159,7 +159,7 @@ function octal(header: Buffer, at: number, length: number): number {
   return digits === '' ? 0 : Number.parseInt(digits, 8);
 }
 
-/** Bytes of a stream, as many as are asked for. */
+/** Reader of a stream by byte counts. */
 class Reader {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #rest: Buffer = Buffer.alloc(0);
@@ -188,7 +188,7 @@ class Reader {
     return Buffer.concat(pieces);
   }
 
-  /** Goes on to the next block. */
+  /** Skips to the next block. */
   async pad(size: number): Promise<void> {
     await this.take((BLOCK - (size % BLOCK)) % BLOCK);
   }

@@ -18,14 +18,14 @@ export type Agent = Pick<AgentSession, 'request' | 'clockSkewMs'>;
 export interface CommandStatus {
   /** ISO 8601, guest clock. */
   startedAt: string | null;
-  /** Its frames from the beginning, when it was this very request that started it; must be read or destroyed. */
+  /** Frames from the beginning, when this very request started the command; must be read or destroyed. */
   output: Readable | null;
 }
 
-/** An answer about one command is a few hundred bytes. */
+/** Limit of an answer about one command, which has a few hundred bytes. */
 const ANSWER_BYTES = 65_536;
 
-/** Guests are not trusted to be brief, or to be sensible. */
+/** Bounds for the guest's answers, which are not trusted. */
 const instant = z.iso.datetime().max(40).nullable();
 const summary = z.object({ bytes: z.int().min(0), kept: z.int().min(0) });
 const exitShape = z.object({
@@ -43,7 +43,7 @@ const exitShape = z.object({
 });
 const statusShape = z.object({ startedAt: instant });
 const stdinShape = z.object({ offset: z.int().min(0) });
-/** What an agent can have a reason to say of a command: a guest is not to make the API say anything else. */
+/** Codes that an agent may return for a command: a guest must not make the API return others. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   ...AGENT_REFUSALS,
   'program_not_found',
@@ -52,7 +52,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 ] as const);
 const refusalShape = z.object({ code: z.string(), message: z.string().max(2_000) });
 
-/** The part of a guest agent's API that is about commands. Its refusals are thrown as the errors they name. */
+/** Command part of the guest agent's API. Refusals are thrown as the errors they name. */
 export class AgentCommands {
   constructor(
     private readonly agent: Agent,
@@ -60,8 +60,8 @@ export class AgentCommands {
   ) {}
 
   /**
-   * However often this is repeated, it runs once. @throws MayflyError command_refused, too_many_requests and others
-   * when it is not going to start; guest_unreachable when that cannot be known
+   * Starts a command; repeats do not start it again. @throws MayflyError command_refused, too_many_requests and others
+   * when it will not start; guest_unreachable when that is unknown
    */
   async start(id: string, spec: CommandSpec, { env, stdin, secretFiles }: CommandInputs): Promise<CommandStatus> {
     const { command, argv, cwd, user, timeoutSeconds, graceSeconds, maxOutputBytes, stdinOpen } = spec;
@@ -85,13 +85,13 @@ export class AgentCommands {
     return { startedAt: parsed(statusShape, text).startedAt, output: null };
   }
 
-  /** @throws MayflyError command_not_found when the guest never started it, or knows it no more */
+  /** @throws MayflyError command_not_found when the guest never started the command, or has forgotten it */
   async status(id: string): Promise<CommandStatus> {
     const text = await this.#ask({ method: 'GET', path: `/v1/commands/${id}` });
     return { startedAt: parsed(statusShape, text).startedAt, output: null };
   }
 
-  /** Its frames from a place on, until its end. */
+  /** Streams the command's frames from an offset to its end. */
   async output(id: string, { stdout, stderr }: OutputPlace): Promise<Readable> {
     const path = `/v1/commands/${id}/output?stdout=${stdout}&stderr=${stderr}`;
     const { status, body } = await this.agent.request({ method: 'GET', path, signal: this.signal });
@@ -99,14 +99,14 @@ export class AgentCommands {
     return body;
   }
 
-  /** @returns how many bytes it has been given in all @throws MayflyError stdin_conflict, command_ended */
+  /** @returns total number of bytes received @throws MayflyError stdin_conflict, command_ended */
   async addStdin(id: string, offset: number, bytes: Uint8Array, close: boolean): Promise<{ offset: number }> {
     const path = `/v1/commands/${id}/stdin?offset=${offset}${close ? '&close=true' : ''}`;
     const text = await this.#ask({ method: 'POST', path, body: bytes });
     return parsed(stdinShape, text);
   }
 
-  /** Ends its process tree. @throws MayflyError command_ended */
+  /** Ends the process tree. @throws MayflyError command_ended */
   async cancel(id: string, signal: EndSignal): Promise<void> {
     await this.#ask({ method: 'POST', path: `/v1/commands/${id}/cancel?signal=${signal}` });
   }
@@ -123,7 +123,7 @@ export class AgentCommands {
   }
 }
 
-/** @throws MayflyError guest_failed when it is not a CommandExit */
+/** @throws MayflyError guest_failed when the text is not a CommandExit */
 export function exitOf(text: string): CommandExit {
   return parsed(exitShape, text);
 }

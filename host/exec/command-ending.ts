@@ -9,23 +9,22 @@ import type { Hypervisor } from '../hypervisor.ts';
 import type { GuestClock } from './guest-clock.ts';
 import { lostOf } from './masked-frames.ts';
 
-/** What the record of a command says of its end. What is in the store of its output is added when it is written. */
+/** End of a command for its record. Output sizes are added when it is written. */
 export type Ending = Pick<CommandRecord, 'exitCode' | 'signal' | 'reason' | 'failure'> & {
   outcome: NonNullable<CommandRecord['outcome']>;
-  /** As the guest told it; null when it did not. */
+  /** Exit as reported by the guest; null without a report. */
   exit: CommandExit | null;
 };
 
 const ENDING: ReadonlySet<SandboxState> = new Set(['destroying', 'destroyed', 'failed']);
 const NOTHING = { exitCode: null, signal: null, reason: null, failure: null, exit: null };
 
-/** As the guest saw it. */
 export function exited(exit: CommandExit): Ending {
   const { outcome, exitCode, signal, reason } = exit;
   return { ...NOTHING, outcome, exitCode, signal, reason, exit };
 }
 
-/** It never began, and is not going to. */
+/** Returns the end of a command that never starts. */
 export function notStarted(code: ErrorCode, message: string): Ending {
   return { ...NOTHING, outcome: 'not-started', failure: { code, message } };
 }
@@ -34,7 +33,7 @@ export function cancelledBeforeStart(): Ending {
   return { ...NOTHING, outcome: 'cancelled', reason: 'It was cancelled before it started.' };
 }
 
-/** Its sandbox ended, or was put back. A command may have been started just before it could be recorded that it was. */
+/** Returns the end for an ended or restored sandbox. Its start may not have been recorded yet. */
 export function interrupted(what: 'ended' | 'was restored', { hasStarted }: { hasStarted: boolean }): Ending {
   const reason = hasStarted
     ? `Its sandbox ${what} while it ran.`
@@ -42,31 +41,31 @@ export function interrupted(what: 'ended' | 'was restored', { hasStarted }: { ha
   return { ...NOTHING, outcome: 'interrupted', reason };
 }
 
-/** Nobody can find out any more how it ended. */
+/** Returns the end of a command whose outcome is lost. */
 export function unknown(reason: string): Ending {
   return { ...NOTHING, outcome: 'unknown', reason };
 }
 
-/** The end of a command whose sandbox or machine has ended; null when another attempt may know more. */
+/** Returns the end of a command whose sandbox or machine has ended; null when another attempt may learn more. */
 export async function endBySandbox(
   { sandboxId }: CommandRecord,
   hasStarted: boolean,
   { store, hypervisor }: { store: Store; hypervisor: Pick<Hypervisor, 'whereabouts'> },
 ): Promise<Ending | null> {
   const { domain } = await hypervisor.whereabouts(sandboxId);
-  // Read after the machine was looked at: whatever ends a sandbox writes that down before it touches the machine.
+  // Read after the machine was inspected: an end of the sandbox is recorded before its machine is touched.
   const sandbox = await store.sandboxes.get(sandboxId);
   if (!sandbox || ENDING.has(sandbox.state)) {
     const failure = sandbox?.failure;
     if (failure && isMachineEndCode(failure.code) && hasStarted) return unknown(failure.message);
     return interrupted('ended', { hasStarted });
   }
-  if (sandbox.state === 'restoring') return null; // whether it is interrupted is for the restore to say
+  if (sandbox.state === 'restoring') return null; // the restore decides whether to interrupt it
   if (domain === 'off') return unknown('Its machine went off, so nobody can tell how it ended.');
   return domain === 'absent' ? unknown('Its machine is gone, so nobody can tell how it ended.') : null;
 }
 
-/** What its record says from its end on. */
+/** Returns the final changes of a command's record. */
 export function changesAtEnd(
   record: CommandRecord,
   { exit, reason, failure, ...ending }: Ending,

@@ -31,29 +31,29 @@ export interface CommandRunDeps {
   hypervisor: Pick<Hypervisor, 'whereabouts'>;
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
   logger: Pick<Logger, 'info'>;
-  /** See {@link Overdue}. */
+  /** Extra time, see {@link Overdue}. */
   spareMs?: number;
 }
 
-/** Failures that stay, however often the guest is asked; `not_found` is output that somebody there has deleted. */
+/** Permanent failures of the guest; `not_found` is output that someone in the guest has deleted. */
 const GUEST_AT_FAULT: ReadonlySet<ErrorCode> = new Set(['guest_failed', 'not_found']);
-/** How often the record says how much is stored, while output comes. Milliseconds. */
+/** Interval between progress updates of the record while output comes, ms. */
 const PROGRESS_MS = 2_000;
-/** How soon one goes on whose sandbox was hibernated, and is not any more. Milliseconds. */
+/** Interval between two polls of a hibernated sandbox, ms. */
 const ASLEEP_MS = 1_000;
 /**
- * Sees one command to its end: starts it unless it was started, brings its output into the store, writes its record.
- * Whoever stops this at any moment, also by SIGKILL, leaves the command as it is, and another goes on where it was.
+ * Runs one command to its end: starts it unless it was started, stores its output, writes its record. When this stops
+ * at any moment, also by SIGKILL, the command continues, and another run resumes from there.
  */
 export class CommandRun {
-  /** What it is at, for whoever looks at Temporal. */
+  /** Current phase, shown in Temporal. */
   detail = 'connecting to the guest';
   readonly #interruption = new AbortController();
   readonly #signal: AbortSignal;
   #withheld: Ending | null = null;
   #cancelled: Promise<void> | null = null;
   #toldStarted: (commands: AgentCommands) => void = () => {};
-  /** Resolves when the guest has started the command; never when it will not. */
+  /** Resolves when the guest has started the command; never if it will not. */
   readonly started = new Promise<AgentCommands>((resolve) => {
     this.#toldStarted = resolve;
   });
@@ -63,7 +63,7 @@ export class CommandRun {
   #forgotten: Promise<void> | null = null;
   #overdue: Overdue | null = null;
   #writer: OutputWriter | null = null;
-  /** Of one that was given secrets: nothing that its guest says is kept as it is. */
+  /** Mask of a command with secrets: all output of its guest is redacted. */
   #mask = new Mask([]);
   #masked: MaskedFrames | null = null;
   #progressAt = Date.now();
@@ -79,12 +79,12 @@ export class CommandRun {
   }
 
   /**
-   * The record of the command that has ended.
-   * @throws MayflyError what keeps it from going on for now; the signal's reason
+   * Returns the record of the ended command.
+   * @throws MayflyError temporary failures; the signal's reason
    */
   async run(): Promise<CommandRecord> {
     const { commands, commandInputs } = this.deps.store;
-    // Together, since most often this is its start: its inputs are there only as long as it has not started.
+    // In parallel, since most often this is the start: the inputs exist only until the command has started.
     const [record, inputs] = await Promise.all([commands.get(this.commandId), commandInputs.get(this.commandId)]);
     if (!record) throw new MayflyError('command_not_found', `The store has no record of ${this.commandId}.`);
     if (record.state === 'ended') return record;
@@ -103,25 +103,25 @@ export class CommandRun {
     }
   }
 
-  /** Ends the command's process tree, or keeps it from being started. Resolves when the guest has taken the wish. */
+  /** Ends the command's process tree, or prevents its start. Resolves when the guest has accepted the cancel. */
   cancel(signal: EndSignal): Promise<void> {
     this.withhold(cancelledBeforeStart());
     this.#cancelled ??= this.started
       .then((commands) => commands.cancel(this.commandId, signal))
       .then(() => this.#overdue?.cancelled())
       .catch((error: unknown) => {
-        this.#cancelled = null; // who asks again is to be heard
+        this.#cancelled = null; // a repeated cancel is sent again
         throw error;
       });
     return this.#cancelled;
   }
 
-  /** Should the command not have been started yet, it is not; this is then its end. */
+  /** Prevents the start of a command not started yet; `ending` is then its end. */
   withhold(ending: Ending): void {
     this.#withheld ??= ending;
   }
 
-  /** Its sandbox is being put back: it is over for its caller, whatever the guest does with it until then. */
+  /** Ends the run for its caller because the sandbox is being restored, independent of the guest. */
   interrupt(): void {
     this.#interruption.abort(new MayflyError('sandbox_not_running', 'Its sandbox is being restored.'));
   }
@@ -130,7 +130,7 @@ export class CommandRun {
     return this.#tidied;
   }
 
-  /** Its guest can tell nothing as long as its sandbox is hibernated: neither that nor the host is asked meanwhile. */
+  /** Waits while the sandbox is hibernated: neither the guest nor the host is polled. */
   async #whileAsleep({ sandboxId }: CommandRecord): Promise<void> {
     while ((await this.deps.store.sandboxes.get(sandboxId))?.state === 'hibernated') {
       this.detail = 'its sandbox is hibernated';
@@ -156,9 +156,9 @@ export class CommandRun {
     this.#startedAt = this.#guestClock.startOf(record, status.startedAt, agent.clockSkewMs);
     const running = { state: 'running', startedAt: this.#startedAt } as const;
     if (record.state === 'requested') this.#recordedRunning = this.deps.store.commands.update(this.commandId, running);
-    // What it needed for its start is forgotten also by whoever goes on, should the one before not have come to it.
+    // A run that resumes removes the inputs too, in case its predecessor stopped before that.
     this.#forgotten = this.#recordedRunning.then(() => this.deps.store.commandInputs.remove(this.commandId));
-    this.#forgotten.catch(() => undefined); // told when the end is written, or made up for by a sweep
+    this.#forgotten.catch(() => undefined); // awaited when the end is written; a sweep catches up otherwise
     this.#toldStarted(commands);
     return this.#follow(record, commands, status.output);
   }
@@ -197,7 +197,7 @@ export class CommandRun {
     });
   }
 
-  /** The end of a command that nobody will ever know more of; null when another attempt may. */
+  /** Returns the end of a command when a retry cannot learn more; else null. */
   async #endingBy(record: CommandRecord, error: unknown): Promise<Ending | null> {
     const hasStarted = record.state === 'running' || this.#startedAt !== null;
     if (this.#interruption.signal.aborted) return interrupted('was restored', { hasStarted });
@@ -205,7 +205,7 @@ export class CommandRun {
     return endBySandbox(record, hasStarted, this.deps);
   }
 
-  /** Writes the end, with what came of the output; what is left to tidy up is not waited for. */
+  /** Writes the end with the output's sizes. Does not wait for the cleanup. */
   async #end(record: CommandRecord, ending: Ending): Promise<CommandRecord> {
     const { exit } = ending;
     for (const frame of this.#masked?.end(this.#writer?.kept ?? null, exit) ?? []) this.#writer?.add(frame);
@@ -220,8 +220,8 @@ export class CommandRun {
   }
 
   /**
-   * First in the guest, so that who waits for the end may read it meanwhile. What is missed is made up for: a sweep looks
-   * at commands that were not closed, and the guest's copy ends with its sandbox.
+   * Cleans up, first in the guest, so that readers of the stored end are not delayed. A sweep repeats a missed cleanup
+   * for unclosed commands, and the guest's copy ends with its sandbox.
    */
   async #tidy(sandboxId: string, isInGuest: boolean): Promise<void> {
     const { commandInputs, activity } = this.deps.store;

@@ -11,30 +11,30 @@ interface UnderWay {
 }
 
 /**
- * The commands this worker sees to their end: one command run each, whoever asks for it (Temporal, the relay, the
- * worker's own start).
+ * Commands that this worker runs to their end: one run each, whether Temporal, the relay or the worker's own start
+ * requests it.
  */
 export class CommandRuns {
   readonly #underWay = new Map<string, UnderWay>();
-  /** Events are named by command. */
+  /** Emits events named by command id. */
   readonly #begun = new EventEmitter().setMaxListeners(0);
   readonly #tidying = new Set<Promise<void>>();
   readonly #backlog: Backlog = { bytes: 0 };
   readonly #stop = new AbortController();
 
   constructor(private readonly deps: CommandRunDeps) {
-    setMaxListeners(0, this.#stop.signal); // some for each command
+    setMaxListeners(0, this.#stop.signal); // one listener per command
   }
 
   /**
-   * Sees a command to its end, starting it unless it was started; the record then.
-   * @throws MayflyError what keeps it from going on for now; host_unavailable when this worker ends
+   * Runs a command to its end, starting it unless it was started; returns its record.
+   * @throws MayflyError temporary failures; host_unavailable when this worker ends
    */
   runToEnd(commandId: string): Promise<CommandRecord> {
     return this.#of(commandId).ended;
   }
 
-  /** Ends a command's process tree, or keeps it from being started. Resolves when the guest has the wish, or it ended. */
+  /** Ends a command's process tree, or prevents its start. Resolves when the guest accepts that, or at its end. */
   async cancel(commandId: string, signal: EndSignal): Promise<void> {
     const { commandRun, ended } = this.#of(commandId);
     try {
@@ -44,14 +44,14 @@ export class CommandRuns {
     }
   }
 
-  /** Ends a command that nobody handed over to Temporal; should it run nevertheless, sees it to its end. */
+  /** Ends a command that Temporal never got; if it runs nevertheless, follows it to its end. */
   async settle(commandId: string): Promise<void> {
     const { commandRun, ended } = this.#of(commandId);
     commandRun.withhold(notStarted('temporal_unavailable', 'Temporal never got the command, so it was not started.'));
     await ended;
   }
 
-  /** Ends all commands of a sandbox that is being put back, and resolves when their records say so. */
+  /** Ends all commands of a sandbox that is being restored; resolves when their records are written. */
   async interruptAll(sandboxId: string): Promise<void> {
     const { openCommands } = await this.deps.store.activity.get(sandboxId);
     await Promise.all(
@@ -65,8 +65,8 @@ export class CommandRuns {
   }
 
   /**
-   * Resolves when it has started, or ended; waits for one that is not run here yet, so only a `requested` one may be
-   * asked about. @throws the signal's reason
+   * Resolves when the command has started or ended. Waits for its run to begin here, so call it only for a `requested`
+   * command. @throws the signal's reason
    */
   async whenStarted(commandId: string, signal: AbortSignal): Promise<void> {
     if (!this.#underWay.has(commandId)) await once(this.#begun, commandId, { signal });
@@ -74,7 +74,7 @@ export class CommandRuns {
     if (underWay) await Promise.race([underWay.commandRun.started, underWay.ended]);
   }
 
-  /** Whether the store has a record of it: one that was set back may not. */
+  /** Reports whether the store has a record of the command: a store restored from a backup may not. */
   async isKnown(commandId: string): Promise<boolean> {
     return (await this.deps.store.commands.get(commandId)) !== null;
   }
@@ -83,12 +83,12 @@ export class CommandRuns {
     return this.#underWay.has(commandId);
   }
 
-  /** What the command run of a command is at; null when there is none. */
+  /** Returns the phase of a running command; null without a run here. */
   detailOf(commandId: string): string | null {
     return this.#underWay.get(commandId)?.commandRun.detail ?? null;
   }
 
-  /** Lets go of all commands, which run on. Those who wait for one are told at once. */
+  /** Stops following all commands, which run on. Waiters are rejected at once. */
   async stop(): Promise<void> {
     this.#stop.abort(new MayflyError('host_unavailable', 'This host worker ends; another goes on with the command.'));
     await Promise.allSettled([...this.#underWay.values()].map(({ ended }) => ended));
@@ -102,13 +102,13 @@ export class CommandRuns {
     const underWay = { commandRun, ended: this.#run(commandId, commandRun) };
     this.#underWay.set(commandId, underWay);
     this.#begun.emit(commandId);
-    underWay.ended.catch(() => undefined); // told to whoever waits; without one, the next run finds out
+    underWay.ended.catch(() => undefined); // waiters get it; without one, the next run does
     return underWay;
   }
 
   async #run(commandId: string, commandRun: CommandRun): Promise<CommandRecord> {
     try {
-      await Promise.resolve(); // so that it is in the map before it can leave it
+      await Promise.resolve(); // so that it is added to the map before it is removed
       this.#stop.signal.throwIfAborted();
       return await commandRun.run();
     } finally {

@@ -3,7 +3,7 @@ import type { CommandInputs, CommandRecord } from '../../model/sandbox/command.t
 import type { AgentCommands, CommandStatus } from './agent-commands.ts';
 import { type Ending, notStarted, unknown } from './command-ending.ts';
 
-/** Failures that say nothing of whether a command was started. Every other one of a start means that it was not. */
+/** Failures that leave it unknown whether a command was started. All other failures of a start mean that it was not. */
 const NO_ANSWER: ReadonlySet<ErrorCode> = new Set([
   'guest_unreachable',
   'guest_failed',
@@ -11,7 +11,7 @@ const NO_ANSWER: ReadonlySet<ErrorCode> = new Set([
   'host_unavailable',
 ]);
 
-/** @param withheld the end of it, should it not have been started yet; null while it may be */
+/** @param withheld end of a command whose start is prevented, else null */
 export async function ensureStarted(
   { id, state, spec }: CommandRecord,
   commands: AgentCommands,

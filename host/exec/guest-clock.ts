@@ -1,15 +1,15 @@
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 
 /**
- * Difference of a guest's clock to the host's: so all times of a command are of one clock. It is the skew that was measured
- * at the login, unless the guest's clock was set since then.
+ * Difference of a guest's clock to the host's, so that all times of a command use one clock. It is the skew measured at
+ * the login, unless the guest's clock was set since.
  */
 export class GuestClock {
   #aheadMs = 0;
 
   /**
-   * @param said by the guest, ISO 8601 @param between before and after it, by the host; the same twice: it was exactly then. ISO 8601
-   * @param skewMs as measured at the login
+   * Measures the difference. @param said guest's time, ISO 8601
+   * @param between host's times before and after it, ISO 8601; equal: exactly then @param skewMs measured at the login
    */
   measure(said: string, [from, until]: readonly [string, string], skewMs: number): void {
     const at = Date.parse(said);
@@ -17,7 +17,7 @@ export class GuestClock {
     this.#aheadMs = at - known;
   }
 
-  /** When a command was started; of one that goes on as it is recorded, by which the clock of its guest is known again. */
+  /** Returns the start by the host's clock; a recorded start calibrates the clock of its guest. */
   startOf({ requestedAt, startedAt: recorded }: CommandRecord, said: string | null, skewMs: number): string | null {
     if (said === null) return recorded;
     const now = new Date().toISOString();
@@ -25,7 +25,7 @@ export class GuestClock {
     return this.toHost(said);
   }
 
-  /** The same time by the host's clock. @param said ISO 8601; null stays null */
+  /** Converts a guest's time to the host's clock. @param said ISO 8601; null stays null */
   toHost(said: string): string;
   toHost(said: string | null): string | null;
   toHost(said: string | null): string | null {

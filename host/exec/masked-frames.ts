@@ -5,7 +5,7 @@ import { Mask, type MaskStream } from '../../model/secrets/mask.ts';
 import type { OutputPlace } from '../../store/commands/output.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** One stream: where the guest is in it, where what comes out is, and when the last of it came. */
+/** State of one stream: next offset from the guest, offset of the masked output, and time of the last frame. */
 interface Masked {
   readonly mask: MaskStream;
   next: number;
@@ -14,8 +14,8 @@ interface Masked {
 }
 
 /**
- * Takes secrets from the output of one command, from its first byte on: the same frames come out each time, so whoever goes on
- * writes the same bytes at the same places.
+ * Masks secrets in the output of one command, from its first byte. Deterministic: a resumed run writes the same bytes
+ * at the same offsets.
  */
 export class MaskedFrames {
   readonly #streams: Record<OutputStream, Masked>;
@@ -25,12 +25,12 @@ export class MaskedFrames {
     this.#streams = { stdout: fresh(), stderr: fresh() };
   }
 
-  /** How much the guest has sent. */
+  /** Bytes received from the guest. */
   get taken(): OutputPlace {
     return { stdout: this.#streams.stdout.next, stderr: this.#streams.stderr.next };
   }
 
-  /** What can be shown now, of this frame and those before it; null: nothing. @throws MayflyError guest_failed */
+  /** Returns the output that is safe to show after this frame; null: none yet. @throws MayflyError guest_failed */
   push(frame: OutputFrame): OutputFrame | null {
     const masked = this.#streams[frame.stream];
     if (frame.offset !== masked.next) {
@@ -42,7 +42,7 @@ export class MaskedFrames {
     return this.#shown(frame.stream, masked.mask.push(frame.bytes));
   }
 
-  /** What was held back, since it might have become a secret. Of a stream that is `kept` and not there again, nothing. */
+  /** Flushes output buffered as a possible secret; nothing for a cut stream whose stored output reaches further. */
   end(kept: OutputPlace | null, exit: CommandExit | null): OutputFrame[] {
     return (['stdout', 'stderr'] as const).flatMap((stream) => {
       const { mask, offset } = this.#streams[stream];
@@ -61,12 +61,12 @@ export class MaskedFrames {
   }
 }
 
-/** What its guest did not keep. Bytes. */
+/** Returns the bytes that the guest dropped. */
 export function lostOf(exit: CommandExit | null, stream: OutputStream): number {
   return exit ? Math.max(0, exit[stream].bytes - exit[stream].kept) : 0;
 }
 
-/** @throws MayflyError internal: what it prints is not to be kept without */
+/** @throws MayflyError internal when the secrets are missing: output must not be stored unmasked */
 export async function maskOf({ id, spec }: CommandRecord, secrets: Store['attemptSecrets']): Promise<Mask> {
   const given = spec.isMasked ? await secrets.get(id) : [];
   if (given) return new Mask(given.map(({ value }) => value));

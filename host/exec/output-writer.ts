@@ -5,14 +5,14 @@ import type { Output, OutputPlace } from '../../store/commands/output.ts';
 import { NO_TAIL, type OutputTail, tailOf } from '../../store/commands/output-tail.ts';
 import { StreamBuffer } from './stream-buffer.ts';
 
-/** What has come is in the store this soon, when the store keeps up. Milliseconds. */
+/** Longest delay until received output is stored, if the store keeps up. Milliseconds. */
 const FLUSH_MS = 500;
-/** One command's output that is not in the store yet: more is not read before it is. Bytes. */
+/** Limit of one command's unstored output; reading pauses above it. Bytes. */
 const UNSTORED_BYTES = 262_144;
-/** The same of all commands of this process together. Bytes. */
+/** Limit of all commands' unstored output in this process. Bytes. */
 const ALL_UNSTORED_BYTES = 33_554_432;
 
-/** How much of all commands' output waits to be stored; shared by the writers of one process. */
+/** Unstored output of all commands; shared by the writers of one process. */
 export interface Backlog {
   bytes: number;
 }
@@ -21,33 +21,34 @@ interface OutputWriterOptions {
   output: Output;
   commandId: string;
   backlog: Backlog;
-  /** Told after every write how much of each stream is stored; its failure is the writer's. */
+  /** Callback after every write, with the stored bytes of each stream; its failure fails the writer. */
   onStored: (stored: OutputPlace) => Promise<void>;
 }
 
 /**
- * Brings the output of one command into the store, both streams with their order and times. Keeps at most {@link UNSTORED_BYTES} in memory when its caller waits for {@link room}.
+ * Stores the output of one command, both streams with their order and times. Buffers at most {@link UNSTORED_BYTES}
+ * when its caller awaits {@link room}.
  */
 export class OutputWriter {
-  /** From where the guest is to be asked. */
+  /** Offsets at which the guest's output resumes. */
   readonly from: OutputPlace;
   readonly #streams: Record<OutputStream, StreamBuffer>;
   readonly #backlog: Backlog;
   readonly #onStored: (kept: OutputPlace) => Promise<void>;
-  /** Of the next byte, counted over both streams. */
+  /** Position of the next byte, counted over both streams. */
   #position: number;
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | null = null;
   #failure: unknown;
 
-  /** Of a command that has just started: nothing is stored. */
+  /** Starts with an empty store, for a command that has just started. */
   static begin(options: OutputWriterOptions): OutputWriter {
     return new OutputWriter(options, NO_TAIL);
   }
 
   /**
-   * Goes on where whoever wrote before was stopped.
-   * @param isAgain it is given all of it from the beginning, and what is stored is known
+   * Resumes where the previous writer stopped.
+   * @param isAgain the guest's output comes from its beginning; stored bytes are skipped
    */
   static async resume(options: OutputWriterOptions, { isAgain = false } = {}): Promise<OutputWriter> {
     const tail = await tailOf(options.output, options.commandId);
@@ -65,12 +66,12 @@ export class OutputWriter {
     };
   }
 
-  /** What there is of each stream, stored or not. */
+  /** Bytes received of each stream, stored or not. */
   get kept(): OutputPlace {
     return { stdout: this.#streams.stdout.taken, stderr: this.#streams.stderr.taken };
   }
 
-  /** Takes what the guest sent next. @throws MayflyError guest_failed when it is not what comes next */
+  /** Adds the guest's next frame. @throws MayflyError guest_failed when the offset is not the next one */
   add(frame: OutputFrame): void {
     const stream = this.#streams[frame.stream];
     if (frame.offset !== stream.next) {
@@ -85,7 +86,7 @@ export class OutputWriter {
     else if (this.#unstored > 0) this.#timer ??= setTimeout(() => void this.#flush(), FLUSH_MS);
   }
 
-  /** Waits until more may be taken. @throws what kept the store from taking it */
+  /** Waits until there is room for more. @throws the failure of the store */
   async room(): Promise<void> {
     while (
       this.#failure === undefined &&
@@ -96,7 +97,7 @@ export class OutputWriter {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Stores what is left; nothing is told of it any more then. @throws what kept the store from taking it */
+  /** Stores the rest, without a timer. @throws the failure of the store */
   async finish(): Promise<void> {
     await this.#flushing;
     while (this.#failure === undefined && this.#unstored > 0) await this.#flush();
@@ -104,7 +105,7 @@ export class OutputWriter {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Writes no more, and lets go of what is not stored: it is asked for again by whoever comes next. */
+  /** Stops writing and drops unstored output: the next writer requests it again. */
   async abandon(): Promise<void> {
     clearTimeout(this.#timer);
     this.#failure ??= new Error('this output is not written any more');
@@ -116,7 +117,7 @@ export class OutputWriter {
     return this.#streams.stdout.unstored + this.#streams.stderr.unstored;
   }
 
-  /** One at a time; never rejects: its failure is told to who waits for room. */
+  /** Stores buffered output, one run at a time. Never rejects: {@link room} throws the failure. */
   #flush(): Promise<void> {
     this.#flushing ??= this.#store().finally(() => {
       this.#flushing = null;

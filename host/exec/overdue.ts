@@ -5,13 +5,13 @@ import { LIMITS } from '../../model/limits.ts';
 import type { CommandSpec } from '../../model/sandbox/command.ts';
 import type { Sandboxes } from '../../store/sandboxes/sandboxes.ts';
 
-/** From the end of a command's time until its guest is given up; the agent gives up after 10 s. Milliseconds. */
+/** Time from a command's deadline until its guest is given up; the agent gives up after 10 s. Milliseconds. */
 const SPARE_MS = 120_000;
-/** How often the state of the sandbox is read. Milliseconds. */
+/** Interval between two reads of the sandbox's state, ms. */
 const LOOK_MS = 30_000;
 
 /**
- * Bounds a command by its time-out, for a guest that keeps neither that nor a cancel: its disk is frozen, or it lies. Time
+ * Enforces a command's timeout for a guest that ignores both timeout and cancel: its disk is frozen, or it lies. Time
  * counts while the sandbox runs.
  */
 export class Overdue {
@@ -31,12 +31,12 @@ export class Overdue {
     return this.#over.signal;
   }
 
-  /** The guest has taken a cancel. */
+  /** Shortens the time to the grace period once the guest has accepted a cancel. */
   cancelled(): void {
     this.#leftMs = Math.min(this.#leftMs, this.#graceMs);
   }
 
-  /** Counts until {@link end}. Resolves then, or when the time is over. */
+  /** Counts until {@link end}. Resolves then, or at the timeout. */
   async watch(sandboxes: Pick<Sandboxes, 'get'>, sandboxId: string): Promise<void> {
     const { signal } = this.#ended;
     for (let since = performance.now(); !signal.aborted; ) {

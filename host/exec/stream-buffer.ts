@@ -4,7 +4,7 @@ import type { Chunk, Output } from '../../store/commands/output.ts';
 import type { Mark } from '../../store/commands/output-marks.ts';
 import type { StreamTail } from '../../store/commands/output-tail.ts';
 
-/** The last chunk of a stream while it grows. Its memory grows with it, since most commands say little. */
+/** Last, growing chunk of a stream. Its memory grows with it, since most commands print little. */
 class GrowingChunk {
   readonly marks: Mark[];
   length: number;
@@ -23,7 +23,7 @@ class GrowingChunk {
     return OUTPUT_CHUNK_BYTES - this.length;
   }
 
-  /** @param bytes no more than is left */
+  /** @param bytes at most {@link left} */
   append(bytes: Uint8Array): void {
     const length = this.length + bytes.length;
     if (length > this.#memory.length) {
@@ -35,7 +35,7 @@ class GrowingChunk {
     this.length = length;
   }
 
-  /** As it is now, whatever is appended while it is being written. */
+  /** Returns a copy that later appends do not change. */
   copy(): Chunk {
     return { bytes: this.#memory.slice(0, this.length), marks: [...this.marks] };
   }
@@ -44,12 +44,12 @@ class GrowingChunk {
 export class StreamBuffer {
   #full: GrowingChunk[] = [];
   #last: GrowingChunk;
-  /** Bytes in the store, bytes that were taken, and the next byte to come: behind `taken` where some is stored already. */
+  /** Bytes in the store, bytes received, and the next offset: behind `taken` where some is stored already. */
   #stored: number;
   #taken: number;
   #next: number;
 
-  /** @param next from where the guest was asked; what comes before the tail's end is in the store already */
+  /** @param next offset requested from the guest; bytes before the tail's end are stored already */
   constructor(
     private readonly output: Output,
     private readonly commandId: string,
@@ -65,12 +65,12 @@ export class StreamBuffer {
     this.#next = next;
   }
 
-  /** Offset of the next byte to come. */
+  /** Offset of the next byte. */
   get next(): number {
     return this.#next;
   }
 
-  /** Where what there is of it ends, stored or not. */
+  /** End of the received bytes, stored or not. */
   get taken(): number {
     return this.#taken;
   }
@@ -89,7 +89,7 @@ export class StreamBuffer {
 
   /**
    * @param position of the frame's first byte, counted over both streams
-   * @returns how many of its bytes were not stored already
+   * @returns number of its bytes not stored before
    */
   add({ offset, bytes, atMs }: OutputFrame, position: number): number {
     this.#next = offset + bytes.length;
@@ -124,7 +124,7 @@ export class StreamBuffer {
     }
   }
 
-  /** A mark where time or order goes on; within one millisecond and without the other stream it does not. */
+  /** Adds a mark where time or order jumps; within one millisecond and without the other stream neither does. */
   #mark(mark: Mark): void {
     const last = this.#last.marks.at(-1);
     const isSameRun = last && last.atMs === mark.atMs && last.position - last.offset === mark.position - mark.offset;

@@ -3,16 +3,16 @@ import { Readable } from 'node:stream';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 
 /**
- * The body of an answer, which fails when it ends early. Node's own stream does not: it ends as if it were whole when
- * its session is destroyed, and when the other side resets it with CANCEL (`Http2Stream._destroy` of Node 20).
+ * Body of an answer, which fails when it ends early. Node's own stream does not: it ends normally when its session is
+ * destroyed, and when the peer resets it with CANCEL (`Http2Stream._destroy` of Node 20).
  */
 export class AgentBody extends Readable {
-  /** Made together with the stream: later, its end could have passed. */
+  /** Must be constructed together with the stream, or it could miss the stream's end. */
   constructor(
     private readonly stream: ClientHttp2Stream,
     private readonly abort: AbortSignal | undefined,
   ) {
-    super({ highWaterMark: 0 }); // what waits to be read waits in the stream, whose window counts it
+    super({ highWaterMark: 0 }); // unread bytes stay in the stream, whose window counts them
     stream.on('data', (chunk: Buffer) => {
       if (!this.push(chunk)) stream.pause();
     });
@@ -25,7 +25,7 @@ export class AgentBody extends Readable {
     stream.on('close', () => {
       if (!stream.readableEnded) this.#lose(undefined);
     });
-    this.on('error', () => {}); // told to who reads
+    this.on('error', () => {}); // the reader gets it
   }
 
   override _read(): void {
@@ -43,14 +43,14 @@ export class AgentBody extends Readable {
 }
 
 /**
- * Not by `close(CANCEL)`: that ends the writable side first, so half of an upload is a whole one to the agent; and
- * Node 20 may forget its RST_STREAM, or never return while a pipeline feeds the stream.
+ * Aborts a stream. Not by `close(CANCEL)`: that ends the writable side first, so the agent takes half an upload for a
+ * whole one; and Node 20 may forget its RST_STREAM, or never return while a pipeline feeds the stream.
  */
 export function giveUp(stream: ClientHttp2Stream): void {
   stream.destroy(new Error('the request was given up'));
 }
 
-/** What a request fails with when its connection does. */
+/** Returns the error of a request whose connection was lost. */
 export function lost(cause: unknown): MayflyError {
   if (cause instanceof MayflyError) return cause;
   const why = cause instanceof Error ? `: ${cause.message}` : '';

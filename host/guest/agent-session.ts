@@ -17,7 +17,7 @@ export interface AgentRequest {
   signal?: AbortSignal;
 }
 
-/** Reasons that an agent can have for refusing requests of every kind. */
+/** Codes with which an agent may refuse requests of every kind. */
 export const AGENT_REFUSALS = [
   'invalid_request',
   'invalid_id',
@@ -31,7 +31,7 @@ export const AGENT_REFUSALS = [
   'too_many_requests',
 ] as const satisfies readonly ErrorCode[];
 
-/** What the guest answered; every part of it is the guest's word. */
+/** Answer of the guest; no part of it is trusted. */
 export interface AgentResponse {
   status: number;
   headers: IncomingHttpHeaders;
@@ -40,23 +40,23 @@ export interface AgentResponse {
 }
 
 /**
- * What one request may have on its way that nobody has read yet: enough to keep an emulated guest's link busy, little
- * enough for hundreds of readers that do not keep up. Bytes.
+ * HTTP/2 window of one request: large enough to keep an emulated guest's link busy, small enough for hundreds of slow
+ * readers. Bytes.
  */
 const STREAM_WINDOW_BYTES = 1_048_576;
-/** All requests together: nghttp2 gives back at once what has been handed to a request, so none can block the others. */
+/** Window of all requests: nghttp2 returns it as soon as a request has its bytes, so none can block the others. */
 const SESSION_WINDOW_BYTES = 8_388_608;
-/** With its nine bytes of head it fills one SSH packet of 32 KiB: larger ones only keep others waiting longer. Bytes. */
+/** Largest frame. With its nine-byte header it fills one SSH packet of 32 KiB; larger ones only delay others. Bytes. */
 const FRAME_BYTES = 32_704;
-/** MiB of what is being written and of headers, in one connection. */
+/** Limit of pending writes and headers in one connection, MiB. */
 const SESSION_MEMORY_MIB = 64;
-/** From the end of a request to the first of its answer: an agent that syncs a large file to a slow disk. Milliseconds. */
+/** Timeout from a request's end to its answer, which may follow a sync of a large file to a slow disk. Milliseconds. */
 const ANSWER_TIMEOUT_MS = 120_000;
 const PING_TIMEOUT_MS = 10_000;
-/** From the session channel to the agent's first frame; it may have to be started. Milliseconds. */
+/** Timeout from the session channel to the agent's first frame; the agent may have to be started. Milliseconds. */
 const GREETING_TIMEOUT_MS = 30_000;
 
-/** The agent's answer to being asked for: its exit status, when it ended instead of speaking. */
+/** Error of an agent that exited instead of speaking HTTP/2, with its exit status. */
 export class AgentNotThere extends Error {
   override readonly name = 'AgentNotThere';
   constructor(
@@ -67,11 +67,11 @@ export class AgentNotThere extends Error {
   }
 }
 
-/** HTTP/2 with one guest's agent, over one SSH session channel; ends with its SSH connection. */
+/** HTTP/2 session with one guest's agent, over one SSH session channel; ends with its SSH connection. */
 export class AgentSession {
-  /** When the last request began or ended. Milliseconds since 1970. */
+  /** Start or end of the last request. Milliseconds since 1970. */
   lastUsed = Date.now();
-  /** Measured at the login: the guest's clock less this machine's. 0 until it is known. Milliseconds. */
+  /** Guest's clock minus this machine's, measured at the login; 0 until then. Milliseconds. */
   clockSkewMs = 0;
   #open = 0;
 
@@ -80,7 +80,7 @@ export class AgentSession {
     private readonly http2: ClientHttp2Session,
   ) {}
 
-  /** @throws AgentNotThere when the channel ends instead of speaking HTTP/2; MayflyError guest_unreachable, guest_failed */
+  /** @throws AgentNotThere when the channel ends before any HTTP/2; MayflyError guest_unreachable, guest_failed */
   static async open(client: CertClient, { channel, complaint }: AgentChannel): Promise<AgentSession> {
     let exitCode: number | null = null;
     channel.on('exit', (code: number | null) => {
@@ -91,7 +91,7 @@ export class AgentSession {
       maxSessionMemory: SESSION_MEMORY_MIB,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: FRAME_BYTES },
     });
-    http2.on('error', () => {}); // every request is told; between requests there is nobody to tell
+    http2.on('error', () => {}); // requests get the error themselves
     channel.on('close', () => http2.destroy());
     await new Promise<void>((resolve, reject) => {
       const late = setTimeout(() => {
@@ -144,7 +144,7 @@ export class AgentSession {
     this.client.end();
   }
 
-  /** An agent that answers pings, but not a request, waits for its disk. */
+  /** Returns the error of a timeout. An agent that answers pings, but not a request, waits for its disk. */
   async #silence(): Promise<MayflyError> {
     const why = `The agent has not answered within ${ANSWER_TIMEOUT_MS / 1000} s`;
     const late = sleep(PING_TIMEOUT_MS, false, { ref: false });
@@ -154,7 +154,7 @@ export class AgentSession {
   }
 
   /**
-   * One request. Resolves with the head of the answer; bodies are streams both ways.
+   * Sends one request. Resolves with the head of the answer; bodies are streams both ways.
    * @throws MayflyError guest_unreachable when the connection is lost or the agent silent; the signal's reason
    */
   async request({ method, path, headers = {}, body, signal }: AgentRequest): Promise<AgentResponse> {
@@ -191,8 +191,8 @@ export class AgentSession {
 }
 
 /**
- * Feeds a request, and gives it up when its source fails or ends early. Not by `pipeline`: an agent that refuses
- * before it has read all resets the stream (RFC 9113 §8.1), and the answer would be lost.
+ * Pipes a request's body, and aborts the request when its source fails or ends early. Not by `pipeline`: an agent that
+ * refuses before it has read all resets the stream (RFC 9113 §8.1), and the answer would be lost.
  */
 function send(stream: ClientHttp2Stream, body: Uint8Array | Readable): void {
   if (body instanceof Uint8Array) {
@@ -208,7 +208,7 @@ function send(stream: ClientHttp2Stream, body: Uint8Array | Readable): void {
   body.pipe(stream);
 }
 
-/** @param silence tells why there is no answer yet */
+/** @param silence returns the reason for a missing answer */
 function headOf(
   stream: ClientHttp2Stream,
   body: AgentBody,
@@ -231,7 +231,7 @@ function headOf(
     stream.once('response', (headers) => {
       settle(() => resolve({ status: headers[':status'] ?? 0, headers, body }));
     });
-    // The error of a stream is told here or, after the head, by its body.
+    // A stream's error is reported here or, after the head, by its body.
     stream.on('error', (error) => settle(() => reject(lost(error))));
     stream.once('close', () => settle(() => reject(lost(undefined))));
   });

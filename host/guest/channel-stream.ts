@@ -2,8 +2,8 @@ import { Duplex } from 'node:stream';
 import type { ClientChannel } from 'ssh2';
 
 /**
- * A session channel for HTTP/2: ssh2 would make an SSH packet of each part, also of the nine bytes before each frame;
- * here what is written at once travels together, in packets of 32 KiB.
+ * Session channel for HTTP/2. ssh2 would send each part as its own SSH packet, even the nine bytes before each frame;
+ * here parts written together travel together, in packets of 32 KiB.
  */
 export class ChannelStream extends Duplex {
   constructor(private readonly channel: ClientChannel) {

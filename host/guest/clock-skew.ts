@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { readSmall } from './agent-body.ts';
 
 const ANSWER_BYTES = 4_096;
-/** Session that can ask its agent for its health. */
+/** Session that can request its agent's health. */
 interface HealthSession {
   request(wish: { method: 'GET'; path: string }): Promise<{ body: Readable }>;
 }
@@ -11,8 +11,8 @@ interface HealthSession {
 const health = z.object({ now: z.iso.datetime().max(40) });
 
 /**
- * Measures how far a guest's clock is ahead of this machine's: the guest's time less the middle of the round trip.
- * @returns ms; 0 when the guest does not tell its time
+ * Measures how far a guest's clock is ahead of this machine's: the guest's time minus the middle of the round trip.
+ * @returns ms; 0 when the guest does not report its time
  */
 export async function measureClockSkew(session: HealthSession): Promise<number> {
   try {
@@ -22,6 +22,6 @@ export async function measureClockSkew(session: HealthSession): Promise<number> 
     const { now } = health.parse(JSON.parse((await readSmall(body, ANSWER_BYTES, 'guest_failed')).toString()));
     return Date.parse(now) - answeredAt;
   } catch {
-    return 0; // a lost connection is told to its requests
+    return 0; // requests report a lost connection themselves
   }
 }

@@ -13,20 +13,20 @@ interface GuestConnectionsDeps extends DialDeps {
   agent: AgentProgram;
 }
 
-/** A connection that nobody has used for this long is closed. Milliseconds. */
+/** Idle time after which a connection is closed, ms. */
 const IDLE_MS = 600_000;
 const SWEEP_MS = 30_000;
-/** What the login shell says of a program that it cannot run, and the agent of a host that wants another version. */
+/** Exit codes of a login shell that cannot run a program, and of an agent of another version. */
 const NOT_THERE: ReadonlySet<number | null> = new Set([3, 126, 127]);
 
-/** A connection that is being made, for everybody who waits for it. */
+/** Connection in progress, shared by all its waiters. */
 interface Dialling {
   session: Promise<AgentSession>;
   stop: AbortController;
   waiting: Set<StepContext>;
 }
 
-/** The way to the agents of this machine's sandboxes: one kept-alive SSH connection each, made when it is needed. */
+/** Connections to the agents of this machine's sandboxes: one kept-alive SSH connection each, opened on demand. */
 export class GuestConnections {
   readonly #open = new Map<string, AgentSession>();
   readonly #dialling = new Map<string, Dialling>();
@@ -41,8 +41,8 @@ export class GuestConnections {
   }
 
   /**
-   * Logs in as {@link verifySsh} does, and keeps the connection for the first request of a sandbox that runs. It ends
-   * when nobody uses it. @throws as {@link verifySsh}
+   * Logs in as {@link verifySsh} does, and keeps the connection for the sandbox's first request. It closes when unused.
+   * @throws as {@link verifySsh}
    */
   async verify(sandboxId: string, request: VerifyRequest): Promise<void> {
     const client = await verifySsh(request);
@@ -51,7 +51,7 @@ export class GuestConnections {
   }
 
   /**
-   * Whether a sandbox answers that nobody uses yet; its connection is kept for whoever comes.
+   * Probes a sandbox that is not in use yet; its connection is kept for the first user.
    * @throws as {@link agent}
    */
   async greet(sandboxId: string, context: StepContext): Promise<void> {
@@ -61,7 +61,7 @@ export class GuestConnections {
   }
 
   /**
-   * Made when there is none; `alive` hears of every failed attempt. @throws MayflyError guest_unreachable,
+   * Returns the open session, or connects; `alive` reports every failed attempt. @throws MayflyError guest_unreachable,
    * host_key_mismatch, guest_failed, sandbox_ended and others of {@link dial}; the signal's reason
    */
   async agent(sandboxId: string, context: StepContext): Promise<AgentSession> {
@@ -80,7 +80,7 @@ export class GuestConnections {
   }
 
   /**
-   * Ends the connection of a sandbox, made or in the making; its requests fail.
+   * Closes a sandbox's connection, open or in progress; its requests fail.
    * @param why `@default` its credentials are removed
    */
   close(sandboxId: string, why: MayflyError = credentialsRemoved(sandboxId)): void {
@@ -109,7 +109,7 @@ export class GuestConnections {
     const dialling = { session, stop, waiting };
     this.#dialling.set(sandboxId, dialling);
     const forget = () => this.#abandon(sandboxId, dialling, new Error('it has been made, or has failed'));
-    session.then(forget, forget); // the failure itself is told to whoever waits
+    session.then(forget, forget); // waiters get the failure itself
     return dialling;
   }
 
@@ -139,12 +139,12 @@ export class GuestConnections {
   async #overNew(sandboxId: string, context: StepContext): Promise<AgentSession> {
     const login = await dial(this.deps, sandboxId, context);
     const { client } = login;
-    client.on('error', () => {}); // its end is told by 'close'
+    client.on('error', () => {}); // 'close' follows
     const stop = () => void client.destroy();
     return stoppedBy(context.signal, stop, () => this.#agentOn(login, context));
   }
 
-  /** Speaks to the agent; puts it into the guest first when it is not there or is another version. */
+  /** Connects to the agent; uploads it first when it is missing or another version. */
   async #agentOn({ client, user }: LoggedIn, context: StepContext): Promise<AgentSession> {
     const { agent } = this.deps;
     try {

@@ -11,12 +11,12 @@ import { LoginFailure, tryLogin } from '../ssh/login.ts';
 import type { StepContext } from '../step-context.ts';
 import { type Known, mayRetry, pauseAfter, verdictOf } from './retry.ts';
 
-/** Who a sandbox is, whatever address it has: as it was when its create was verified. */
+/** Identity of a sandbox, independent of its address: as it was when its create was verified. */
 export interface Identity {
   user: string;
-  /** The pinned host key: one OpenSSH public key line. */
+  /** Pinned host key: one OpenSSH public key line. */
   hostKey: string;
-  /** A login has succeeded since it was made. */
+  /** True when a login has succeeded since the create. */
   verified: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface DialDeps {
   credentials: Credentials;
   /** @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended */
   identify: (sandboxId: string) => Promise<Identity>;
-  /** Has a certificate issued for the key pair that is there. @returns one OpenSSH certificate line */
+  /** Requests a certificate for the existing key pair. @returns one OpenSSH certificate line */
   renew: (sandboxId: string) => Promise<string>;
 }
 
@@ -34,16 +34,16 @@ export interface LoggedIn {
   user: string;
 }
 
-/** A guest on the same machine, possibly swapped out or still booting. Milliseconds. */
+/** Timeout for a guest on the same machine, possibly swapped out or still booting. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000;
 const LOGIN_TIMEOUT_MS = 20_000;
-/** Whose address this is may have changed between the look and the login; then the next look knows. */
+/** Attempts with a wrong host key: the address may move between lookup and login; the next lookup corrects that. */
 const MISMATCHES = 4;
 const MISMATCH_PAUSE_MS = 250;
 
 /**
- * Its address is asked of the machine before every attempt; who answers must have the pinned host key. @throws
- * MayflyError guest_unreachable with what was seen last, host_key_mismatch, sandbox_ended, and as its deps do
+ * Logs in. Looks up the address on the machine before every attempt; the peer must have the pinned host key.
+ * @throws MayflyError guest_unreachable with the last failure, host_key_mismatch, sandbox_ended, and as its deps do
  */
 export async function dial(deps: DialDeps, sandboxId: string, context: StepContext): Promise<LoggedIn> {
   const { signal } = context;
@@ -62,7 +62,7 @@ export async function dial(deps: DialDeps, sandboxId: string, context: StepConte
       continue;
     }
     if (failure.stage === 'auth' && !failure.lost && !known.reissued) {
-      // The guest's clock may be ahead of ours: only another certificate tells.
+      // The guest's clock may be ahead of ours: a new certificate rules that out.
       await deps.credentials.storeCertificate(sandboxId, await deps.renew(sandboxId));
       known.reissued = true;
       continue;

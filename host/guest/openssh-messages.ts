@@ -1,17 +1,17 @@
 import type { Verdict } from './retry.ts';
 
-/** What the system's ssh left behind when it failed. */
+/** Output of the system's ssh after a failure. */
 interface OpenSshFailure {
   stderr: string;
-  /** 255 is ssh's own; anything else is what the remote program ended with (ssh(1), EXIT STATUS). */
+  /** 255 is ssh's own; any other is the remote program's (ssh(1), EXIT STATUS). */
   exitCode: number;
-  /** `connect`: the remote program cannot have begun. The same words come before and after that. */
+  /** `connect`: the remote program cannot have started. Messages are the same in both phases. */
   phase: 'connect' | 'session';
 }
 
 /** `sshpkt_fmt_connection_id` of packet.c: an address and a port; behind a ProxyCommand `UNKNOWN port 65535`. */
 const PEER = String.raw`\S+ port -?\d+`;
-/** strerror(3) of what time may cure, in the words of glibc, musl, BSD and macOS. */
+/** strerror(3) texts of transient errors, in the words of glibc, musl, BSD and macOS. */
 const PASSING = [
   'Connection refused',
   'Connection reset(?: by peer)?',
@@ -26,7 +26,7 @@ const PASSING = [
   'Resource temporarily unavailable',
   "(?:Cannot|Can't) assign requested address",
 ].join('|');
-/** gai_strerror(3): that a name is not known yet, or nobody answered; not what says that the request itself is wrong. */
+/** gai_strerror(3) texts of unknown names and missing answers, not of invalid requests. */
 const UNRESOLVED = [
   'Temporary failure in name resolution',
   'Name or service not known',
@@ -44,31 +44,31 @@ const UNRESOLVED = [
 
 type Table = readonly (readonly [Verdict, RegExp])[];
 
-/** A whole line, written as it would be in a regular expression. */
+/** Matches a whole line, written as in a regular expression. */
 function line(text: TemplateStringsArray, ...values: string[]): RegExp {
   return new RegExp(`^(?:${String.raw(text, ...values)})$`, 'i');
 }
 
 /**
- * The lines of OpenSSH's client, from the format strings in its sources (ssh.c, sshconnect.c, sshconnect2.c, packet.c,
- * kex.c, clientloop.c; 6.0 to 10.0), each whole: the same words inside another line are somebody else's. The first of
- * these rows that any line matches decides, so what can never be cured stands first.
+ * Lines of OpenSSH's client, from the format strings in its sources (ssh.c, sshconnect.c, sshconnect2.c, packet.c,
+ * kex.c, clientloop.c; 6.0 to 10.0), each whole: the same words within another line may be another program's. The first
+ * row that matches any line decides, so permanent failures stand first.
  */
 const LINES: Table = [
-  // whom we talk to: sshconnect.c
+  // identity of the peer: sshconnect.c
   ['never', line`Host key verification failed\.`],
   ['never', line`@\s+WARNING: (?:REMOTE HOST IDENTIFICATION HAS CHANGED|POSSIBLE DNS SPOOFING DETECTED)!\s+@`],
   ['never', line`(?:No \S+ host (?:key|certificate) is known|Host (?:key|certificate)) for .+ strict checking\.`],
-  // the two do not speak the same protocol: kex.c, packet.c
+  // protocol mismatch: kex.c, packet.c
   ['never', line`Protocol major versions differ: .+|Remote machine has too old SSH software version\..*`],
   ['never', line`Bad remote protocol version identification: .+|Unable to negotiate with ${PEER}: .+`],
   ['never', line`banner exchange: Connection to ${PEER}: invalid format|Bad packet length \d+\.`],
-  // the server has said no for good: RFC 4253 §11.1, all but 7, 10 and 12
+  // permanent refusal by the server: RFC 4253 §11.1, all but 7, 10 and 12
   ['never', line`Received disconnect from ${PEER}:(?!(?:7|10|12):)\d+: .*`],
   ['never', line`Too many authentication failures(?: for .+)?`],
   ['never', line`channel \d+: open failed: administratively prohibited(?:: .*)?`],
   ['never', line`System is going down\. .+`],
-  // our own side: ssh.c, authfile.c, sshconnect2.c
+  // client's own side: ssh.c, authfile.c, sshconnect2.c
   ['never', line`no such identity: .+|Load key ".*": .+|Permissions \d+ for '.*' are too open\.`],
   ['never', line`(?:\S+: )?(?:line \d+: )?Bad (?:configuration option|owner or permissions).*`],
   ['never', line`Certificate invalid: (?!expired$|not yet valid$).+`],
@@ -95,7 +95,7 @@ const LINES: Table = [
   ['first-boot', line`(?:\S+@\S+: )?Permission denied \([\w@.,-]*\)\.`],
 ];
 
-/** What the system's ssh said about a failed attempt. Without a line that is surely ssh's own: `never`. */
+/** Classifies the system ssh's failure. `never` without a line that is certainly ssh's own. */
 export function verdictOfOpenSsh({ stderr, exitCode, phase }: OpenSshFailure): Verdict {
   if (phase === 'session' || exitCode !== 255) return 'never';
   const said = stderr.split(/\r?\n/).map((text) => text.trimEnd());

@@ -11,17 +11,17 @@ export interface AgentProgram {
   path: string;
 }
 
-/** What the login shell says before it becomes the agent: what stands before it is a start-up file's, not the agent's. */
+/** Mark that the login shell prints before it becomes the agent: output before it comes from start-up files. */
 const READY = 'mayfly-agent-follows\n';
-/** Start-up files of a login shell may print, but not for ever. Bytes. */
+/** Limit of the output of a login shell's start-up files. Bytes. */
 const CHATTER_BYTES = 65_536;
 const STDERR_BYTES = 4_096;
-/** The emulated guest of a busy machine runs a shell in well under a second. Milliseconds. */
+/** Shell timeout. An emulated guest of a busy machine runs a shell in well under a second. Milliseconds. */
 const SHELL_TIMEOUT_MS = 30_000;
-/** 8 MiB through an emulated guest's sshd, and a slow disk. Milliseconds. */
+/** Upload timeout: 8 MiB through an emulated guest's sshd, and a slow disk. Milliseconds. */
 const UPLOAD_TIMEOUT_MS = 180_000;
 
-/** Constant but for two words that are ours: a digest and a number. It must not contain a single quote. */
+/** Upload script: constant but for a digest and a number, both ours. It must not contain a single quote. */
 const UPLOAD = `umask 022
 mkdir -p /opt/mayfly
 new=$(mktemp /opt/mayfly/.agent.XXXXXXXX)
@@ -31,7 +31,7 @@ cat >"$new"
 chmod 0755 "$new"
 mv -f "$new" /opt/mayfly/mayfly-agent`;
 
-/** A session channel on which the agent is about to speak, and what its standard error has said so far. */
+/** Session channel on which the agent is about to speak, and its standard error so far. */
 export interface AgentChannel {
   channel: ClientChannel;
   /** At most 4 KiB, printable. */
@@ -39,8 +39,8 @@ export interface AgentChannel {
 }
 
 /**
- * Becomes the agent's relay in the guest, before it is known whether there is an agent: {@link ClientChannel} tells by
- * its exit status. @throws MayflyError guest_unreachable, guest_failed
+ * Starts the agent's relay in the guest. A missing agent shows in the exit status of the {@link ClientChannel}.
+ * @throws MayflyError guest_unreachable, guest_failed
  */
 export async function runAgent(client: CertClient, version: string): Promise<AgentChannel> {
   const command = `printf ${READY.replace('\n', '\\\\n')}; exec /opt/mayfly/mayfly-agent connect --version ${word(version)}`;
@@ -51,8 +51,8 @@ export async function runAgent(client: CertClient, version: string): Promise<Age
 }
 
 /**
- * As a whole and with the right digest, or not at all. @param user login user; any other than root needs sudo without
- * a password @throws MayflyError guest_unreachable, guest_failed with what the guest said
+ * Uploads the agent, atomically and with its digest verified. @param user login user; any other than root needs sudo
+ * without a password @throws MayflyError guest_unreachable, guest_failed with the guest's message
  */
 export async function uploadAgent(client: CertClient, user: string, program: AgentProgram): Promise<void> {
   const binary = await readFile(program.path);
@@ -92,7 +92,7 @@ function run(client: CertClient, command: string): Promise<ClientChannel> {
   });
 }
 
-/** Reads up to and with `mark`; what comes after stays to be read. */
+/** Reads up to and including `mark`; later bytes stay unread. */
 function skipTo(channel: ClientChannel, mark: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     let seen = Buffer.alloc(0);
@@ -123,7 +123,7 @@ function skipTo(channel: ClientChannel, mark: Buffer): Promise<void> {
   });
 }
 
-/** Takes all of standard error, so that it blocks nobody, and keeps its beginning. */
+/** Reads all of standard error, so that it never blocks, and keeps its beginning. */
 function collected(channel: ClientChannel): () => string {
   let text = '';
   channel.stderr.on('data', (chunk: Buffer) => {
@@ -147,7 +147,7 @@ async function withTimeout<T>(channel: ClientChannel, ms: number, work: Promise<
   }
 }
 
-/** It becomes a word of a command line. @throws RangeError */
+/** Returns the version as a word of a command line. @throws RangeError */
 function word(version: string): string {
   if (/^[\w.-]{1,80}$/.test(version)) return version;
   throw new RangeError(`not a version of the agent: ${JSON.stringify(version)}`);

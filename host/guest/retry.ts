@@ -1,27 +1,27 @@
 import type { LoginFailure } from '../ssh/login.ts';
 
 /**
- * What may be done about a failed attempt to reach a guest.
+ * Retry decision after a failed attempt to reach a guest.
  *
- * `transient`: wait and try again. `first-boot`: the same, but only while nobody has ever logged in there: sshd listens
- * before the guest has read whom to trust. `reissue`: with a new certificate, once. `never`: it will fail again, or
+ * `transient`: wait and retry. `first-boot`: the same, but only before the first successful login: sshd listens before
+ * the guest has read its trusted keys. `reissue`: retry once with a new certificate. `never`: it will fail again, or
  * something may have run.
  */
 export type Verdict = 'transient' | 'first-boot' | 'reissue' | 'never';
 
 export interface Known {
-  /** A login has succeeded since it was made. */
+  /** True when a login has succeeded since the create. */
   verified: boolean;
-  /** The certificate has been issued anew because of this. */
+  /** True when the certificate was reissued because of this failure. */
   reissued: boolean;
 }
 
-/** From one attempt to the next, before jitter. Milliseconds. One more attempt than there are pauses. */
+/** Backoff between attempts before jitter, ms. One attempt more than pauses. */
 export const PAUSES_MS: readonly number[] = [2_000, 4_000, 8_000, 16_000, 30_000];
-/** So that many who lost the same machine do not come back at the same moment. */
+/** Jitter, so that many clients of the same lost machine do not return at the same moment. */
 const JITTER = 0.2;
 
-/** By how far the attempt came, never by what a text contains: see {@link LoginFailure}. */
+/** Classifies a failure by its stage, never by its text: see {@link LoginFailure}. */
 export function verdictOf(failure: LoginFailure): Verdict {
   if (failure.stage === 'host-key') return 'never';
   if (failure.lost) return 'transient';
@@ -42,7 +42,7 @@ export function mayRetry(verdict: Verdict, { verified, reissued }: Known): boole
 }
 
 /**
- * The pause before attempt `attempt + 1`, ±20 %; null when that was the last.
+ * Returns the pause before attempt `attempt + 1`, ±20 %; null after the last.
  * @param attempt 1 for the first
  */
 export function pauseAfter(attempt: number, random = Math.random()): number | null {

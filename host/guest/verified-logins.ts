@@ -9,27 +9,27 @@ import { runAgent } from './program.ts';
 
 interface VerifiedLogin {
   client: CertClient;
-  /** Where it was verified, and as whom. */
+  /** Verified address, user and host key. */
   endpoint: SshEndpoint;
 }
 
 interface Kept extends VerifiedLogin {
-  /** The agent, once it speaks; null where it is not spoken to before it is needed, or is not there. */
+  /** Agent session; null where it is opened only on demand, or the agent is missing. */
   session: Promise<AgentSession | null>;
   /** Milliseconds since 1970. */
   since: number;
 }
 
-/** What nobody has asked for in this time is closed: who has a sandbox made for a command sends it soon. Milliseconds. */
+/** Time after which an unused connection is closed: a sandbox made for a command gets it soon. Milliseconds. */
 const UNUSED_MS = 60_000;
-/** A kept connection that shows no sign of life for this long is not used. Milliseconds. */
+/** Probe timeout before a kept connection is used, ms. */
 const SIGN_OF_LIFE_MS = 2_000;
-/** The same for a look, for which no caller waits: a busy machine must not make each look a login. Milliseconds. */
+/** Probe timeout without a waiting caller, ms: on a busy machine a slow probe must not become a new login. */
 const GREETING_MS = 20_000;
 
 /**
- * The connections by which sandboxes were verified, kept for their first request: another login would take an emulated
- * guest a second. Whoever is there must prove, when it is used, that it still leads there.
+ * Connections by which sandboxes were verified, kept for their first request: another login would take an emulated
+ * guest a second. Each is probed before use.
  */
 export class VerifiedLogins {
   readonly #kept = new Map<string, Kept>();
@@ -39,15 +39,15 @@ export class VerifiedLogins {
     private readonly agentVersion: string,
   ) {}
 
-  /** Keeps a connection; one that was kept of this sandbox before is closed. */
+  /** Keeps a connection, closing an earlier one of the same sandbox. */
   keep(sandboxId: string, { client, endpoint }: VerifiedLogin): void {
     this.close(sandboxId);
-    // A simulated guest runs on this machine's own processors, and lets in within some ms.
+    // A simulated guest runs on this machine's own processors, and accepts a login within some ms.
     const session = this.hypervisor.kind === 'simulated' ? Promise.resolve(null) : this.#agentOn(client);
     const kept: Kept = { client, endpoint, session, since: Date.now() };
-    session.catch(() => client.destroy()); // told to whoever uses it
+    session.catch(() => client.destroy()); // the user of the session gets it
     this.#kept.set(sandboxId, kept);
-    client.on('error', () => {}); // its end is told by 'close'
+    client.on('error', () => {}); // 'close' follows
     client.once('close', () => {
       if (this.#kept.get(sandboxId) === kept) this.#kept.delete(sandboxId);
     });
@@ -57,7 +57,7 @@ export class VerifiedLogins {
     return this.#kept.has(sandboxId);
   }
 
-  /** Whether the connection that is kept of a sandbox still leads there; it goes on being kept then. False: there is none. */
+  /** Probes the kept connection of a sandbox and keeps it when alive. @returns false when there is none that works */
   async greet(sandboxId: string): Promise<boolean> {
     const kept = this.#kept.get(sandboxId);
     if (!kept) return false;
@@ -72,9 +72,9 @@ export class VerifiedLogins {
   }
 
   /**
-   * The agent over the connection that is kept of a sandbox. Null when it can't be used; it is closed then.
+   * Returns the agent over the kept connection of a sandbox. Null when it is unusable; it is closed then.
    * @param hostKey the one that is pinned now
-   * @param openAgent where it does not speak yet
+   * @param openAgent opens the session where there is none yet
    */
   async use(
     sandboxId: string,
@@ -93,7 +93,7 @@ export class VerifiedLogins {
       const session = await this.#alive(sandboxId, kept, SIGN_OF_LIFE_MS);
       return session ?? (await openAgent({ client, user: endpoint.user }));
     });
-    // what is wrong is found out, and told, by who logs in anew
+    // the new login finds and reports the cause
     return orNull(opened, () => !signal.aborted);
   }
 
@@ -110,7 +110,7 @@ export class VerifiedLogins {
     for (const [sandboxId, { since }] of this.#kept) if (now - since > UNUSED_MS) this.close(sandboxId);
   }
 
-  /** Nothing tells us of a machine that was cut off; one that answers runs. @throws Error when it does not */
+  /** Probes a connection: a machine that was cut off closes none. @throws Error when it is not alive */
   async #alive(
     sandboxId: string,
     { client, endpoint, session }: Kept,

@@ -11,12 +11,12 @@ import { macsOf } from './network/ports.ts';
 
 export type BootingTools = CloningTools & { filter: PortFilter; flattening: Flattening; waking: Waking };
 
-/** Who does not answer by then, woken from a template, boots cold instead. Milliseconds. */
+/** Timeout of a guest woken from a template; after it the guest boots cold. Milliseconds. */
 const MUTE_MS = 10_000;
 
-/** How a sandbox that was cloned comes to run: it boots, or wakes from saved memory. */
+/** Starts a cloned sandbox: by a boot, or by waking it from saved memory. */
 export class Booting {
-  /** @param turns those that wake from templates need the processors: they come in their order */
+  /** @param turns queue of the guests that wake from templates, since waking needs processors */
   constructor(
     private readonly deps: BootingTools,
     private readonly turns: Semaphore,
@@ -45,13 +45,13 @@ export class Booting {
     }
   }
 
-  /** @returns false when it is to boot instead: it was to wake from a template, and that failed */
+  /** Wakes the clone. @returns false when waking from its template failed, so that it has to boot */
   async #wakes(workspace: Workspace, spec: CloneSpec, snapshotId: string, context: StepContext): Promise<boolean> {
     const { waking, processes, templates } = this.deps;
     const { signal } = context;
     const isTemplate = spec.request.snapshotId === null && spec.boot?.templateId === snapshotId;
     if (!isTemplate) {
-      // a fork's, or a restore's: its disks hold what a cold boot of the source would lose
+      // of a fork or a restore: its disks hold data that a cold boot of the source would lose
       await waking.wake(workspace, spec, snapshotId, signal);
       return true;
     }
@@ -70,7 +70,7 @@ export class Booting {
     }
   }
 
-  /** In the order in which they come. Who is told to stop waits no longer: the end of its sandbox waits for it. */
+  /** Runs in FIFO order. An aborted wait ends at once, since the sandbox's end waits for it. */
   async #inTurn(signal: AbortSignal, wake: () => Promise<void>): Promise<void> {
     signal.throwIfAborted();
     const turn = this.turns.acquire();

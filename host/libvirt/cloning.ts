@@ -18,25 +18,25 @@ import { type CloneSpec, Workspace, workspaceIds } from './layers/workspace.ts';
 import type { LibvirtTemplates, MachineKind } from './template/templates.ts';
 import type { LibvirtTools } from './tools/tools.ts';
 
-/** Login user of the guest; images and cloud-config make it. */
+/** Login user of the guest, created by images and cloud-config. */
 const GUEST_USER = 'sandbox';
 
 export type CloningTools = LibvirtTools & MachineKind & { captures: LibvirtCaptures; templates: LibvirtTemplates };
 
-/** What a clone is made of: a source, or the machine that a snapshot or a capture describes. */
+/** Origin of a clone: a source, or the machine that a snapshot or a capture describes. */
 interface Origin {
   xml: string;
-  /** Ids of the snapshots that it refers to, the newest first. */
+  /** Ids of the snapshots below it, newest first. */
   snapshots: string[];
-  /** The snapshot whose memory it wakes up with; null: it boots. */
+  /** Snapshot whose memory it wakes from; null: it boots. */
   wakesFrom: string | null;
   boot: Boot;
-  /** The template that it would have woken from. `@default` none would do */
+  /** Key of the template it would have woken from. `@default` none fits */
   templateKey?: string | null;
   isPlugged?: boolean;
 }
 
-/** Makes a clone's workspace: overlays, host key, seed and domain XML. Nothing of it runs yet. */
+/** Makes a clone's workspace: overlays, host key, seed and domain XML. Starts nothing. */
 export async function cloneDisk(deps: CloningTools, request: CloneRequest, context: StepContext): Promise<Clone> {
   const finished = await new Workspace(deps.state, request.sandboxId).spec();
   if (finished) return finished.clone;
@@ -55,7 +55,7 @@ export async function cloneDisk(deps: CloningTools, request: CloneRequest, conte
   });
 }
 
-/** Does something with the disks of a source, which is neither started nor deleted as long as that takes. @throws MayflyError source_running */
+/** Runs `clone` while the source can be neither started nor deleted. @throws MayflyError source_running */
 async function whileAtRest<T>(
   { sources, use, rest }: CloningTools,
   name: string,
@@ -70,10 +70,7 @@ async function whileAtRest<T>(
   );
 }
 
-/**
- * Gives a clone that did not wake from its template disks of its source instead, as if there had been none. What it is (its
- * seed, its host key) stays.
- */
+/** Gives a clone that did not wake from its template fresh disks of its source. Its identity (seed, host key) stays. */
 export async function cloneColdAgain(deps: CloningTools, spec: CloneSpec, context: StepContext): Promise<void> {
   const { request } = spec;
   await whileAtRest(deps, request.source, (xml) =>
@@ -105,7 +102,7 @@ async function cloneSnapshot(
   });
 }
 
-/** @returns null when what was saved is not there as it was: nobody wakes from it any more */
+/** @returns null when the template is changed or missing; it is then retired */
 async function cloneTemplate(
   deps: CloningTools,
   request: CloneRequest,
@@ -187,7 +184,7 @@ function domainXmlOf(
   });
 }
 
-/** Clones of one disk must all have been made of the same content: another one means that theirs is broken. */
+/** Asserts that all clones of one disk were made of the same content: another content means that theirs is broken. */
 async function checkUnchanged(state: StateDir, bases: CloneSpec['bases']): Promise<void> {
   for (const id of await workspaceIds(state)) {
     const other = await new Workspace(state, id).spec();

@@ -54,7 +54,7 @@ export class LibvirtHypervisor implements Hypervisor {
   readonly #hibernation: Hibernation;
   readonly #residue: Residue;
   readonly #cgroups: boolean;
-  /** Woken ones need the processors: more at once than there are would all be late. They come in their order. */
+  /** FIFO queue of wakes: more at once than there are processors would all be late. */
   readonly #wakeTurns = new Semaphore(availableParallelism());
   #kind: MachineKind = { accelerator: 'tcg', limitsCpus: false };
 
@@ -74,7 +74,7 @@ export class LibvirtHypervisor implements Hypervisor {
     this.templates = new LibvirtTemplates(tools, options.templates === false ? null : () => this.#kind);
   }
 
-  /** What was found out by {@link open}; `tcg` before. */
+  /** Result of {@link open}; `tcg` before. */
   get isolation(): 'kvm' | 'tcg' {
     return this.#kind.accelerator;
   }
@@ -96,10 +96,10 @@ export class LibvirtHypervisor implements Hypervisor {
     await this.captures.thawAll();
   }
 
-  /** Also after a private libvirtd has lost them. @throws MayflyError host_unavailable */
+  /** Ensures both networks, also after a private libvirtd has lost them. @throws MayflyError host_unavailable */
   openNetworks = () => ensureNetworks(this.#tools.virsh, this.#tools.networks, this.#filter);
 
-  /** @returns which of the firewall's tables had to be loaded anew, see {@link PortFilter.mend} */
+  /** @returns tables of the firewall that had to be reloaded, see {@link PortFilter.mend} */
   mendRules = () => this.#filter.mend();
 
   close = async () => {};
@@ -206,7 +206,7 @@ function noticed(macAddress: string, { address }: DhcpLease): Lease {
 }
 
 /**
- * QEMU runs as a user of its own, which must be able to reach its disks.
+ * Refuses a folder that QEMU, which runs as its own user, cannot traverse to its disks.
  * @throws MayflyError host_unavailable that names the folder
  */
 async function refuseUnsearchable(folder: string): Promise<void> {
@@ -220,13 +220,13 @@ async function refuseUnsearchable(folder: string): Promise<void> {
   if (dirname(folder) !== folder) await refuseUnsearchable(dirname(folder));
 }
 
-/** It becomes words of a virsh command. */
+/** Asserts a sandbox id before it becomes a word of a virsh command. */
 function checked(sandboxId: string): string {
   if (!isSandboxId(sandboxId)) throw new RangeError(`not a sandbox id: ${JSON.stringify(sandboxId)}`);
   return sandboxId;
 }
 
-/** What is neither ended nor held may answer: whoever tries will see. */
+/** Maps to four states. A domain neither ended nor paused counts as running: it may answer. */
 function inFewWords(state: DomainState): Whereabouts['domain'] {
   if (state === 'paused' || state === 'suspended') return 'paused';
   return isActive(state) && state !== 'dying' ? 'running' : 'off';

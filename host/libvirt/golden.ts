@@ -10,7 +10,7 @@ import { orMissing, type Virsh } from './client/virsh.ts';
 import { child, parseXml } from './client/xml.ts';
 import { goldenXml } from './domain-xml/golden-xml.ts';
 
-/** A built image as its image.json describes it; images/README.md has the contract. */
+/** Description of a built image from its image.json; images/README.md has the contract. */
 interface ImageDescription {
   name: string;
   /** SHA-256 of disk.qcow2, hex. */
@@ -21,9 +21,9 @@ interface ImageDescription {
 const FILES = ['disk.qcow2', 'vmlinux', 'initrd', 'image.json'];
 
 /**
- * Registers a built image as a source: its files are copied (shared blocks where the file system can) to a folder
- * named by the disk's digest, which never changes again, and the domain is defined anew on every call. Clones of an
- * earlier image keep theirs. For the host worker alone: it writes the table of digests.
+ * Registers a built image as a source: its files are copied (shared blocks where the file system can) to an immutable
+ * folder named by the disk's digest, and the domain is redefined on every call. Clones of an earlier image keep theirs.
+ * Only for the host worker: it writes the table of digests.
  * @param image folder with the files of images/README.md
  * @returns the source's name
  * @throws MayflyError source_changed when the copied disk is not the described one
@@ -33,7 +33,7 @@ export async function registerGolden(virsh: Virsh, state: StateDir, image: strin
   const folder = folderOf(state, description);
   if (!(await isThere(folder))) await copyImage(image, folder, async () => {});
   const disk = join(folder, 'disk.qcow2');
-  // known from now on, so that the first clone need not wait for it
+  // cached now, so that the first clone need not wait for it
   if ((await new BaseDigests(state.images).protect(disk)) !== description.digest) throw changed(disk, image);
   await virsh.define('define', goldenXml(description, folder));
   return description.name;
@@ -44,8 +44,9 @@ export async function isPlaced(state: StateDir, image: string): Promise<boolean>
 }
 
 /**
- * Whole and as described or not at all, beside a host worker that may run. One process at a time. @param image folder
- * with the files of images/README.md @throws MayflyError source_changed when the copy is not what is described
+ * Copies an image atomically and verified, even beside a running host worker. One process at a time. @param image
+ * folder with the files of images/README.md @throws MayflyError source_changed when the copy does not match the
+ * description
  */
 export async function placeGolden(state: StateDir, image: string, signal: AbortSignal): Promise<void> {
   const description = await describe(image);
@@ -60,8 +61,8 @@ export async function placeGolden(state: StateDir, image: string, signal: AbortS
 }
 
 /**
- * Defines the source of an image whose files were placed; a host worker lists it from then on.
- * @throws MayflyError source_exists when a domain of that name is none of ours
+ * Defines the source of an image whose files were copied; from then on a host worker lists it.
+ * @throws MayflyError source_exists when another domain has that name
  */
 export async function defineGolden(virsh: Virsh, state: StateDir, image: string): Promise<void> {
   const description = await describe(image);
@@ -75,7 +76,7 @@ export async function defineGolden(virsh: Virsh, state: StateDir, image: string)
   await virsh.define('define', goldenXml(description, folderOf(state, description)));
 }
 
-/** The build that the source of that name is of, as the SHA-256 of its disk; `foreign`: of none; null: it is not there. */
+/** Returns the SHA-256 of the image disk behind a source; `foreign` for another disk, null without a domain. */
 export async function registeredGolden(virsh: Virsh, state: StateDir, name: string): Promise<string | null> {
   const xml = await orMissing(virsh.run(['dumpxml', `--domain=${name}`]));
   if (xml === null) return null;

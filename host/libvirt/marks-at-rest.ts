@@ -11,7 +11,7 @@ import type { Leases } from './network/leases.ts';
 import { macsOf } from './network/ports.ts';
 
 /**
- * What carries a sandbox's name where no libvirtd runs: its definitions and leases are files. @param definitions
+ * Returns residue of sandboxes where no libvirtd runs: its definitions and leases are files. @param definitions
  * libvirt's folder of domain definitions
  */
 export async function marksAtRest(

@@ -12,7 +12,7 @@ import { macsOf } from './network/ports.ts';
 import type { LibvirtTools } from './tools/tools.ts';
 import type { QemuProcess } from './watch/qemu-processes.ts';
 
-/** What of sandboxes is on the machine, in the layers domain, lease and workspace. */
+/** Residue of sandboxes on the machine, in the layers domain, lease and workspace. */
 export class Residue {
   constructor(private readonly deps: Pick<LibvirtTools, 'domains' | 'processes' | 'leases' | 'saved' | 'state'>) {}
 
@@ -49,7 +49,7 @@ export class Residue {
     const ids = new Set([...named.map(({ name }) => name), ...memories, ...workspaces]);
     for (const { sandboxId } of own) if (sandboxId !== null) ids.add(sandboxId);
     const others = new Set([...domains.map(({ name }) => name), ...running.map(({ sandboxId }) => sandboxId)]);
-    // a lease tells whose it is by the name its guest gave, which counts when the MAC is that sandbox's too
+    // a lease names its sandbox by the guest's hostname, which counts only if the MAC is that sandbox's too
     for (const { hostname } of leases) {
       if (hostname !== null && isSandboxId(hostname) && !others.has(hostname)) ids.add(hostname);
     }
@@ -71,8 +71,8 @@ export class Residue {
   }
 
   /**
-   * Whether a domain is of this installation. A name proves nothing, and another installation makes the same UUID of the same
-   * name: its disks are in the other's folder.
+   * Reports whether a domain is of this installation. A name proves nothing, and another installation derives the same
+   * UUID from it: its disks are in the other's folder.
    */
   async #isOurs({ name, uuid }: ListedDomain, workspaces: readonly string[]): Promise<boolean> {
     if (!isSandboxId(name) || uuid !== domainUuid(name)) return false;
@@ -81,13 +81,13 @@ export class Residue {
     return files.every((file) => file.startsWith(`${this.deps.state.root}/`) || !file.startsWith('/'));
   }
 
-  /** As {@link #isOurs}, of a process: those of every libvirtd on the machine are seen. What it writes is in our folder, not all that it reads. */
+  /** Reports the same of a process of any libvirtd, by the files it writes: not all it reads are in our folder. */
   #runsOurs({ sandboxId, files }: QemuProcess, workspaces: readonly string[]): boolean {
     if (sandboxId !== null && workspaces.includes(sandboxId)) return true;
     return files.length === 0 || files.some((file) => file.startsWith(`${this.deps.state.root}/`));
   }
 
-  /** A machine as libvirt knows it, or as the kernel does, or what was saved of its memory. */
+  /** Observes a machine in libvirt, in the kernel, or as saved memory. */
   #domainSeen(
     sandboxId: string,
     domain: ListedDomain | null,

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Waits. @throws the signal's reason */
+/** Sleeps. @throws the signal's reason */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   await sleep(ms, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
 }
 
-/** As Promise.all, but fails only when all have ended: nothing goes on behind a step that has failed. */
+/** Awaits both like Promise.all, but fails only when both have ended: nothing runs on behind a failed step. */
 export async function allEnded<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([one, other]);
   return await Promise.all([one, other]);
 }
 
-/** Waits for `work`, or until the signal fires; what `work` does goes on. @throws the signal's reason */
+/** Waits for `work`, or until the signal fires; `work` itself continues. @throws the signal's reason */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   let onAbort = () => {};
@@ -26,7 +26,7 @@ export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** Does something that takes no signal, and calls `stop` when it fails or the signal fires. @throws the signal's reason */
+/** Runs work that takes no signal, and calls `stop` when it fails or the signal fires. @throws the signal's reason */
 export async function stoppedBy<T>(signal: AbortSignal, stop: () => void, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   signal.addEventListener('abort', stop, { once: true });
@@ -41,7 +41,7 @@ export async function stoppedBy<T>(signal: AbortSignal, stop: () => void, work: 
   }
 }
 
-/** Does something with a signal that fires with `late()` once the time is over, and always as `signal` does. */
+/** Runs work with a signal that fires with `late()` at the timeout, and whenever `signal` does. */
 export async function within<T>(
   ms: number,
   late: () => Error,

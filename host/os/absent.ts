@@ -8,12 +8,12 @@ export async function orNull<T>(work: Promise<T>, isExpected: (error: unknown) =
   }
 }
 
-/** What `look` finds, or null when the file it looks at is not there. */
+/** Returns the result of `look`, or null when its file is missing. */
 export function orAbsent<T>(look: Promise<T>): Promise<T | null> {
   return orNull(look, isNotFound);
 }
 
-/** Whether a file system call failed because the path is not there (ENOENT). */
+/** Reports whether a file system call failed because the path is missing (ENOENT). */
 export function isNotFound(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

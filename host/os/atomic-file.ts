@@ -9,7 +9,7 @@ export async function writeFileAtomic(path: string, text: string, mode: number):
   await writeFilesAtomic(dirname(path), [{ name: basename(path), text, mode }]);
 }
 
-/** As {@link writeFileAtomic}, several files of one folder: their new contents come in the order in which they are given. */
+/** Writes several files of one folder as {@link writeFileAtomic} does; their new contents appear in the given order. */
 export async function writeFilesAtomic(
   folder: string,
   files: readonly { name: string; text: string; mode: number }[],
@@ -20,8 +20,8 @@ export async function writeFilesAtomic(
 }
 
 /**
- * Writes a file down to the disk; its name is another matter, see {@link flush}.
- * @param mode permission bits, whatever the umask is @param flags `wx` refuses a file that is there
+ * Writes a file and syncs its content to disk, but not its name: see {@link flush}.
+ * @param mode permission bits, whatever the umask is @param flags `wx` refuses an existing file
  */
 export async function writeFileSynced(path: string, text: string, mode: number, flags: 'w' | 'wx'): Promise<void> {
   const write = async (file: FileHandle) => {
@@ -32,7 +32,7 @@ export async function writeFileSynced(path: string, text: string, mode: number, 
   await withFile(path, flags, write, mode);
 }
 
-/** Makes what anybody wrote to a file, or the names in a directory (a rename, a removal), survive a power cut. */
+/** Syncs a file's content, or a directory's names (a rename, a removal), so that they survive a power cut. */
 export async function flush(path: string): Promise<void> {
   await withFile(path, 'r', (file) => file.sync());
 }

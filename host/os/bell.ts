@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 
-/** Something may have happened, and who waits is to look. Rings that come while it looks are one more look, not many. */
+/** Notifier of one listener. Notifications during its work are merged into one. */
 export class Bell {
   #isRung = false;
   readonly #target = new EventTarget();
@@ -10,7 +10,7 @@ export class Bell {
     this.#target.dispatchEvent(new Event('ring'));
   }
 
-  /** For one listener. Ends when the signal is aborted. */
+  /** Yields after notifications, for one listener. Ends when the signal is aborted. */
   async *rings(signal: AbortSignal): AsyncGenerator<void> {
     while (!signal.aborted) {
       if (!this.#isRung) await once(this.#target, 'ring', { signal }).catch(() => undefined); // the abort ends the loop

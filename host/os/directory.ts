@@ -2,17 +2,17 @@ import { chmod, chown, lstat, mkdir, readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { orAbsent } from './absent.ts';
 
-/** The names in a directory; null when it is not there. */
+/** Returns the names in a directory; null when it is missing. */
 export function entriesOf(path: string): Promise<string[] | null> {
   return orAbsent(readdir(path));
 }
 
-/** Whether there is something at a path; a symbolic link is not followed. */
+/** Reports whether a path exists; a symbolic link is not followed. */
 export async function isThere(path: string): Promise<boolean> {
   return (await orAbsent(lstat(path))) !== null;
 }
 
-/** Makes a folder that every user of the machine may walk through, and none but ours list; one that is there keeps its mode. */
+/** Makes a folder that every user may traverse but only its owner may list; an existing folder keeps its mode. */
 export async function makeSearchable(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true });
   if (first === undefined) return;
@@ -20,8 +20,8 @@ export async function makeSearchable(path: string): Promise<void> {
 }
 
 /**
- * Makes a folder that no other user of the machine enters, and gives one that is there that mode.
- * @param group its processes may walk through to names that they know, and all that is made below is theirs too
+ * Makes a folder that no other user may enter, and gives an existing one that mode.
+ * @param group its processes may traverse to names that they know, and it owns all that is made below
  */
 export async function makeClosed(path: string, group?: number): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });

@@ -15,7 +15,7 @@ export interface ExecOptions {
   env?: NodeJS.ProcessEnv;
 }
 
-/** A program failed, or a service that it asked refused. */
+/** Error of a failed program, or of a service that refused it. */
 export class ProgramError extends Error {
   constructor(
     message: string,
@@ -26,7 +26,7 @@ export class ProgramError extends Error {
   }
 }
 
-/** A program ended with another status than 0, or could not be run at all (`exitCode` null). */
+/** Error of a program that exited with a status other than 0, or could not be run (`exitCode` null). */
 export class ExecError extends ProgramError {
   override readonly name = 'ExecError';
   constructor(
@@ -42,7 +42,7 @@ export class ExecError extends ProgramError {
   }
 }
 
-/** Has the failure of a program be that of its step. @throws MayflyError `code`; the signal's reason */
+/** Converts the failure of a program to its step's. @throws MayflyError `code`; the signal's reason */
 export async function orFail<T>(work: Promise<T>, code: ErrorCode, what: string, signal?: AbortSignal): Promise<T> {
   try {
     return await work;
@@ -54,8 +54,8 @@ export async function orFail<T>(work: Promise<T>, code: ErrorCode, what: string,
 }
 
 /**
- * An argv array, no shell, C locale. The child dies with this process (`setpriv --pdeathsig`): a successor races with
- * none. @throws ExecError on any other status than 0, on time-out, and when aborted
+ * Runs an argv array without a shell, C locale. The child dies with this process (`setpriv --pdeathsig`), so it never
+ * races with a successor's. @throws ExecError on a status other than 0, on timeout, and when aborted
  */
 export function exec(program: string, args: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
   return new Promise((resolve, reject) => {
@@ -82,7 +82,7 @@ export function exec(program: string, args: readonly string[], options: ExecOpti
         reject(failure);
       },
     );
-    child.stdin?.on('error', () => {}); // EPIPE of a program that reads nothing: its exit status says the rest
+    child.stdin?.on('error', () => {}); // EPIPE of a program that reads nothing: the exit status has the reason
     child.stdin?.end(options.input ?? '');
   });
 }

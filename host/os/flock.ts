@@ -5,15 +5,15 @@ import type { FileHandle } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { orGone } from './proc.ts';
 
-/** flock(1): the lock is held by another. */
+/** Exit status of flock(1) when another holds the lock. */
 const HELD = 1;
 
 /**
- * Takes an flock(2) on what `file` has open, by the program that util-linux has for it: the lock stays with us when that has
- * ended, and the kernel lets go of it the moment we die, so nothing stale is ever left.
+ * Takes an flock(2) on the open file of `file` by util-linux's program: the lock outlives that program, and the kernel
+ * releases it when this process dies, so no stale lock remains.
  * @param how options of flock(1)
  * @returns false when another holds it
- * @throws MayflyError host_unavailable where the file system knows no such locks
+ * @throws MayflyError host_unavailable where the file system does not support such locks
  */
 export async function locked(file: FileHandle, how: readonly string[]): Promise<boolean> {
   const child = spawn('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'ignore', file.fd] });
@@ -22,7 +22,7 @@ export async function locked(file: FileHandle, how: readonly string[]): Promise<
   return code === 0;
 }
 
-/** Whether a process has open what `file` has; false too when it has ended, or is not ours to look at. */
+/** Reports whether a process has the same file open; false too when it has ended, or is another user's. */
 export function hasOpen(pid: number, file: FileHandle): boolean {
   const { dev, ino } = fstatSync(file.fd);
   const folder = `/proc/${pid}/fd`;

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { orAbsent } from './absent.ts';
 import { writeFileAtomic } from './atomic-file.ts';
 
-/** Reads what {@link writeJson} wrote; null when there is no such file. @throws SyntaxError, ZodError when it is damaged */
+/** Reads the file of {@link writeJson}; null when it is missing. @throws SyntaxError, ZodError when it is damaged */
 export async function readJson<T>(path: string, shape: z.ZodType<T>): Promise<T | null> {
   const text = await orAbsent(readFile(path, 'utf8'));
   return text === null ? null : shape.parse(JSON.parse(text));

@@ -1,10 +1,10 @@
 import { MayflyError } from '../../model/errors.ts';
 import { orAborted } from './abort.ts';
 
-/** Idle ids whose newest generation is remembered; the longest unused are forgotten first. */
+/** Limit of idle ids whose newest generation is remembered; LRU eviction. */
 const REMEMBERED_IDS = 10_000;
 
-/** Of what Temporal repeats: which activity, and how often it was begun. */
+/** Activity and attempt number of a step that Temporal retries. */
 export interface Attempt {
   activity: string;
   /** From 1. */
@@ -12,11 +12,11 @@ export interface Attempt {
 }
 
 interface Line {
-  /** Highest generation that ever asked for this id. */
+  /** Highest generation seen for this id. */
   newest: number;
-  /** The latest attempt that asked; null: what asked last is no attempt of anything. */
+  /** Latest attempt; null: the last step was none of an activity. */
   attempt: Attempt | null;
-  /** Ends when the last step in line has ended. */
+  /** Resolves when the last queued step has ended. */
   tail: Promise<void>;
   last: AbortController | null;
   users: number;
@@ -25,11 +25,11 @@ interface Line {
 /**
  * Runs the steps of one sandbox one after another, and steps of different sandboxes side by side.
  *
- * A saga asks for one step of a sandbox at a time, so a second request means that Temporal has given the first up
- * (its time ran out, it was cancelled, its worker was thought dead): the newcomer overtakes. The earlier step's signal
- * is aborted with `stale_attempt`, and the newcomer begins when the earlier one has really ended. It is a fence too:
- * once a generation was seen, steps of an older one are refused, so what a cleanup removed is not made again. An attempt that
- * was given up before it got here, since the worker stood still, overtakes no later one of the same activity.
+ * A saga requests one step of a sandbox at a time, so a second request means that Temporal has given the first up (its
+ * time ran out, it was cancelled, its worker was thought dead): the new step overtakes. The earlier step's signal is
+ * aborted with `stale_attempt`, and the new step begins when the earlier one has really ended. It is a fence too: after
+ * a generation was seen, steps of older ones are refused, so nothing that a cleanup removed is made again. A stale
+ * attempt that arrives late, from a stalled worker, overtakes no later one of the same activity.
  */
 export class KeyedMutex {
   readonly #lines = new Map<string, Line>();
@@ -62,7 +62,7 @@ export class KeyedMutex {
     const mine = new Promise<void>((resolve) => {
       leave = resolve;
     });
-    // Whoever leaves the line early still holds its place in the chain until all before it have ended.
+    // A step that leaves early still holds its position until all steps before it have ended.
     line.tail = before.then(() => mine);
     const either = AbortSignal.any([signal, overtake.signal]);
     try {

@@ -1,22 +1,22 @@
 import { exec } from './exec.ts';
 
-/** All of it or, when one line is refused, nothing. @throws ExecError without root's rights, or nftables */
+/** Loads rules atomically. @throws ExecError when a line is refused, or without root's rights or nftables */
 export async function loadRules(text: string): Promise<void> {
   await exec('nft', ['--file', '-'], { input: text });
 }
 
-/** Removes tables, each named as `<family> <name>`; succeeds when there are none. @throws ExecError */
+/** Removes tables, each named as `<family> <name>`; missing ones are ignored. @throws ExecError */
 export async function removeTables(tables: readonly string[]): Promise<void> {
-  // adding a table that is there changes nothing, so deleting it then never fails for want of one
+  // adding an existing table changes nothing, so the deletion never fails for a missing one
   await loadRules(tables.map((table) => `add table ${table}\ndelete table ${table}\n`).join(''));
 }
 
-/** A table with its chains, rules and sets as nft lists it, without what its sets hold. */
+/** Table with its chains, rules and sets as nft lists it, without the elements of sets. */
 type Listing = ReadonlyMap<string, string>;
 
 /**
- * How nft lists these rules once they are loaded, by table (`<family> <name>`): found out in a network namespace that nobody is in,
- * since nft writes them in another way than they were given.
+ * Returns the listing of these rules by table (`<family> <name>`), by loading them in an empty network namespace: nft
+ * lists rules in another form than they were written.
  * @throws ExecError without root's rights, or nftables
  */
 export async function listingOf(rules: string): Promise<Listing> {
@@ -24,7 +24,7 @@ export async function listingOf(rules: string): Promise<Listing> {
   return byTable((await exec('unshare', ['--net', '--', 'sh', '-c', script], { input: rules })).stdout);
 }
 
-/** Those of these tables that are not there, or not as they should be. @throws ExecError */
+/** Returns the tables that are missing or differ. @throws ExecError */
 export async function changedTables(wished: Listing): Promise<string[]> {
   const present = byTable((await exec('nft', ['--terse', 'list', 'ruleset'])).stdout);
   return [...wished].filter(([name, table]) => present.get(name) !== table).map(([name]) => name);

@@ -1,4 +1,4 @@
-/** Counts the users of each name. All of them are of this one process, so nothing is written down. */
+/** Counts the users of each name, in memory: all of them belong to this process. */
 export class ReferenceCounts {
   readonly #users = new Map<string, number>();
 

@@ -1,6 +1,7 @@
 /**
- * Never twice at a time. @param run never rejects; it leaves off when the signal fires @param pauseMs from one end to the
- * next begin @param isNow false: the first is after a pause @returns what stops it, and resolves when nothing runs
+ * Repeats an async task without overlap. @param run never rejects; it stops when the signal fires @param pauseMs from
+ * one end to the next start @param isNow false: the first run is after a pause @returns stops it, and resolves when
+ * nothing runs
  */
 export function repeating(
   run: (signal: AbortSignal) => Promise<void>,

@@ -10,22 +10,22 @@ import type { Store } from '../../store/connect.ts';
 import { IDENTITY, TLS } from './tls.ts';
 import { webStream } from './web-stream.ts';
 
-/** Shorter than a relay keeps an unused connection, so that none is used in the moment it is closed. Milliseconds. */
+/** Idle time of a kept connection, ms; shorter than the relay's, so that none is used just as the relay closes it. */
 const UNUSED_MS = 60_000;
-/** Until a relay is known not to be there; it is on this machine or on the same network. Milliseconds. */
+/** Connection timeout of a relay, which is on this machine or on the same network. Milliseconds. */
 const CONNECT_MS = 5_000;
-/** Answers that may have no body: RFC 9110 §6.4.1. */
+/** Statuses without a body: RFC 9110 §6.4.1. */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
-/** Of the connection between us and the relay, not of the answer: RFC 9110 §7.6.1. */
+/** Headers of the connection to the relay, not of the answer: RFC 9110 §7.6.1. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'date']);
 
-/** The relay was not there: nothing of the request has reached it. */
+/** Error before any of the request has reached the relay. */
 class NotReached extends Error {}
 
 export class RelayClient implements Guests {
-  /** By host; an entry is replaced when its relay is not there any more: a worker that started again has another. */
+  /** Addresses by host; replaced when a relay is unreachable: a restarted worker has another. */
   readonly #known = new Map<string, RelayAddress>();
-  // A session that is resumed would prove a key of the past.
+  // A resumed session would prove an old key.
   readonly #agent = new Agent({ keepAlive: true, timeout: UNUSED_MS, maxCachedSessions: 0, scheduling: 'lifo' });
 
   constructor(private readonly store: Pick<Store, 'hosts' | 'relays'>) {}
@@ -51,7 +51,7 @@ export class RelayClient implements Guests {
     }
   }
 
-  /** Closes what is kept. Requests under way fail. */
+  /** Closes kept connections. Requests under way fail. */
   close(): void {
     this.#agent.destroy();
   }
@@ -73,11 +73,11 @@ export class RelayClient implements Guests {
         ...(body instanceof Uint8Array && { 'content-length': String(body.length) }),
       },
       pskCallback: () => ({ psk: Buffer.from(key, 'hex'), identity: IDENTITY }),
-      checkServerIdentity: () => undefined, // there is no certificate: who has the key is the relay
+      checkServerIdentity: () => undefined, // no certificate: the holder of the key is the relay
       ...(signal && { signal }),
     };
     const request = httpsRequest(options);
-    request.setNoDelay(true); // node:tls drops the agent's, and a small write would wait for the one before to be acknowledged: 40 ms
+    request.setNoDelay(true); // node:tls drops the agent's option, and Nagle would delay a small write by 40 ms
     return new Promise((resolve, reject) => {
       let reached = false;
       const late = setTimeout(() => {
@@ -96,7 +96,7 @@ export class RelayClient implements Guests {
       request.once('response', (response) => resolve(asResponse(response)));
       request.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(late);
-        // A kept connection that the relay had just closed; what it is asked may be asked twice (docs/relay.md).
+        // A kept connection that the relay had just closed; the request may be repeated (docs/relay.md).
         const stale = request.reusedSocket && error.code === 'ECONNRESET' && !(body instanceof ReadableStream);
         reject(reached && !stale ? error : new NotReached(error.message, { cause: error }));
       });

@@ -11,7 +11,7 @@ import type { GuestConnections } from '../guest/connections.ts';
 import { within } from '../os/abort.ts';
 import { allowMethods, answerJson, type Exchange, type Route } from './exchange.ts';
 
-/** From a request of a command to its start on a busy machine; a start takes no longer than the wait for its guest. Milliseconds. */
+/** Timeout from a command's request to its start on a busy machine, with the wait for its guest. Milliseconds. */
 const HANDED_OVER_MS = 30_000;
 
 interface CommandsRouteDeps {
@@ -20,7 +20,7 @@ interface CommandsRouteDeps {
   commandRuns: CommandRuns;
 }
 
-/** `/commands/{id}/start`, `/output` and `/stdin`: commands of this host's sandboxes, as the store knows them. */
+/** Serves `/commands/{id}/start`, `/output` and `/stdin` for the stored commands of this host's sandboxes. */
 export function commandsRoute(deps: CommandsRouteDeps): Route {
   const actions: Record<string, (exchange: Exchange, commandId: string) => Promise<void>> = {
     start: (exchange, commandId) => start(deps, exchange, commandId),
@@ -37,7 +37,7 @@ export function commandsRoute(deps: CommandsRouteDeps): Route {
   };
 }
 
-/** Joins the command run of a command, or begins it. 204: it has ended; 202: it has not within the time. */
+/** Joins or begins the run of a command. 204: it has ended; 202: still running after the wait. */
 async function start({ commandRuns }: CommandsRouteDeps, exchange: Exchange, commandId: string): Promise<void> {
   allowMethods(exchange, 'POST');
   const seconds = numberOf(exchange, 'waitSeconds', LIMITS.waitSeconds.max);
@@ -52,7 +52,7 @@ async function start({ commandRuns }: CommandsRouteDeps, exchange: Exchange, com
   }
 }
 
-/** The frames of a command that runs, live from its guest. */
+/** Streams the frames of a running command, live from its guest. */
 async function output(deps: CommandsRouteDeps, exchange: Exchange, commandId: string): Promise<void> {
   allowMethods(exchange, 'GET');
   const place = { stdout: numberOf(exchange, 'stdout'), stderr: numberOf(exchange, 'stderr') };
@@ -75,7 +75,7 @@ async function stdin(deps: CommandsRouteDeps, exchange: Exchange, commandId: str
   answerJson(exchange.response, 200, await commands.addStdin(commandId, offset, bytes, close));
 }
 
-/** The agent of the guest in which a command runs, once it is known to have started. @throws MayflyError command_not_found */
+/** Returns the agent of a command's guest, once the command has started. @throws MayflyError command_not_found */
 async function commandsOf(deps: CommandsRouteDeps, { signal }: Exchange, commandId: string): Promise<AgentCommands> {
   const record = await deps.store.commands.get(commandId);
   if (!record) throw new MayflyError('command_not_found', `The store has no record of ${commandId}.`);

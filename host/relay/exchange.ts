@@ -1,25 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ERRORS, MayflyError } from '../../model/errors.ts';
 
-/** Names the code of an error's answer, also where an answer has no body (HEAD). */
+/** Header with an error's code, also for answers without a body (HEAD). */
 export const CODE_HEADER = 'x-mayfly-code';
-/** An error's answer is a sentence or two, also when a guest makes it. Bytes. */
+/** Limit of an error's answer, which is a sentence or two, even from a guest. Bytes. */
 export const REFUSAL_BYTES = 65_536;
 
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly method: string;
-  /** Of the path, percent-decoded, without the first, by which the route was chosen. */
+  /** Segments of the path, percent-decoded, without the first, which selects the route. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
-  /** Path and query as they came. */
+  /** Path and query as received. */
   readonly target: string;
-  /** Aborted when the other side is gone before the answer was complete. */
+  /** Aborted when the peer disconnects before the answer is complete. */
   readonly signal: AbortSignal;
 }
 
-/** Answers one kind of requests. What it throws becomes an answer, as long as none was begun. */
+/** Handler of one kind of requests. An error becomes the answer unless one has started. */
 export type Route = (exchange: Exchange) => Promise<void>;
 
 export function answerJson(response: ServerResponse, status: number, value: unknown): void {
@@ -28,7 +28,7 @@ export function answerJson(response: ServerResponse, status: number, value: unkn
   response.end(body);
 }
 
-/** An error as the API's side turns it into one again: `{code, message, fields?, retryAfterSeconds?}`. */
+/** Sends an error in the form that the API decodes: `{code, message, fields?, retryAfterSeconds?}`. */
 export function answerError(response: ServerResponse, error: MayflyError): void {
   const { fields, retryAfterSeconds } = error.options;
   response.setHeader(CODE_HEADER, error.code);

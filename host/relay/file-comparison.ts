@@ -13,8 +13,8 @@ type SavedFile = Awaited<ReturnType<HostSnapshots['readFile']>>;
 const ABSENT = '/dev/null';
 
 /**
- * One file in two snapshots. One that is in neither is not found; one that is in one of them was added, or removed.
- * @throws MayflyError file_not_found, file_conflict, and what {@link HostSnapshots.readFile} throws
+ * Compares one file in two snapshots. Missing in both: not found; missing in one: added or removed.
+ * @throws MayflyError file_not_found, file_conflict, and the errors of {@link HostSnapshots.readFile}
  */
 export async function compareFile(
   snapshots: Pick<HostSnapshots, 'readFile'>,
@@ -53,7 +53,7 @@ function textDiff(path: GuestName, old: SavedFile | null, now: SavedFile | null)
   });
 }
 
-/** As `git diff` names the two sides: `a/etc/hosts`. */
+/** Returns the label of a side, as in `git diff`: `a/etc/hosts`. */
 function labelOf(side: string, path: GuestName): string {
   return quotedPath(guestNameOf(Buffer.concat([Buffer.from(side), bytesOfGuestName(path)])));
 }

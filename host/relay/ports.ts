@@ -6,10 +6,10 @@ import { ReferenceCounts } from '../os/reference-counts.ts';
 import { allowMethods, type Exchange, type Route } from './exchange.ts';
 import { type Agents, passBack } from './sandbox-agent.ts';
 
-/** Until the agent has said whether somebody listens; its own attempts end before. Milliseconds. */
+/** Timeout for the agent's report of a listener; its own attempts end before. Milliseconds. */
 const ANSWER_MS = 30_000;
 
-/** `POST /ports/{id}/{port}`: a TCP connection to the guest's loopback, as pieces both ways (go/agent/ports). */
+/** Serves `POST /ports/{id}/{port}`: a TCP connection to the guest's loopback, as pieces both ways (go/agent/ports). */
 export function portsRoute(guests: Agents): Route {
   const open = new ReferenceCounts();
   return async (exchange) => {
@@ -36,7 +36,7 @@ async function connected(guests: Agents, exchange: Exchange, sandboxId: string, 
   const late = () => new MayflyError('guest_unreachable', why);
   const answer = await within(ANSWER_MS, late, signal, async (either) => {
     const agent = await guests.agent(sandboxId, { signal: either, alive: () => {} });
-    request.socket.setTimeout(0); // of this request alone: a connection may be quiet for as long as it likes
+    request.socket.setTimeout(0); // for this request alone: a connection may be quiet for any time
     const path = `/v1/connect?port=${port}`;
     return await agent.request({ method: 'POST', path, headers: {}, body: request, signal: either });
   });

@@ -4,19 +4,19 @@ import { isSandboxId } from '../../model/sandbox-id.ts';
 import { readSmall } from '../guest/agent-body.ts';
 import { allowMethods, answerJson, type Route } from './exchange.ts';
 
-/** What removes residue of its machine; each removes nothing that the store says is alive or wanted. */
+/** Removal of this machine's residue; never of anything alive or wanted according to the store. */
 export interface ResidueRemoval {
   sandboxes(ids: readonly string[]): Promise<void>;
   snapshots(): Promise<void>;
   captures(): Promise<void>;
 }
 
-/** Ids of 20 characters each, of as many sandboxes as a host ever holds. */
+/** Limit of a body: ids of 20 characters each, of more sandboxes than a host ever holds. */
 const BODY_BYTES = 1_048_576;
 
 const wish = z.strictObject({ sandboxIds: z.array(z.string().refine(isSandboxId)) });
 
-/** `POST /residue/sandboxes`, `…/snapshots` and `…/captures`: what `mayfly doctor --fix` asks the worker of this machine to remove. */
+/** Serves `POST /residue/sandboxes`, `…/snapshots` and `…/captures`: removals that `mayfly doctor --fix` requests. */
 export function residueRoute(removal: ResidueRemoval): Route {
   return async (exchange) => {
     const [kind, ...rest] = exchange.segments;

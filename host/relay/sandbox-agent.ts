@@ -9,7 +9,7 @@ import { AGENT_REFUSALS, type AgentRequest, type AgentResponse, type AgentSessio
 import type { StepContext } from '../step-context.ts';
 import { answerJson, CODE_HEADER, type Exchange, REFUSAL_BYTES, type Route } from './exchange.ts';
 
-/** What of the agent's API is the API's business; commands have a way of their own, which starts each once. */
+/** Paths of the agent open to the API; commands have a route of their own, which starts each once. */
 const PATHS: Readonly<Record<string, readonly AgentRequest['method'][]>> = {
   '/v1/health': ['GET'],
   '/v1/files': ['GET', 'HEAD', 'PUT', 'DELETE'],
@@ -19,15 +19,15 @@ const PATHS: Readonly<Record<string, readonly AgentRequest['method'][]>> = {
   '/v1/sessions/end': ['POST'],
 };
 
-/** Headers that mean something to the two ends; all others, hop-by-hop ones (RFC 9110 §7.6.1) among them, end here. */
+/** End-to-end headers; all others, hop-by-hop ones (RFC 9110 §7.6.1) among them, are dropped. */
 const TO_GUEST = ['content-type', 'content-length', 'range', 'if-range', 'if-match', 'if-none-match'];
 const FROM_GUEST = ['content-type', 'content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified'];
-/** What a refusal says besides its reason: how long the file is, that the path is a directory's. */
+/** Headers of a refusal besides its reason: the file's length, and that the path is a directory. */
 const ABOUT_REFUSAL = ['content-range', 'x-mayfly-type'];
 const OURS = /^x-mayfly-[a-z0-9-]{1,64}$/;
-/** Visible ASCII and blanks: no other bytes of a guest get into a header of ours. As long as a link's target, encoded. */
+/** Visible ASCII and blanks: a guest's other bytes never get into our headers. Limit: an encoded link target. */
 const HEADER_VALUE = /^[\x20-\x7e]{0,12288}$/;
-/** Every kind of refusal that an agent can have a reason for. */
+/** Codes with which an agent may refuse. */
 const GUEST_CODES: ReadonlySet<ErrorCode> = new Set([
   ...AGENT_REFUSALS,
   'file_not_found',
@@ -45,7 +45,7 @@ export interface Agents {
   agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>>;
 }
 
-/** `* /sandboxes/{id}/agent/v1/…`: passed through to the guest's agent, as streams both ways. */
+/** Serves `* /sandboxes/{id}/agent/v1/…`: passed through to the guest's agent, as streams both ways. */
 export function sandboxAgentRoute(guests: Agents): Route {
   return async (exchange) => {
     const { request, signal } = exchange;
@@ -57,7 +57,7 @@ export function sandboxAgentRoute(guests: Agents): Route {
       const answer = await agent.request({ method, path, headers, signal, ...(hasBody && { body: request }) });
       await passBack(exchange, answer);
     } finally {
-      request.resume(); // what the agent did not want to read would keep the connection from the next request
+      request.resume(); // an unread rest would block the connection for the next request
     }
   };
 }
@@ -73,7 +73,7 @@ function target(exchange: Exchange): { sandboxId: string; method: AgentRequest['
   return { sandboxId, method, path: query < 0 ? path : path + exchange.target.slice(query) };
 }
 
-/** Answers as the agent has answered, as far as that makes sense. */
+/** Passes the agent's answer on, after checking its head. */
 export async function passBack({ response, method, signal }: Exchange, answer: AgentResponse): Promise<void> {
   const { status, headers, body } = answer;
   const isLength = headers['content-length'] === undefined || /^\d{1,15}$/.test(headers['content-length']);
@@ -92,8 +92,8 @@ export async function passBack({ response, method, signal }: Exchange, answer: A
 }
 
 /**
- * Fails on more or fewer bytes: what is too much would be read as the next answer's beginning. Not Node's
- * `strictContentLength`, which throws where nobody can catch it.
+ * Fails on more or fewer bytes: excess bytes would be read as the start of the next answer. Not Node's
+ * `strictContentLength`, whose exception cannot be caught.
  */
 function exactly(bytes: number): Transform {
   let left = bytes;
@@ -127,13 +127,13 @@ async function passRefusal(
   answerJson(response, status, refusal);
 }
 
-/** What a guest's agent gives as its reason; null when that makes no sense. */
+/** Parses the reason of a guest's agent; null when it is malformed. */
 function readRefusal(body: Buffer): { code: ErrorCode; message: string } | null {
   try {
     const { code, message } = Refusal.parse(JSON.parse(body.toString()));
     return refusalFrom(code, message);
   } catch {
-    return null; // said by who calls
+    return null; // the caller throws
   }
 }
 

@@ -9,33 +9,33 @@ import { answerError, type Exchange, type Route } from './exchange.ts';
 import { IDENTITY, makeRelayKey, TLS } from './tls.ts';
 
 interface RelayOptions {
-  /** Where to listen, and what the API is told: an address of this machine that it can reach. */
+  /** Address to listen on and to announce: one of this machine that the API can reach. */
   address: string;
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   port: number;
-  /** By the first segment of their paths. */
+  /** Routes by the first segment of the path. */
   routes: Readonly<Record<string, Route>>;
   logger: Logger;
 }
 
 export interface Relay {
   url: string;
-  /** The pre-shared key; a new one each time. */
+  /** Pre-shared key; a new one at each start. */
   key: Buffer;
   close(): Promise<void>;
 }
 
 const HEADERS_MS = 10_000;
-/** Longer than the API keeps a connection that it does not use, so that it never writes to one that we are closing. Milliseconds. */
+/** Idle time of a connection, ms; longer than the API's, so that the API never writes to a closing one. */
 const KEEP_ALIVE_MS = 120_000;
-/** A peer that takes nothing of an answer, or sends nothing of its request, for this long is gone. Milliseconds. */
+/** Time without progress on an answer or a request after which the peer counts as gone. Milliseconds. */
 const STALLED_MS = 120_000;
 const HEADER_BYTES = 32_768;
 const CONNECTIONS = 4_096;
-/** Requests under way when the relay is closed. Milliseconds. */
+/** Grace period for requests when the relay is closed. Milliseconds. */
 const CLOSE_MS = 2_000;
 
-/** The door through which the API reaches the guests of this machine. Opens only to who has the key. */
+/** Starts the endpoint through which the API reaches this machine's guests. Requires the key. */
 export async function startRelay({ address, port, routes, logger }: RelayOptions): Promise<Relay> {
   const key = makeRelayKey();
   const server = createServer({
@@ -44,7 +44,7 @@ export async function startRelay({ address, port, routes, logger }: RelayOptions
     pskCallback: (_socket, identity) => (identity === IDENTITY ? key : null),
     handshakeTimeout: HEADERS_MS,
     headersTimeout: HEADERS_MS,
-    requestTimeout: 0, // an upload takes as long as it takes; one that stalls is ended below
+    requestTimeout: 0, // uploads may take any time; a stalled one is ended below
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: HEADER_BYTES,
     noDelay: true,
@@ -75,11 +75,11 @@ async function answer(
   response.once('close', () => {
     if (!response.writableFinished) gone.abort(new Error('the API has gone away'));
   });
-  // A connection that only waits, for a quiet command's output, may do so.
+  // A connection that only waits, e.g. for a quiet command's output, stays open.
   response.on('timeout', (socket: Socket) => {
     if (!request.complete || socket.writableLength > 0) socket.destroy();
   });
-  request.on('error', () => {}); // told by the response's close
+  request.on('error', () => {}); // the response's 'close' handles it
   response.on('error', () => {});
   try {
     const { route, exchange } = routed(routes, request, response, gone.signal);
@@ -88,7 +88,7 @@ async function answer(
     if (gone.signal.aborted) return;
     const error = cause instanceof MayflyError ? cause : unforeseen(cause);
     if (error.code === 'internal') logger.error({ err: cause, url: request.url }, 'the relay failed');
-    // A half-sent answer can only be cut off: its reader must not take it for a whole one.
+    // A half-sent answer can only be cut off, so that its reader does not take it for complete.
     if (response.headersSent) response.destroy();
     else answerError(response, error);
   } finally {

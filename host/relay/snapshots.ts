@@ -8,18 +8,18 @@ import type { Comparison, HostSnapshots } from '../snapshots.ts';
 import { allowMethods, answerJson, type Exchange, type Route } from './exchange.ts';
 import { compareFile } from './file-comparison.ts';
 
-/** Lines are sent when there are so many characters of them; one by one they would cost as much as finding them. */
+/** Characters per piece: sending single lines would cost as much as finding them. */
 const PIECE_LENGTH = 32_768;
 
-/** At once: what reads guests' disks may take 1 GiB of memory each (docs/decisions/0009-snapshots.md). */
+/** Limit of concurrent comparisons: each may take 1 GiB of memory (docs/decisions/0009-snapshots.md). */
 const MAX_RUNNING = 4;
 const TRY_AGAIN_SECONDS = 5;
 
 export type ComparableSnapshots = Pick<HostSnapshots, 'compare' | 'readFile' | 'changesAsTar'>;
 
 /**
- * `GET /snapshots/{before}/changes/{after}`, `…/tar/…` and `…/file/…`: what differs between two snapshots of this host.
- * What reads them ends with the request.
+ * Serves `GET /snapshots/{before}/changes/{after}`, `…/tar/…` and `…/file/…`: comparisons of two snapshots of this
+ * host. The comparing program ends with the request.
  */
 export function snapshotsRoute(snapshots: ComparableSnapshots): Route {
   const answers: Record<string, (exchange: Exchange, before: string, after: string) => Promise<void>> = {
@@ -62,7 +62,7 @@ function pathsOf({ query }: Exchange, name: string): GuestName[] {
   return query.getAll(name).map((path) => guestNameOf(Buffer.from(path, 'base64url')));
 }
 
-/** Lines of JSON. An answer that ends without `end`, or with `error`, is not whole. */
+/** Sends lines of JSON. An answer that ends without `end`, or with `error`, is incomplete. */
 async function sendChanges(
   snapshots: ComparableSnapshots,
   { response, signal }: Exchange,
@@ -70,7 +70,7 @@ async function sendChanges(
 ): Promise<void> {
   const records = snapshots.compare(comparison, signal)[Symbol.asyncIterator]();
   try {
-    const first = await records.next(); // what fails before it is refused as anything else
+    const first = await records.next(); // an error before the first record gets an error status
     response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
     response.flushHeaders();
     await pipeline(Readable.from(piecesOf(first, records)), response, { signal });

@@ -6,12 +6,12 @@ import { allowMethods, answerJson, type Exchange, type Route } from './exchange.
 import { type ByteRange, rangeOf } from './range.ts';
 import type { SourceFile, SourceRelay } from './sources.ts';
 
-/** A parsed command has 4096 characters of text at most; as JSON, with every one escaped, some ten times as much. Bytes. */
+/** Limit of a parsed command: at most 4096 characters of text; as JSON, all escaped, some ten times as much. Bytes. */
 const REQUEST_BYTES = 256 * 1024;
-/** What the gate is asked for at once; a longer file takes several. Bytes. */
+/** Bytes per request to the gate; a longer file takes several. */
 const PIECE_BYTES = 4 * 1024 * 1024;
 
-/** `POST /sources/{name}/run`, `GET /sources/{name}/files?path=…` */
+/** Serves `POST /sources/{name}/run` and `GET /sources/{name}/files?path=…`. */
 export function sourceRoute(relay: SourceRelay): Route {
   return async (exchange) => {
     const [name = '', part, ...rest] = exchange.segments;
@@ -37,14 +37,14 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** The file as the agent in sandboxes answers it, so that whoever reads the one can read the other. */
+/** Sends a file with the same headers as the agent in sandboxes, so that clients can read both. */
 async function sendFile(relay: SourceRelay, name: string, exchange: Exchange): Promise<void> {
   allowMethods(exchange, 'GET');
   const { query, request, response, signal } = exchange;
   const path = query.get('path') ?? '';
   const ask = (offset: number, length: number) => relay.file(name, { path, offset, length }, signal);
   const range = rangeOf(request.headers.range);
-  // How long the file is must be known before the end of a range can be.
+  // The file's length must be known before the end of a range can be.
   let first = await ask(range?.first ?? 0, range?.last === undefined ? PIECE_BYTES : lengthOf(range, PIECE_BYTES));
   const { about } = first;
   response.setHeader('X-Mayfly-Type', about.type);
@@ -70,7 +70,7 @@ async function sendFile(relay: SourceRelay, name: string, exchange: Exchange): P
   response.end();
 }
 
-/** Files of /proc say that they are empty, and those of /sys that they have a page, whatever is in them. */
+/** Detects files with a false size: those of /proc claim to be empty, and those of /sys to have a page. */
 function endsElsewhere({ about, bytes }: SourceFile): boolean {
   return about.size === 0 ? bytes.length > 0 : bytes.length < Math.min(about.size, PIECE_BYTES);
 }

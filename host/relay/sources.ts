@@ -12,22 +12,22 @@ interface SourceRelayDeps {
   hostId: string;
   store: Pick<Store, 'sources'>;
   sourceReads: SourceReads;
-  /** Has a certificate issued for this host's key to a source. @returns one OpenSSH certificate line */
+  /** Requests a certificate for this host's key to a source. @returns one OpenSSH certificate line */
   certify: (sourceId: string, publicKey: string) => Promise<string>;
 }
 
-/** A piece of a file, or a directory's entries as the gate lists them, one JSON text a line. */
+/** Piece of a file, or a directory's entries as the gate lists them, one JSON text a line. */
 export interface SourceFile {
   about: SourceFileAbout;
   bytes: Buffer;
-  /** There was more than is sent at once. */
+  /** True when there was more than one answer may hold. */
   isCut: boolean;
 }
 
-/** Each look is a process or more on a machine that has other work. */
+/** Limit of concurrent requests to a source: each is a process or more on a machine with other work. */
 const REQUESTS_AT_ONCE = 4;
 
-/** Shape only: what may be run is checked by the API's layer before, and by the gate after. */
+/** Shape only: the API checks permission beforehand, and the gate afterwards. */
 const argument = z.union([z.string(), z.strictObject({ glob: z.string() })]);
 const stage = z.strictObject({
   argv: z.tuple([z.string()], argument),
@@ -49,7 +49,7 @@ export class SourceRelay {
   constructor(private readonly deps: SourceRelayDeps) {}
 
   /**
-   * @param request not yet looked at @throws MayflyError invalid_request, source_not_prepared, readonly_refused,
+   * @param request not yet validated @throws MayflyError invalid_request, source_not_prepared, readonly_refused,
    * too_many_requests, guest_unreachable, guest_failed, host_key_mismatch
    */
   async run(name: string, request: unknown, signal: AbortSignal): Promise<SourceCommandResult> {
@@ -116,7 +116,7 @@ export class SourceRelay {
   }
 }
 
-/** Nobody but a prepare makes a new key count: else any host could make itself one for the source of another. */
+/** Converts a refused key. Only a prepare may register a new key: else any host could get one for another's source. */
 function keyLost(error: unknown): never {
   if (!isMayflyError(error, 'public_key_refused')) throw error;
   throw new MayflyError('source_not_prepared', 'Its host has lost the key to it. Prepare it again.', { cause: error });
@@ -127,6 +127,6 @@ function outputOf(bytes: Buffer, { bytes: written, kept }: { bytes: number; kept
   try {
     return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), base64: null, truncated };
   } catch {
-    return { text: null, base64: bytes.toString('base64'), truncated }; // not UTF-8: then it is bytes
+    return { text: null, base64: bytes.toString('base64'), truncated }; // not UTF-8
   }
 }

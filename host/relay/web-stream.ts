@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 
 /**
- * A Node stream as the web knows it, read only as fast as it is read. `Readable.toWeb` of Node 20 counts chunks where
- * it should count bytes, and takes in a gigabyte that nobody reads (nodejs/node #46347).
+ * Converts a Node stream to a web stream without read-ahead. `Readable.toWeb` of Node 20 counts chunks instead of
+ * bytes, and buffers a gigabyte without a reader (nodejs/node #46347).
  */
 export function webStream(readable: Readable): ReadableStream<Uint8Array> {
-  readable.on('error', () => {}); // told by the next read
+  readable.on('error', () => {}); // the next read throws it
   const chunks: AsyncIterator<Uint8Array> = readable[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>(
     {

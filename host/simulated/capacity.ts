@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import type { Capacity } from '../../model/host.ts';
 import { diskOf } from '../disk/host-disk.ts';
 
-/** What this machine has and what is free of it. @param folder on the file system that holds the sandboxes */
+/** Measures this machine's total and free capacity. @param folder on the file system that holds the sandboxes */
 export async function measureCapacity(folder: string): Promise<Capacity> {
   const memory = await readFile('/proc/meminfo', 'utf8');
   const disk = await diskOf(folder);
@@ -16,7 +16,7 @@ export async function measureCapacity(folder: string): Promise<Capacity> {
   };
 }
 
-/** A line of /proc/meminfo, KiB there, MiB here. */
+/** Reads a line of /proc/meminfo, in KiB, as MiB. */
 function meminfoMib(text: string, name: string): number {
   const kib = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1];
   if (!kib) throw new Error(`/proc/meminfo has no ${name}`);

@@ -13,10 +13,12 @@ import { SavedTree } from './saved/saved-tree.ts';
 import { type Difference, describe, differences, nameOf } from './saved/tree-differences.ts';
 import { END_OF_ARCHIVE, isWhiteout, whiteout } from './saved/whiteout.ts';
 
-/** As long as a real host's program may take. */
+/** Timeout, the same as of a real host's program. */
 const GRANTED_MS = 120_000;
 
-/** The trees in snapshots. @param treeOf folder of a whole one's tree, or MayflyError snapshot_not_found */
+/**
+ * Comparison of the trees in snapshots. @param treeOf folder of a whole one's tree, or MayflyError snapshot_not_found
+ */
 export class Comparing {
   constructor(private readonly treeOf: (snapshotId: string) => Promise<string>) {}
 
@@ -28,7 +30,7 @@ export class Comparing {
         counts[difference.change] += 1;
         yield await recordOf(difference, before, after);
       }
-      await this.#trees(comparison); // what was removed meanwhile is missing, and nobody says so
+      await this.#trees(comparison); // a tree removed during the comparison would count as empty
     } catch (error) {
       throw asDiffFailure(error, comparison);
     }
@@ -136,7 +138,7 @@ function notArchived(path: string): string {
   return `${shown(path)} cannot be in the archive, where such a name stands for what was removed`;
 }
 
-/** Printable, whatever a guest has called it. */
+/** Returns a guest's path as printable text. */
 function shown(path: string): string {
   return JSON.stringify(path)
     .replace(/[^\x20-\x7e]/g, '?')

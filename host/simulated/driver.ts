@@ -25,12 +25,12 @@ import { SimulatedCaptures } from './source/captures.ts';
 import { SimulatedSources } from './source/running-source.ts';
 import { SimulatedSourcePower } from './source/source-power.ts';
 
-/** To be shown wherever a simulated host is started. */
+/** Warning for every start of a simulated host. */
 const SIMULATED_WARNING =
   'SIMULATED HOST: its sandboxes are process trees on this machine, not virtual machines. They isolate NOTHING: ' +
   "they share the kernel, the network, the devices and the host's /usr. Never run code there that you do not trust.";
 
-/** How soon it is noticed that a machine has ended. Milliseconds. */
+/** Interval of the search for ended machines, ms. */
 const WATCH_MS = 500;
 
 interface SimulatedOptions {
@@ -40,7 +40,7 @@ interface SimulatedOptions {
   agentFolder?: string;
 }
 
-/** A {@link Hypervisor} for machines without KVM: a sandbox is a detached process tree with an OpenSSH server of its own. */
+/** {@link Hypervisor} for machines without KVM: a sandbox is a detached process tree with its own OpenSSH server. */
 export class SimulatedHypervisor implements Hypervisor {
   readonly kind = 'simulated';
   readonly isolation = 'none';
@@ -93,12 +93,12 @@ export class SimulatedHypervisor implements Hypervisor {
     await ensureDefaultImage(this.#state.images);
     await this.#leases.list();
     await this.openToLook();
-    // What saved one has been killed: its guest shall not stand still until its saga comes by.
+    // Thaws guests whose save was killed, without waiting for its saga.
     for (const sandboxId of await this.#machine.stored()) await this.snapshots.thaw(sandboxId);
     await this.captures.thawAll();
   }
 
-  /** Enough for {@link look} and {@link marks}: makes nothing. @throws Error when there never was a host in this folder */
+  /** Opens for {@link look} and {@link marks} only: makes nothing. @throws Error when no host ever used this folder */
   async openToLook(): Promise<void> {
     await this.#machine.open();
   }
@@ -120,11 +120,11 @@ export class SimulatedHypervisor implements Hypervisor {
   }
 
   diskBytes = async (sandboxId: string) => this.#diskUsage.of(await this.#machine.workspace(sandboxId));
-  /** Here snapshots are whole trees, to which nothing refers. */
+  /** Always empty: snapshots here are whole trees without referrers. */
   heldBytes = async () => new Map<string, number>();
-  /** Here no sandbox is hibernated. */
+  /** Always 0: no sandbox is hibernated here. */
   savedMemoryBytes = async () => 0;
-  /** Here a write that finds no room fails in the guest, and is its own to repeat. */
+  /** Always empty: a write without space fails in the guest. */
   stopped = async () => [];
   bootOf = async () => null;
 
@@ -150,7 +150,7 @@ export class SimulatedHypervisor implements Hypervisor {
     await startDomain(sandboxId, paths, lease.address, this.#machine.processes, signal);
   }
 
-  /** What {@link bootDomain} has leased: there is nothing to wait for. */
+  /** Returns the lease of {@link bootDomain} at once. */
   async awaitLease(sandboxId: string, { signal }: StepContext): Promise<Lease> {
     signal.throwIfAborted();
     const lease = (await this.#leases.list()).find((entry) => entry.sandboxId === sandboxId);
@@ -159,7 +159,7 @@ export class SimulatedHypervisor implements Hypervisor {
     throw new MayflyError('boot_failed', `${sandboxId} does not run any more: ${tail}`);
   }
 
-  /** Nobody sees the status of a process tree that has ended: one that crashed is `stopped` too. */
+  /** Reports a crash as `stopped`: the exit status of a process tree is lost. */
   async machines(sandboxIds: readonly string[]): Promise<ReadonlyMap<string, MachineState>> {
     const states = sandboxIds.map(async (sandboxId): Promise<[string, MachineState]> => {
       if (await this.#machine.isOn(sandboxId)) return [sandboxId, 'on'];
@@ -168,7 +168,7 @@ export class SimulatedHypervisor implements Hypervisor {
     return new Map(await Promise.all(states));
   }
 
-  /** The kernel tells nobody but a parent that a process has ended, so this looks. */
+  /** Polls for ended machines: the kernel notifies only a parent. */
   async *watch(signal: AbortSignal): AsyncGenerator<void> {
     while (!signal.aborted) {
       await sleep(WATCH_MS, undefined, { signal }).catch(() => undefined); // the abort ends the loop
@@ -204,7 +204,7 @@ export class SimulatedHypervisor implements Hypervisor {
     );
   }
 
-  /** None is hibernated here, so there is only what is paused. */
+  /** Pauses or resumes: nothing is ever hibernated here. */
   async wake(sandboxId: string, wished: 'running' | 'paused'): Promise<void> {
     await (wished === 'paused' ? this.pause(sandboxId) : this.resume(sandboxId));
   }

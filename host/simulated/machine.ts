@@ -7,13 +7,13 @@ import { BOOT_SCRIPT, killDomain } from './machine/domain.ts';
 import { ProcessTable } from './machine/processes.ts';
 import { Suspension } from './machine/suspension.ts';
 
-/** The machine as its kernel and its folders show it: which sandboxes have processes, and which have a workspace. */
+/** State of the machine in its kernel and folders: sandboxes with processes, and with a workspace. */
 export class SimulatedMachine {
   #processTable: ProcessTable | null = null;
 
   constructor(private readonly state: StateDir) {}
 
-  /** @throws Error when there never was a host in this folder */
+  /** @throws Error when no host ever used this folder */
   async open(): Promise<void> {
     this.#processTable = new ProcessTable(await realpath(this.state.sandboxes), BOOT_SCRIPT);
   }
@@ -32,7 +32,7 @@ export class SimulatedMachine {
     return this.processes.runs(sandboxId);
   }
 
-  /** Whether one that was seen to run does not, since this was last asked. */
+  /** True when a sandbox known to run has ended since the last call. */
   someEnded(): boolean {
     return this.processes.someEnded();
   }
@@ -45,7 +45,7 @@ export class SimulatedMachine {
     return new Suspension(sandboxId, await this.workspace(sandboxId), this.processes);
   }
 
-  /** The folder of a sandbox, whether it is there or not: without symbolic links, as the kernel shows it in /proc. */
+  /** Returns the folder of a sandbox, existing or not, without symbolic links, as the kernel shows it in /proc. */
   async workspace(sandboxId: string): Promise<string> {
     return join(await realpath(this.state.sandboxes), basename(this.state.workspace(sandboxId)));
   }

@@ -16,7 +16,7 @@ interface OriginsDeps {
   captures: SimulatedCaptures;
 }
 
-/** What clones are made of: the sources, as long as they do not run, snapshots and captures. */
+/** Origins of clones: stopped sources, snapshots and captures. */
 export class Origins {
   constructor(private readonly deps: OriginsDeps) {}
 
@@ -52,7 +52,7 @@ export class Origins {
     if (!source.cloneable) throw new MayflyError('source_unsafe', source.problem ?? `${source.name} cannot be cloned.`);
     return async (to, signal) => {
       await copyTree(imageRoot(images, source.name), to, signal);
-      if (await this.deps.running.isRunning(source.name)) throw running(source); // started meanwhile
+      if (await this.deps.running.isRunning(source.name)) throw running(source); // just started
     };
   }
 

@@ -5,7 +5,7 @@ import { entriesOf } from '../os/directory.ts';
 import type { SimulatedLeases } from './machine/leases.ts';
 import type { SimulatedMachine } from './machine.ts';
 
-/** What of sandboxes is on the machine, in the layers domain, lease and workspace. */
+/** Residue of sandboxes on the machine, in the layers domain, lease and workspace. */
 export class Residue {
   constructor(
     private readonly machine: SimulatedMachine,

@@ -20,19 +20,19 @@ import { diskOfTree, savedIds, TreeFolder, treeOf } from './saved/tree-folder.ts
 const SnapshotSpec = z.strictObject({
   sandboxId: z.string().refine(isSandboxId),
   kind: z.literal('disk'),
-  /** When the sandbox stood still, ISO 8601. */
+  /** Time at which the sandbox was stopped, ISO 8601. */
   savedAt: z.iso.datetime(),
-  /** Of the tree, hex, as it was first verified; null: not yet. */
+  /** Digest of the tree at its first check, hex; null before it. */
   sha256: z.hex().length(64).nullable(),
 });
 type SnapshotSpec = z.infer<typeof SnapshotSpec>;
 
-/** Where a simulated host keeps one snapshot. */
+/** Returns the folder of one snapshot of a simulated host. */
 export function snapshotFolder(state: StateDir, snapshotId: string): TreeFolder<SnapshotSpec> {
   return new TreeFolder(state.snapshot(snapshotId), SnapshotSpec);
 }
 
-/** Snapshots of a simulated host: whole copies of the sandbox's tree, so nothing ever refers to one. */
+/** Snapshots of a simulated host: whole copies of the sandbox's tree, without referrers. */
 export class SimulatedSnapshots extends Comparing implements HostSnapshots {
   constructor(private readonly deps: { state: StateDir; failpoints: Failpoints; machine: SimulatedMachine }) {
     super(async (snapshotId) => treeOf((await this.#whole(snapshotId)).folder.path));
@@ -89,7 +89,7 @@ export class SimulatedSnapshots extends Comparing implements HostSnapshots {
       if (spec.sha256 === null) await folder.write(folder.path, { ...spec, sha256: disk.sha256 });
       await chmod(folder.path, 0o500);
       const { kind, savedAt } = spec;
-      // quiesced: nothing of the sandbox moved, and what it had written is in its tree at once
+      // quiesced: the sandbox was stopped, and its writes reach the tree at once
       return { kind, disks: [disk], memoryBytes: null, sizeBytes: disk.storedBytes, quiesced: true, savedAt };
     };
     return await orStepFailure(step, 'snapshot_failed', `${snapshotId} could not be verified`, signal);
@@ -97,7 +97,7 @@ export class SimulatedSnapshots extends Comparing implements HostSnapshots {
 
   async remove(snapshotId: string): Promise<{ keptFor: null }> {
     const { path, staging } = this.#folder(snapshotId);
-    // First what makes it count as whole, so that a crash in the middle leaves nothing that looks usable.
+    // The description first, so that a crash midway leaves nothing that looks complete.
     await rm(join(path, 'spec.json'), { force: true });
     await this.deps.failpoints.hit('removeSnapshot', 'during', snapshotId);
     await removeTree(path);
@@ -116,8 +116,8 @@ export class SimulatedSnapshots extends Comparing implements HostSnapshots {
   }
 
   /**
-   * @param onlyOf the sandbox whose identity is wanted with it; null: the identity will be replaced @throws
-   * MayflyError snapshot_not_found, restore_failed when it is another's; ExecError; the signal's reason
+   * @param onlyOf sandbox whose identity the tree must have; null: the identity will be replaced @throws MayflyError
+   * snapshot_not_found, restore_failed when it is another's; ExecError; the signal's reason
    */
   async copy(snapshotId: string, to: string, signal: AbortSignal, onlyOf: string | null): Promise<void> {
     const { folder, spec } = await this.#whole(snapshotId);
@@ -126,14 +126,14 @@ export class SimulatedSnapshots extends Comparing implements HostSnapshots {
       throw new MayflyError('restore_failed', why);
     }
     await copyTree(treeOf(folder.path), to, signal);
-    await this.#whole(snapshotId); // what was removed meanwhile is missing in the copy, and nobody says so
+    await this.#whole(snapshotId); // files removed during the copy would be missing in it
   }
 
-  /** Copies refer to nothing. */
+  /** Always 0: copies refer to nothing. */
   chainLength = async () => 0;
   flatten = async () => {};
   mergeDeleted = async () => 0;
-  /** A tree has no machine. */
+  /** Always null: a tree has no machine. */
   resources = async () => null;
 
   async list(): Promise<KeptSnapshot[]> {
@@ -156,7 +156,7 @@ export class SimulatedSnapshots extends Comparing implements HostSnapshots {
     throw new MayflyError('snapshot_not_found', `${snapshotId} is not on this host, or only half of it is.`);
   }
 
-  /** Makes an empty folder beside the snapshot's own, which becomes it when all is there. */
+  /** Makes an empty folder beside the snapshot's own, to be renamed to it when complete. */
   async #stage({ path, staging }: TreeFolder<SnapshotSpec>): Promise<void> {
     await makeClosed(this.deps.state.snapshots);
     await removeTree(staging);

@@ -5,8 +5,8 @@ import { LISTENER, OTHERS } from './inspection.ts';
 import { CLAIMED, LAYOUT, ONLY_OURS } from './layout.ts';
 
 /**
- * All of it holds for our user alone: every keyword here may stand in a Match block (sshd_config(5)), where it also
- * overrides what is set globally, AllowUsers and TrustedUserCAKeys included, and touches nobody else's.
+ * Settings for our user alone: every keyword here may stand in a Match block (sshd_config(5)), where it overrides the
+ * global value, AllowUsers and TrustedUserCAKeys included, and affects no other user.
  */
 const SETTINGS: readonly [string, string][] = [
   ['AllowUsers', LAYOUT.user],
@@ -40,9 +40,9 @@ const END = '# END mayfly-source';
 const MATCH_BLOCK = [`Match User ${LAYOUT.user}`, ...SETTINGS.map(([name, value]) => `  ${name} ${value}`)].join('\n');
 
 /**
- * A file before all others of its folder, so its settings come first; Match does not reach out of an included file.
- * Without such a folder, a block at the end, where it also ends a Match block that stands last. Behind it, `Match all`
- * for lines that somebody appends later, unless they would have belonged to another Match block anyway.
+ * Script that adds the settings: a file before all others of its folder, so its settings win; Match does not reach out
+ * of an included file. Without such a folder, a block at the end, which also ends a Match block that stands last.
+ * Behind it, `Match all` for lines appended later, unless they would have belonged to another Match block anyway.
  */
 const ADMIT = `${CLAIMED}
 sshd=$(command -v sshd)
@@ -76,14 +76,14 @@ fi
 rm -f "$state/config.before"
 `;
 
-/** What sshd would now give our user; its first line is the digest of what it would give others. */
+/** Script that prints sshd's new settings for our user; its first line is the digest of those for other users. */
 const EFFECTIVE = `${CLAIMED}${OTHERS}
 sshd=$(command -v sshd)
 echo "$(others)"
 "$sshd" -T -C "user=$user,host=mayfly,addr=192.0.2.1,laddr=192.0.2.2,lport=22"
 `;
 
-/** Never a restart: sessions stay. An sshd that a socket starts for each connection reads its settings anew by itself. */
+/** Script that reloads and never restarts, so sessions stay. A socket-activated sshd needs no reload. */
 const RELOAD = `${LISTENER}
 reload() {
   if [ -d /run/systemd/system ]; then
@@ -103,7 +103,7 @@ said=$("$sshd" -t 2>&1) || fail "sshd -t: $said"
 reload
 `;
 
-/** Byte for byte what it was, unless somebody has changed the file since: then only our lines go. $2, $3: the marks. */
+/** Script that restores the file byte for byte; if it was changed since, removes only our lines. $2, $3: the marks. */
 const EXCLUDE = `${ONLY_OURS}${RELOAD}
 sshd=$(command -v sshd)
 config=$(readlink -f "$config")
@@ -125,9 +125,9 @@ fi
 `;
 
 /**
- * Lets our user in, and nobody else differently. sshd is told to read its settings again only after it has called them
- * valid and has shown that they are in effect for our user, and have changed nothing for others.
- * @throws MayflyError prepare_failed; the running sshd has not been touched then
+ * Admits our user, without effect on others. sshd is reloaded only after it has validated its settings and has shown
+ * that they are in effect for our user, and unchanged for others.
+ * @throws MayflyError prepare_failed; the running sshd is unaffected then
  */
 export async function admitReader(
   console: SourceConsole,
@@ -145,7 +145,7 @@ export async function admitReader(
   await runScript(console, APPLY, [sourceId], { signal });
 }
 
-/** Takes the settings away again, and tells sshd when it may have read them. */
+/** Removes the settings, and reloads sshd if it may have read them. */
 export async function excludeReader(console: SourceConsole, sourceId: string): Promise<void> {
   await runScript(console, EXCLUDE, [sourceId, BEGIN]);
 }

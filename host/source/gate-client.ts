@@ -16,24 +16,24 @@ interface RunRequest extends ReadonlyCommand {
 
 interface FileRequest {
   file: {
-    /** base64url of the raw bytes: absolute. */
+    /** Raw bytes in base64url: absolute. */
     path: string;
     offset: number;
-    /** Bytes at most. */
+    /** Limit in bytes. */
     length: number;
   };
 }
 
 export type GateRequest = RunRequest | FileRequest;
 
-/** Bytes of what a stream may bring beyond what was asked for, before the gate counts as broken. */
+/** Bytes that a stream may bring beyond the requested limit, before the gate counts as broken. */
 const SLACK_BYTES = 65_536;
-/** Bytes of a directory listing that is taken, and of what sshd or a broken gate may complain. */
+/** Limits of a directory listing, and of the complaint of sshd or a broken gate. Bytes. */
 const LISTING_BYTES = 8 * 1024 * 1024;
 const COMPLAINT_BYTES = 2_048;
-/** What a stream's buffer begins with. */
+/** Initial size of a stream's buffer. */
 const LEAST_BYTES = 4_096;
-/** The gate keeps the command's own time; this is how much longer we listen. Milliseconds. */
+/** Extra time beyond the command's timeout, which the gate enforces itself. Milliseconds. */
 const ANSWER_WITHIN_MS = 15_000;
 const FILE_TIMEOUT_MS = 60_000;
 
@@ -52,7 +52,7 @@ const FileAbout = z.object({
 });
 export type SourceFileAbout = z.infer<typeof FileAbout>;
 
-/** The end frame: as all that comes from a source, its word and no more. */
+/** End frame: untrusted, like all that comes from a source. */
 const End = z.object({
   outcome: commandOutcome,
   exitCode: z.int().min(0).max(255).nullable(),
@@ -76,7 +76,7 @@ export interface GateAnswer {
   stderr: Buffer;
 }
 
-/** Sends one request on a channel of its own, and reads the answer whole: it is bounded. @throws MayflyError guest_failed */
+/** Sends one request on its own channel, and reads the whole, bounded answer. @throws MayflyError guest_failed */
 export async function askGate(client: CertClient, request: GateRequest, signal: AbortSignal): Promise<GateAnswer> {
   signal.throwIfAborted();
   const bound = 'file' in request ? Math.max(request.file.length, LISTING_BYTES) : request.maxOutputBytes;
@@ -91,7 +91,7 @@ export async function askGate(client: CertClient, request: GateRequest, signal: 
   }
 }
 
-/** The text of the command means nothing: sshd is forced to run the gate. */
+/** Opens a channel. The command's text is irrelevant: sshd is forced to run the gate. */
 function open(client: CertClient): Promise<ClientChannel> {
   return new Promise((resolve, reject) => {
     client.exec('gate', (error, channel) => {
@@ -129,18 +129,18 @@ function read(channel: ClientChannel, bound: number, signal: AbortSignal): Promi
   });
 }
 
-/** Puts frames together again; see model/sandbox/output-frame.ts. */
+/** Reassembles frames; see model/sandbox/output-frame.ts. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);
   #end: Buffer | null = null;
-  /** Grown, not a list of pieces: a hostile gate may send a byte a frame, and frames without any. */
+  /** Growing buffers, not lists of pieces: a hostile gate may send one byte a frame, or none. */
   readonly #streams = { 1: Buffer.alloc(0), 2: Buffer.alloc(0) };
   readonly #bytes = { 1: 0, 2: 0 };
 
   /** @param bound of each stream, bytes */
   constructor(private readonly bound: number) {}
 
-  /** @throws MayflyError guest_failed when it is not what a gate would send */
+  /** @throws MayflyError guest_failed when no gate would send that */
   push(bytes: Buffer): void {
     this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
     while (this.#rest.length >= FRAME_HEADER_BYTES) {
@@ -154,7 +154,7 @@ export class FrameReader {
     }
   }
 
-  /** @param complaint what it said instead */
+  /** @param complaint its text without an answer */
   answer(complaint: string): GateAnswer {
     if (this.#end === null) throw failed(`it ended without an answer${complaint ? `: ${complaint}` : ''}`);
     return {
@@ -171,7 +171,7 @@ export class FrameReader {
       return;
     }
     if (stream !== 1 && stream !== 2) throw failed('it speaks of a stream that does not exist');
-    // A file's offsets may count from its beginning, so only their order is held to.
+    // A file's offsets may count from its beginning, so only their order is checked.
     if (offset < this.#bytes[stream]) throw failed('its output goes back');
     const before = this.#bytes[stream];
     const after = before + bytes.length;

@@ -4,20 +4,20 @@ import { MayflyError } from '../../model/errors.ts';
 import { runScript, type SourceConsole } from '../console.ts';
 import { CLAIMED, LAYOUT, LAYOUT_VARIABLES, ONLY_OURS } from './layout.ts';
 
-/** The program that stands between a caller and a source, as it was built. */
+/** Built program that stands between a caller and a source. */
 export interface Gate {
   bytes: Buffer;
   /** SHA-256, hex. */
   digest: string;
 }
 
-/** @throws Error when there is no such file */
+/** @throws Error when the file is missing */
 export async function readGate(path: string): Promise<Gate> {
   const bytes = await readFile(path);
   return { bytes, digest: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** The folder in which undoing finds what it needs; first of all changes, and last to go. */
+/** Script that makes the folder with the undo data: the first of all changes, and the last to be removed. */
 const CLAIM = `${LAYOUT_VARIABLES}
 if [ -e "$state/owner" ]; then
   [ "$(cat "$state/owner")" = "$1" ] || fail 'another Mayfly has prepared it meanwhile'
@@ -36,13 +36,13 @@ rm -f "$state/owner"
 rmdir "$state" || fail "$state holds something that Mayfly did not put there"
 `;
 
-/** Prints the digest of the gate that is there, if one is and nothing about it was changed. */
+/** Script that prints the digest of an installed gate with the right owner and mode. */
 const INSTALLED = `${CLAIMED}
 mkdir -p -m 0755 "$gateFolder"
 if [ "$(stat -c '%a %u %g %F' "$gate" 2>/dev/null)" = '755 0 0 regular file' ]; then sha256sum <"$gate" | cut -d ' ' -f 1; fi
 `;
 
-/** $2: what its digest must be. */
+/** Script that installs the gate. $2: its expected digest. */
 const PUT_IN_PLACE = `${CLAIMED}
 chown 0:0 "$gate.new"
 chmod 0755 "$gate.new"
@@ -69,7 +69,7 @@ export async function releaseSource(console: SourceConsole, sourceId: string): P
 }
 
 /**
- * Installs the gate unless this very one is there. It appears whole, after its digest was compared on the source.
+ * Installs the gate unless this very one is there: atomically, after its digest was compared on the source.
  * @throws MayflyError prepare_failed
  */
 export async function installGate(

@@ -5,8 +5,8 @@ import { printable, runScript, type SourceConsole } from '../console.ts';
 import { LAYOUT_VARIABLES } from './layout.ts';
 
 /**
- * Settings as sshd gives them to three users that are not ours: root, nobody, and the first that can log in. sshd -T
- * prints them in an order of its own (servconf.c, dump_config), so equal text is equal effect.
+ * Shell function that digests sshd's settings for three other users: root, nobody, and the first that can log in. sshd
+ * -T prints them in a fixed order (servconf.c, dump_config), so equal text is equal effect.
  */
 export const OTHERS = `
 others() {
@@ -19,7 +19,7 @@ others() {
 }
 `;
 
-/** The sshd that listens, not one of a session, nor one of a container: its number, or nothing. */
+/** Shell function that prints the pid of the listening sshd, not one of a session or a container, or nothing. */
 export const LISTENER = `
 listener() {
   for process in /proc/[0-9]*; do
@@ -32,7 +32,7 @@ listener() {
 }
 `;
 
-/** $1: bytes of the gate, $2: the source id. Changes nothing but the times of four folders, where it tries to write. */
+/** Inspection script. $1: bytes of the gate, $2: source id. Changes only the times of four folders (write test). */
 const INSPECT = `${LAYOUT_VARIABLES}${OTHERS}${LISTENER}
 [ "$(id -u)" = 0 ] || fail 'the way in is not root; a password is never asked for'
 case $(uname -s)/$(uname -m) in Linux/x86_64) ;; *) fail "it is $(uname -s) on $(uname -m); the gate is for Linux on x86_64" ;; esac
@@ -110,8 +110,8 @@ const Printed = z.object({
 });
 
 /**
- * Before anything of it is changed. @param gateBytes size of the gate, bytes @throws MayflyError prepare_failed that
- * says what stands in the way
+ * Inspects a source before it is changed. @param gateBytes size of the gate, bytes @throws MayflyError prepare_failed
+ * with the obstacle
  */
 export async function inspectSource(
   console: SourceConsole,

@@ -2,8 +2,8 @@ import { runScript, type SourceConsole } from '../console.ts';
 import { CLAIMED, ONLY_OURS } from './layout.ts';
 
 /**
- * useradd keeps the files before its change as passwd-, group- and so on. What was there is kept too, with the digests
- * of the files themselves, so that the end can be what the beginning was.
+ * Script that saves account files. useradd keeps the previous ones as passwd-, group- and so on; these are saved too,
+ * with the digests of the files themselves, so that removal can restore the original state.
  */
 const REMEMBER = `
 if [ ! -e "$state/accounts" ]; then
@@ -19,9 +19,9 @@ fi
 `;
 
 /**
- * The gate is the user's shell, so sshd can start nothing else. "*" is no password's hash, but other than "!" it does
- * not lock the account, which sshd would refuse without PAM (auth.c, LOCKED_PASSWD_PREFIX). pam_shells wants the shell
- * listed.
+ * Script that creates the user. The gate is its shell, so sshd can start nothing else. "*" matches no password, but
+ * other than "!" it does not lock the account, which sshd would refuse without PAM (auth.c, LOCKED_PASSWD_PREFIX).
+ * pam_shells requires a listed shell.
  */
 const CREATE = `${CLAIMED}${REMEMBER}
 if ! getent passwd "$user" >/dev/null; then
@@ -45,7 +45,7 @@ if grep -rqs pam_shells /etc/pam.d && ! grep -qxF "$gate" /etc/shells; then
 fi
 `;
 
-/** Ends what runs as the user: in this machine itself, not in a container where the number is another's. */
+/** Script that kills the user's processes, but not those in containers, where the uid is another user's. */
 const END_PROCESSES = `
 uid=$(id -u "$user" 2>/dev/null) || uid=
 for round in 1 2 3 4 5 6 7 8 9 10; do
@@ -93,14 +93,14 @@ if getent passwd "$user" >/dev/null || getent group "$user" >/dev/null; then fai
 `;
 
 /**
- * Makes the user of looks. A second run finds it and checks it.
+ * Creates the read-only user. A repeat verifies the existing one.
  * @throws MayflyError prepare_failed
  */
 export async function createReader(console: SourceConsole, sourceId: string, signal: AbortSignal): Promise<void> {
   await runScript(console, CREATE, [sourceId], { signal });
 }
 
-/** Ends its sessions and removes it; account files that nobody else has changed are what they were, to the byte. */
+/** Ends the user's sessions and removes it; account files without other changes are restored to the byte. */
 export async function removeReader(console: SourceConsole, sourceId: string): Promise<void> {
   await runScript(console, REMOVE, [sourceId]);
 }

@@ -13,30 +13,30 @@ interface ReadTarget {
   id: string;
   name: string;
   sshd: Pick<SourceSshd, 'port' | 'hostKey'>;
-  /** Has a certificate issued for this host's key to the source. @returns one OpenSSH certificate line */
+  /** Requests a certificate for this host's key to the source. @returns one OpenSSH certificate line */
   certify: (publicKey: string) => Promise<string>;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Under emulation a login takes 2 s. */
 const LOGIN_TIMEOUT_MS = 20_000;
-/** A connection that nobody has used for this long is closed. Milliseconds. */
+/** Idle time after which a connection is closed, ms. */
 const IDLE_MS = 60_000;
-/** sshd does not listen for a moment when it reads its settings again. */
+/** Attempts to connect: sshd does not listen for a moment when it reloads its settings. */
 const ATTEMPTS = 5;
 const PAUSE_MS = 300;
 const SSH_PORT = 22;
 
 interface Kept {
   client: CertClient;
-  /** Reads under way on it. */
+  /** Number of running reads. */
   reads: number;
   idle: NodeJS.Timeout | null;
 }
 
 /**
- * The way to the gates of this machine's sources: SSH as the read-only user, with a certificate for this one source, to
- * whoever has the host key that was read on it. One connection each, kept for as long as it is used.
+ * Connections to the gates of this machine's sources: SSH as the read-only user, with a certificate for one source, to
+ * the pinned host key. One connection each, kept while it is used.
  */
 export class SourceReads {
   readonly #kept = new Map<string, Kept>();
@@ -44,7 +44,7 @@ export class SourceReads {
   constructor(private readonly deps: { hypervisor: Pick<Hypervisor, 'runningSource'>; credentials: Credentials }) {}
 
   /**
-   * Asks the gate once. Nothing is repeated once it was asked.
+   * Sends one request to the gate. Never repeats a request once sent.
    * @throws MayflyError source_not_running, source_not_prepared, host_key_mismatch, guest_unreachable, guest_failed
    */
   async ask(target: ReadTarget, request: GateRequest, signal: AbortSignal): Promise<GateAnswer> {
@@ -68,7 +68,7 @@ export class SourceReads {
     for (const id of this.#kept.keys()) this.close(id);
   }
 
-  /** Nobody is given it any more from here on. */
+  /** Closes a connection, so that no later caller gets it. */
   #letGo(id: string, kept: Kept): void {
     if (this.#kept.get(id) === kept) this.#kept.delete(id);
     if (kept.idle) clearTimeout(kept.idle);
@@ -81,12 +81,12 @@ export class SourceReads {
     const client = await this.#connect(target, signal);
     const other = this.#kept.get(target.id);
     if (other) {
-      client.end(); // two looks came at once: one connection is enough
+      client.end(); // two concurrent reads: one connection is enough
       return other;
     }
     const kept: Kept = { client, reads: 0, idle: null };
     this.#kept.set(target.id, kept);
-    client.on('error', () => {}); // its end is told by 'close'
+    client.on('error', () => {}); // 'close' follows
     client.on('close', () => {
       if (this.#kept.get(target.id) === kept) this.#kept.delete(target.id);
     });

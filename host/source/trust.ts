@@ -6,7 +6,7 @@ import { CLAIMED, ONLY_OURS } from './layout.ts';
 /** Type and base64 alone: no option before it, no comment behind it, no second line. */
 const CA_KEY = /^ssh-ed25519 [A-Za-z0-9+/]{68}$/;
 
-/** Written whole, read by our Match block only. $2: the CA keys, $3: their digest. */
+/** Script that writes the trust files atomically, for our Match block only. $2: the CA keys, $3: their digest. */
 const TRUST = `${CLAIMED}
 mkdir -p -m 0755 "$trustFolder"
 printf '%s\\n' "$2" >"$userCa.new"
@@ -25,9 +25,9 @@ if [ -d "$trustFolder" ]; then rmdir "$trustFolder" || fail "$trustFolder holds 
 `;
 
 /**
- * Puts our CA's keys and the one principal in place. What sshd trusts besides is another file, and stays.
+ * Installs our CA's keys and the one principal. Other trust of sshd is in other files, and stays.
  * @param caKeys bare Ed25519 public keys; all of them are replaced when the CA's keys change
- * @throws MayflyError prepare_failed; nothing is written when a key is anything but a key
+ * @throws MayflyError prepare_failed; nothing is written unless each is a bare key
  */
 export async function trustUserCa(
   console: SourceConsole,

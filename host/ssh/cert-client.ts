@@ -5,10 +5,10 @@ import ssh2 from 'ssh2';
 import { sshString } from './wire.ts';
 
 /**
- * ssh2 1.17 cannot log in with an OpenSSH user certificate: it writes the certificate's algorithm name also into the
- * signature blob, where sshd wants the plain key's name (mscdex/ssh2 #551, #1495). {@link CertClient} builds that one
- * packet itself. Everything private of ssh2 that this needs is named in this file, package.json pins the version, and
- * test/host/ssh/verify.integration.test.ts logs in to a real sshd.
+ * Suffix of certificate key types. ssh2 1.17 cannot log in with an OpenSSH user certificate: it writes the
+ * certificate's algorithm name also into the signature blob, where sshd expects the plain key's name (mscdex/ssh2 #551,
+ * #1495). {@link CertClient} builds that packet itself. All ssh2 internals used for it are named in this file,
+ * package.json pins the version, and test/host/ssh/verify.integration.test.ts logs in to a real sshd.
  */
 const CERTIFICATE_SUFFIX = '-cert-v01@openssh.com';
 
@@ -28,7 +28,7 @@ const { sendPacket }: { sendPacket: (protocol: PrivateProtocol, packet: Buffer) 
   requireCommonJs('ssh2/lib/protocol/utils.js');
 
 /**
- * A private key that presents its certificate instead of its bare public key.
+ * Returns a private key that presents its certificate instead of its bare public key.
  * @throws Error when either cannot be read, without quoting it
  */
 export function keyWithCertificate(privateKey: Buffer, certificateLine: string): ParsedKey {
@@ -42,10 +42,10 @@ export function keyWithCertificate(privateKey: Buffer, certificateLine: string):
   return Object.create(key, { type: { value: type }, getPublicSSH: { value: () => certificate } });
 }
 
-/** How long a goodbye is waited for. Milliseconds. */
+/** Time to wait for the peer's close, ms. */
 const GOODBYE_MS = 500;
 
-/** An ssh2 client that can log in with {@link keyWithCertificate}, and that lets go of a peer that says no goodbye. */
+/** SSH client (ssh2) that can log in with {@link keyWithCertificate}, and drops a peer that does not close. */
 export class CertClient extends ssh2.Client {
   #socket: Socket | undefined;
 
@@ -63,15 +63,15 @@ export class CertClient extends ssh2.Client {
   }
 
   /**
-   * Says goodbye, and waits {@link GOODBYE_MS} for the other side's: a guest that was paused, saved or is gone never sends
-   * its FIN, and Node would keep the socket, and the process, for ever.
+   * Closes the connection, waiting {@link GOODBYE_MS} for the peer: a guest that was paused, saved or removed never
+   * sends its FIN, and Node would keep the socket, and the process, for ever.
    */
   override end(): this {
     setTimeout(() => this.destroy(), GOODBYE_MS).unref(); // a socket that is still open keeps the timer running
     return super.end();
   }
 
-  /** Lets go at once. ssh2's own does nothing once `end` was called. */
+  /** Closes the socket at once. ssh2's own method does nothing once `end` was called. */
   override destroy(): this {
     this.#socket?.destroy();
     return this;
@@ -82,18 +82,18 @@ function signCertificatesPlainly(protocol: PrivateProtocol): void {
   const authPK = protocol.authPK.bind(protocol);
   protocol.authPK = (user, key, algorithmOrSign, maybeSign) => {
     if (!key.type.endsWith(CERTIFICATE_SUFFIX)) return authPK(user, key, algorithmOrSign, maybeSign);
-    // Signed at once, where ssh2 would ask first whether the key is wanted: a guest would check its certificate twice.
+    // Signed at once, without ssh2's probe whether the key is accepted: a guest would check its certificate twice.
     authPK(user, key, (toSign) => sendSigned(protocol, key, toSign, signed(key, toSign)));
   };
 }
 
 function signed(key: ParsedKey, data: Buffer): Buffer {
   const signature = key.sign(data);
-  if (signature instanceof Error) throw signature; // an Ed25519 key that could be read signs everything
+  if (signature instanceof Error) throw signature; // a readable Ed25519 key signs everything
   return signature;
 }
 
-/** RFC 4252 §7: the request is what was signed without the session id, followed by the signature. */
+/** Sends the request of RFC 4252 §7: the signed data without the session id, followed by the signature. */
 function sendSigned(protocol: PrivateProtocol, key: ParsedKey, toSign: Buffer, signature: Buffer): void {
   const request = toSign.subarray(4 + protocol._kex.sessionID.length);
   const plainType = Buffer.from(key.type.slice(0, -CERTIFICATE_SUFFIX.length));

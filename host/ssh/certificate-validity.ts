@@ -1,7 +1,7 @@
 import { WireReader } from './wire.ts';
 
 /**
- * When a certificate stops being valid, milliseconds since 1970.
+ * Returns the end of a certificate's validity, milliseconds since 1970.
  * @param line an OpenSSH certificate of an Ed25519 key @throws Error when it is not one
  */
 export function validBefore(line: string): number {

@@ -15,19 +15,19 @@ import { keyWithCertificate } from './cert-client.ts';
 import { validBefore } from './certificate-validity.ts';
 import { makeKeyPair } from './key-pair.ts';
 
-/** Names of OpenSSH's own conventions, so `ssh -i <dir>/id_ed25519` finds the certificate by itself. */
+/** File names of OpenSSH's own conventions, so `ssh -i <dir>/id_ed25519` finds the certificate by itself. */
 export const KEY_FILE = 'id_ed25519';
 export const CERTIFICATE_FILE = 'id_ed25519-cert.pub';
 const PUBLIC_KEY_FILE = 'id_ed25519.pub';
 export const KNOWN_HOSTS_FILE = 'known_hosts';
 
-/** A certificate with less than this is not used for a login any more. Milliseconds. */
+/** Shortest remaining validity of a certificate used for a login, ms. */
 const RENEW_BEFORE_MS = 30_000;
 const CERTIFICATE_LINE = /^ssh-ed25519-cert-v01@openssh\.com [A-Za-z0-9+/]+={0,2}(?: [\x20-\x7e]*)?\n?$/;
 
 /**
- * The key pairs with which this machine logs in to its sandboxes, one folder (0700) each. A private key is made
- * here and never leaves; only its public key travels to be signed.
+ * Key pairs with which this machine logs in to its sandboxes, one folder (0700) each. A private key is made here and
+ * never leaves; only its public key travels to be signed.
  */
 export class Credentials {
   constructor(private readonly state: StateDir) {}
@@ -37,12 +37,12 @@ export class Credentials {
     await chmod(this.state.credentials, 0o700);
   }
 
-  /** The folder of one sandbox's credentials. @throws RangeError when not given a sandbox id */
+  /** Returns the folder of one sandbox's credentials. @throws RangeError when not given a sandbox id */
   directory(sandboxId: string): string {
     return this.state.credentialsOf(sandboxId);
   }
 
-  /** Makes the key pair when it is missing. It appears as a whole or not at all. */
+  /** Makes the key pair when it is missing, atomically. */
   async makeCredentials(sandboxId: string): Promise<{ publicKey: string }> {
     const directory = this.directory(sandboxId);
     const present = await readPublicKey(directory);
@@ -63,14 +63,14 @@ export class Credentials {
     return { publicKey: pair.publicKey };
   }
 
-  /** The public key of a pair that is there; null when there is none. */
+  /** Returns the public key of an existing pair, or null. */
   async publicKey(sandboxId: string): Promise<string | null> {
     return readPublicKey(this.directory(sandboxId));
   }
 
   /**
-   * The key with a certificate that is valid for a while; null when there is no key.
-   * @param renew has one issued for the key that is there, and returns its line
+   * Returns the key with a valid certificate; null without a key.
+   * @param renew requests a certificate for the existing key, and returns its line
    */
   async currentKey(id: string, renew: () => Promise<string>): Promise<ParsedKey | null> {
     const directory = this.directory(id);
@@ -85,8 +85,8 @@ export class Credentials {
   }
 
   /**
-   * Replaces the one before. @param certificate one line in OpenSSH format, as `ssh-keygen -s` writes it @throws
-   * MayflyError internal when it is no Ed25519 user certificate line
+   * Replaces the certificate. @param certificate one line in OpenSSH format, as `ssh-keygen -s` writes it
+   * @throws MayflyError internal when it is not an Ed25519 user certificate line
    */
   async storeCertificate(sandboxId: string, certificate: string): Promise<void> {
     if (!CERTIFICATE_LINE.test(certificate)) {
@@ -95,7 +95,7 @@ export class Credentials {
     await writeFileAtomic(join(this.directory(sandboxId), CERTIFICATE_FILE), `${certificate.trimEnd()}\n`, 0o644);
   }
 
-  /** Writes `known_hosts`, so that an operator's `ssh` pins the same host key as we do. */
+  /** Writes `known_hosts`, so that an operator's `ssh` pins the same host key. */
   async storeKnownHost(sandboxId: string, endpoint: SshEndpoint): Promise<void> {
     // Port 22 is looked up by the bare address: put_host_port() in OpenSSH's misc.c.
     const host = endpoint.port === 22 ? endpoint.address : `[${endpoint.address}]:${endpoint.port}`;
@@ -132,7 +132,7 @@ export class Credentials {
   }
 }
 
-/** The public half, if both halves are there and belong together. */
+/** Returns the public half, if both halves exist and belong together. */
 async function readPublicKey(directory: string): Promise<string | null> {
   if (!(await entriesOf(directory))?.includes(KEY_FILE)) return null;
   const key = ssh2.utils.parseKey(await readFile(join(directory, KEY_FILE)));

@@ -2,25 +2,25 @@ import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { sshString, uint32 } from './wire.ts';
 
 const TYPE = 'ssh-ed25519';
-/** The cipher `none` counts as having blocks of this size (PROTOCOL.key of OpenSSH). Bytes. */
+/** Block size of the cipher `none` (PROTOCOL.key of OpenSSH). Bytes. */
 const BLOCK_BYTES = 8;
 const LINE_CHARACTERS = 70;
 
 export interface KeyPair {
-  /** One OpenSSH public key line, without a newline. */
+  /** OpenSSH public key, one line without a newline. */
   publicKey: string;
   privateKey: string;
 }
 
 /**
- * Without ssh-keygen; nor by ssh2's generator: 1.17 drops leading zero bytes, so OpenSSH cannot load one key in 128.
- * @param comment stands in both halves; one word
+ * Makes a key pair without ssh-keygen and without ssh2's generator: 1.17 drops leading zero bytes, so OpenSSH cannot
+ * load one key in 128. @param comment stands in both halves; one word
  */
 export function makeKeyPair(comment: string): KeyPair {
   return keyPairFrom(generateKeyPairSync('ed25519').privateKey, comment);
 }
 
-/** An Ed25519 private key as OpenSSH writes it (PROTOCOL.key of OpenSSH; RFC 8709 §4). */
+/** Encodes an Ed25519 private key in OpenSSH's format (PROTOCOL.key of OpenSSH; RFC 8709 §4). */
 export function keyPairFrom(privateKey: KeyObject, comment: string): KeyPair {
   const jwk = privateKey.export({ format: 'jwk' });
   const seed = Buffer.from(jwk.d ?? '', 'base64url');

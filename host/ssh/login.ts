@@ -4,15 +4,15 @@ import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { stoppedBy } from '../os/abort.ts';
 import { CertClient } from './cert-client.ts';
 
-/** How far a login came, in the order of the protocol. */
+/** Stage that a login reached, in the order of the protocol. */
 export type LoginStage = 'resolve' | 'tcp' | 'banner' | 'kex' | 'host-key' | 'auth';
 
-/** A login that did not succeed: nothing has been run in the guest. */
+/** Error of a failed login: nothing has run in the guest. */
 export class LoginFailure extends Error {
   override readonly name = 'LoginFailure';
   constructor(
     readonly stage: LoginStage,
-    /** The way there was lost or silent; otherwise the other side answered, and that is its answer. */
+    /** True when the connection was lost or silent; false when the peer answered with a refusal. */
     readonly lost: boolean,
     reason: string,
     cause?: unknown,
@@ -25,18 +25,18 @@ interface LoginRequest {
   endpoint: SshEndpoint;
   key: ParsedKey;
   signal: AbortSignal;
-  /** SYN to SYN-ACK. Milliseconds. */
+  /** Timeout from SYN to SYN-ACK, ms. */
   connectTimeoutMs: number;
-  /** From the TCP connection to the accepted login. Milliseconds. */
+  /** Timeout from the TCP connection to the accepted login, ms. */
   loginTimeoutMs: number;
 }
 
-/** How a dead guest is noticed on a connection that is kept: no answer for 3 × 15 s. */
+/** Detects a dead guest on a kept connection: no answer for 3 × 15 s. */
 const KEEPALIVE = { keepaliveInterval: 15_000, keepaliveCountMax: 3 };
 
 /**
- * The cheapest for a guest without AES instructions, which is what emulation gives: 16 MiB cost its processor 2.4 s on the
- * way out with AES-GCM, 3.0 s with ChaCha20 (4.2 and 4.9 s on the way in).
+ * Ciphers, cheapest first for an emulated guest without AES instructions: sending 16 MiB cost its processor 2.4 s with
+ * AES-GCM, 3.0 s with ChaCha20 (receiving: 4.2 and 4.9 s).
  */
 const CIPHERS: readonly CipherAlgorithm[] = [
   'aes128-gcm@openssh.com',
@@ -45,7 +45,7 @@ const CIPHERS: readonly CipherAlgorithm[] = [
   'chacha20-poly1305@openssh.com',
 ];
 
-/** What a new try of the same connection may cure (connect(2)); not EACCES, EPERM, EINVAL and their like. */
+/** Errors that a retry may cure (connect(2)); not EACCES, EPERM, EINVAL and their like. */
 const LOST: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -63,18 +63,20 @@ const LOST: ReadonlySet<string> = new Set([
   'ENOTFOUND',
 ]);
 
-/** SSH_DISCONNECT_* by which sshd says "not now" (RFC 4253 §11.1): no service, connection lost, too many connections. */
+/**
+ * SSH_DISCONNECT_* codes of a temporary refusal (RFC 4253 §11.1): no service, connection lost, too many connections.
+ */
 const NOT_NOW: ReadonlySet<unknown> = new Set([7, 10, 12]);
 
 /**
  * Opens an SSH connection to the machine that has the pinned host key, and to no other.
- * @throws LoginFailure that says how far it came; the signal's reason
+ * @throws LoginFailure with the stage reached; the signal's reason
  */
 export async function login(request: LoginRequest): Promise<CertClient> {
   const { endpoint, signal } = request;
   signal.throwIfAborted();
   const socket = connect({ host: endpoint.address, port: endpoint.port, noDelay: true });
-  // A socket that fails after its promise is settled has nobody else to tell.
+  // A socket that fails after its promise is settled has no other listener.
   socket.on('error', () => {});
   const stop = () => void socket.destroy(new Error('aborted'));
   return stoppedBy(signal, stop, async () => {
@@ -83,7 +85,7 @@ export async function login(request: LoginRequest): Promise<CertClient> {
   });
 }
 
-/** Logs in as {@link login}; a failure is an answer. @throws the signal's reason */
+/** Logs in as {@link login}, but returns a failure. @throws the signal's reason */
 export async function tryLogin(request: LoginRequest): Promise<CertClient | LoginFailure> {
   try {
     return await login(request);
@@ -141,11 +143,11 @@ function authenticated(socket: Socket, { endpoint, key, loginTimeoutMs }: LoginR
   });
 }
 
-/** What ssh2 1.17 reports: `level` says which part of it failed, `code` is an errno or the reason of a DISCONNECT. */
+/** Classifies ssh2 1.17's error: `level` names the failed part, `code` is an errno or the reason of a DISCONNECT. */
 function failureOf(error: Error & { level?: string; code?: unknown }, stage: LoginStage): LoginFailure {
   const { level, code } = error;
   const dropped = level === 'client-timeout' || level === 'client-socket' || NOT_NOW.has(code);
-  // ssh2 words a connection that ends before any banner as an error of the protocol.
+  // ssh2 reports a connection that ends before any banner as a protocol error.
   const silent = stage === 'banner' && level === 'protocol' && error.message === 'Connection lost before handshake';
   return new LoginFailure(stage, stage !== 'host-key' && (dropped || silent), error.message, error);
 }

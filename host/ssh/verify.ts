@@ -7,12 +7,12 @@ import { type CertClient, keyWithCertificate } from './cert-client.ts';
 import { CERTIFICATE_FILE, KEY_FILE } from './credentials.ts';
 import { LoginFailure, tryLogin } from './login.ts';
 
-/** A guest on the same machine answers within this time, or is not up yet. Milliseconds. */
+/** Timeout of a guest on the same machine; a later answer means that it is not up yet. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 200;
-/** From the TCP connection to the accepted login; generous, a booting guest is busy. Milliseconds. */
+/** Timeout from the TCP connection to the accepted login, ms; generous, since a booting guest is busy. */
 const LOGIN_TIMEOUT_MS = 10_000;
 const PAUSE_MS = 25;
-/** sshd may accept connections before the guest has written its principals; after this a "no" is a "no". Milliseconds. */
+/** Period of retried rejections, ms: sshd may accept connections before the guest has written its principals. */
 const REJECTED_FOR_MS = 5_000;
 
 export interface VerifyRequest {
@@ -20,12 +20,12 @@ export interface VerifyRequest {
   /** Folder with the key pair and its certificate, see {@link Credentials}. */
   credentialsDir: string;
   signal: AbortSignal;
-  /** Called before every try with what was seen last. */
+  /** Heartbeat before every attempt, with the last failure. */
   alive(detail: string): void;
 }
 
 /**
- * Tries again while the guest is not up. @returns the connection, which is the caller's to end @throws MayflyError
+ * Retries while the guest is not up. @returns the connection, which the caller closes @throws MayflyError
  * host_key_mismatch at once; ssh_timeout when the login keeps being rejected; the signal's reason
  */
 export async function verifySsh(request: VerifyRequest): Promise<CertClient> {

@@ -8,7 +8,7 @@ export class WireReader {
     return this.#at === this.blob.length;
   }
 
-  /** A string is its length in four bytes, then its bytes. */
+  /** Reads a string: its length in four bytes, then its bytes. */
   string(): Buffer {
     return this.take(this.take(4).readUInt32BE());
   }
@@ -22,7 +22,7 @@ export class WireReader {
   }
 }
 
-/** What {@link WireReader.string} reads. */
+/** Encodes a string for {@link WireReader.string}. */
 export function sshString(bytes: Buffer | string): Buffer {
   const content = Buffer.from(bytes);
   return Buffer.concat([uint32(content.length), content]);

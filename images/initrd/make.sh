@@ -9,7 +9,7 @@ root=$1 out=$2
 version=$(ls "$root/usr/lib/modules")
 tree=$(mktemp -d -p "$(dirname "$root")" initrd.XXXXXX)
 
-# crc32c first: ext4 asks for it by a name that only modprobe can resolve. The CD modules are for a seed on virtio-scsi.
+# crc32c first: ext4 requests it by a name that only modprobe can resolve. The CD modules are for a seed on virtio-scsi.
 modules='crc32c_generic crc32c_intel virtio_pci virtio_blk ext4 virtio_net virtio_console virtio_rng virtio_scsi sr_mod isofs'
 
 busybox=$(command -v busybox) || { echo 'initrd: busybox-static is not installed' >&2; exit 1; }
@@ -18,7 +18,7 @@ install -m 0755 "$busybox" "$tree/bin/busybox"
 install -m 0755 "$here/init" "$tree/init"
 
 for module in $modules; do
-  # Only "insmod PATH" lines name files; what the kernel has built in is listed as "builtin NAME".
+  # Only "insmod PATH" lines name files; built-in modules are listed as "builtin NAME".
   modprobe --dirname "$root" --set-version "$version" --show-depends "$module" | sed -n 's/^insmod \([^ ]*\).*/\1/p' |
     while read -r file; do
       name=$(basename "$file")

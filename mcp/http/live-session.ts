@@ -9,10 +9,10 @@ import type { McpEvents } from '../../store/mcp/mcp-events.ts';
 import { Made } from '../lib/call.ts';
 import { StreamEvents } from './stream-events.ts';
 
-/** Makes the server of a session. */
+/** Creates the server of a session. */
 export type MakeServer = (sessionId: string, made: Made) => McpServer;
 
-/** So many cancels are kept for requests that have yet to come. */
+/** Maximum number of cancels kept for requests that have not arrived yet. */
 const EARLY = 20;
 
 interface Deps {
@@ -20,15 +20,15 @@ interface Deps {
   logger: Logger;
 }
 
-/** A session as this process has it: opened here, or taken up from the store. */
+/** Session in this process: opened here, or resumed from the store. */
 export class LiveSession {
   readonly #events: StreamEvents;
   readonly #made = new Made();
-  /** Requests that were cancelled before they came: each message is an HTTP request of its own. */
+  /** Requests cancelled before they arrived: each message is an HTTP request of its own. */
   readonly #early = new Set<RequestId>();
   private readonly server: McpServer;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
-  /** When it was last used here. Milliseconds since 1970. */
+  /** Time of the last use here, ms since 1970. */
   usedAt = Date.now();
 
   private constructor(
@@ -45,7 +45,7 @@ export class LiveSession {
     });
   }
 
-  /** @param opening the `initialize` of its client; its answer is the second of what is returned */
+  /** Opens a session. @param opening the client's `initialize`; the result includes its response */
   static async open(
     id: string,
     makeServer: MakeServer,
@@ -58,7 +58,7 @@ export class LiveSession {
     return { session, response: await session.#events.during(null, handle) };
   }
 
-  /** Goes on with one that another process had, or this one before it was started anew. */
+  /** Resumes a session of another process, or of this one before a restart. */
   static async resume(id: string, makeServer: MakeServer, deps: Deps, params: unknown): Promise<LiveSession> {
     const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
     const request = new Request('http://mayfly/mcp', { method: 'POST', headers });
@@ -73,14 +73,16 @@ export class LiveSession {
     return this.#events.isBusy;
   }
 
-  /** One message, or a request for a stream of its own. A request that is under way already is begun again when that is over: what it
-   * makes has one idempotency key. */
+  /**
+   * Handles one message, or a request for a stream of its own. A repeated request waits for the first one, and then
+   * runs again: both have the same idempotency key.
+   */
   async handle(request: Request, body?: unknown): Promise<Response> {
     this.usedAt = Date.now();
     const requestId = requestIdOf(body);
     const cancelledId = cancelledIdOf(body);
     if (cancelledId !== null) this.#expect(cancelledId);
-    // Of two of one id that are under way at once, the SDK would leave one open for ever.
+    // Of two concurrent requests with one id, the SDK would leave one open forever.
     if (requestId !== null) await this.#events.over(requestId);
     const handle = () => this.#transport.handleRequest(request, body === undefined ? {} : { parsedBody: body });
     const response = await this.#events.during(requestId, handle);
@@ -92,7 +94,7 @@ export class LiveSession {
     return response;
   }
 
-  /** Also of a request whose answer had just left, or which has yet to come. */
+  /** Undoes a request, even one already answered or not arrived yet. */
   async #undo(requestId: RequestId): Promise<void> {
     this.#transport.closeSSEStream(requestId);
     await this.#events.forget(requestId);
@@ -101,7 +103,7 @@ export class LiveSession {
     });
   }
 
-  /** A request that is on its way through this process, or has yet to come, is cancelled when the SDK knows it. */
+  /** Remembers a request that is in this process but unknown to the SDK, or not arrived yet: it is cancelled later. */
   #expect(requestId: RequestId): void {
     this.#early.add(requestId);
     const [oldest] = this.#early;

@@ -21,7 +21,7 @@ import type { MakeServer } from './live-session.ts';
 import { replayed } from './replay.ts';
 import { Sessions } from './sessions.ts';
 
-/** Of the requests that tools make: they never leave this process. */
+/** Base URL of the tools' requests, which never leave this process. */
 const BASE_URL = 'http://mayfly.internal';
 
 export type McpServerOf = (caller: Caller) => McpServer;
@@ -29,12 +29,12 @@ export type McpServerOf = (caller: Caller) => McpServer;
 interface Deps {
   store: Store;
   logger: Logger;
-  /** The API, which a tool asks as its caller would. */
+  /** API that tools call on behalf of their caller. */
   app: Parameters<typeof ownFetch>[0];
   serverOf: McpServerOf;
 }
 
-/** MCP over HTTP: 2026-07-28 request by request, 2025-11-25 in sessions. Tools use the caller's key. */
+/** MCP over HTTP: 2026-07-28 per request, 2025-11-25 in sessions. Tools use the caller's key. */
 export class McpDoor {
   readonly #sessions: Sessions;
   readonly #fetch: typeof fetch;
@@ -80,7 +80,7 @@ export class McpDoor {
     return new Response(null, { status: 200 });
   }
 
-  /** Its links are below the origin by which the caller has reached the API: origin.ts looks at that before the key. */
+  /** Makes the caller. Its links are below the origin of the request, which origin.ts checks before the key. */
   #callerOf(request: Request | undefined, apiKey: string, session: string | null = null, made?: Made): Caller {
     const client = new MayflyClient({ baseUrl: BASE_URL, apiKey, fetch: this.#fetch });
     const showing = showingOf(request ? new URL(request.url).origin : '', apiKey);
@@ -88,13 +88,13 @@ export class McpDoor {
   }
 }
 
-/** As the transport of the SDK says what is wrong with a session. */
+/** Formats a session error like the SDK's transport. */
 function rpcError(status: number, message: string): Response {
   const code = status === 404 ? -32_001 : -32_000;
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
 }
 
-/** Returns `fetch` of routes of this process: no request leaves it, and who aborts one is answered as by the network. */
+/** Returns `fetch` for routes of this process: no request leaves it, and an abort rejects as on a network. */
 export function ownFetch(app: { fetch: (request: Request) => Response | Promise<Response> }): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init);
@@ -109,9 +109,9 @@ export function ownFetch(app: { fetch: (request: Request) => Response | Promise<
 }
 
 /**
- * Refuses requests of a web page by DNS rebinding: under a name of another server, or from a page of another origin. An
- * address is no name that anybody could point here.
- * @param names under which the API is reached, beside those of loopback
+ * Refuses requests of web pages by DNS rebinding: with another server's name, or from a page of another origin.
+ * Addresses are safe: DNS cannot rebind them.
+ * @param names of the API, besides those of loopback
  * @throws MayflyError forbidden
  */
 export function refuseForeignOrigin({ headers }: Request, names: readonly string[]): void {

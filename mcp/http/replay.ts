@@ -2,18 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { McpEvent, McpEvents } from '../../store/mcp/mcp-events.ts';
 import { isAnswer, KEPT_AFTER_MS, STAY_MS } from './stream-events.ts';
 
-/** How often the store is looked at for what another process sends. Milliseconds. */
+/** Poll interval of the store for events of another process, ms. */
 const LOOK_MS = KEPT_AFTER_MS + 50;
-/** A process that was not heard of for so long has not got the request any more. Milliseconds. */
+/** Silence after which a process has lost the request, ms. */
 const GONE_MS = 5 * STAY_MS;
-/** Between comments that keep the connection of who waits. Milliseconds. */
+/** Interval between comments that keep the connection alive, ms. */
 const ALIVE_MS = 10_000;
-/** `<stream>.<place>`, as stream-events.ts gives them. */
+/** `<stream>.<place>`, as stream-events.ts makes them. */
 const EVENT_ID = /^([0-9a-f-]{36})\.(\d{1,9})$/;
 
 /**
- * The rest of a stream that was cut, after an event: what was sent since, and what is still to come, until the answer.
- * @returns null when there is no such stream of this session any more
+ * Replays the rest of a broken stream after an event: stored events, then new ones until the answer.
+ * @returns null when the session has no such stream
  */
 export async function replayed(
   events: McpEvents,
@@ -74,7 +74,7 @@ async function* restOf(
   }
 }
 
-/** The process that had the request is gone, and the answer with it. */
+/** Answers for a process that has died with the request. */
 function lost(requestId: unknown) {
   const message = 'The API was stopped during this call. Send it again: with the same idempotencyKey it is done once.';
   return { jsonrpc: '2.0', id: requestId ?? null, error: { code: -32_603, message } };

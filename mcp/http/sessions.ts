@@ -7,7 +7,7 @@ import type { McpSession } from '../../store/mcp/mcp-sessions.ts';
 import { LiveSession, type MakeServer } from './live-session.ts';
 
 const { idleSeconds, sessions: perProject } = LIMITS.mcp;
-/** How often one that is used is written down as that, and those that this process need not have are let go. Milliseconds. */
+/** Interval of recording a session's use, and of closing idle sessions, ms. */
 const EVERY_MS = 60_000;
 
 interface Deps {
@@ -16,8 +16,8 @@ interface Deps {
 }
 
 /**
- * The sessions of clients of 2025-11-25. Whose one is and how it was opened is in the store, so that any process goes on with
- * it; what is under way is with the process that was asked.
+ * Sessions of clients of 2025-11-25. The store has their owner and `initialize`, so any process can resume one; a
+ * running request stays with its process.
  */
 export class Sessions {
   readonly #live = new Map<string, Promise<LiveSession>>();
@@ -26,7 +26,7 @@ export class Sessions {
     setInterval(() => void this.#letGo(), EVERY_MS).unref();
   }
 
-  /** Answers an `initialize`, with whatever session it came. */
+  /** Answers an `initialize`, even one with a session id. */
   async open(key: ApiKey, makeServer: MakeServer, request: Request, body: object): Promise<Response> {
     const id = randomBytes(24).toString('base64url');
     const { session, response } = await LiveSession.open(id, makeServer, this.#shared, { request, body });
@@ -50,7 +50,7 @@ export class Sessions {
     return response;
   }
 
-  /** @returns null when the key has no such session, or it was not used for too long */
+  /** @returns null when the key has no such session, or it has been idle too long */
   async of(key: ApiKey, id: string, makeServer: MakeServer): Promise<LiveSession | null> {
     const record = await this.deps.store.mcpSessions.get(id);
     if (!record || idleMs(record) > idleSeconds * 1_000) {

@@ -11,32 +11,32 @@ import {
 import type { Logger } from 'pino';
 import type { McpEvent, McpEvents } from '../../store/mcp/mcp-events.ts';
 
-/** The stream of a session that belongs to no request (the SDK's name for it); nothing of it is sent twice. */
+/** Stream of a session without a request (the SDK's name for it); its messages are never replayed. */
 const STANDALONE = '_GET_stream';
-/** How often a process says that it still has a request, and looks whether another was told to cancel it. Milliseconds. */
+/** Interval of reporting running requests, and of polling for cancels from other processes, ms. */
 export const STAY_MS = 3_000;
 
 /**
- * What is sent is kept so much later, all of it in one write: a short call is not held up by the store. A client that lost its
- * stream is told to come back later than that, after a second. Milliseconds.
+ * Delay of storing sent messages, all in one write, ms: a short call does not wait for the store. A client that lost
+ * its stream reconnects later than that, after a second.
  */
 export const KEPT_AFTER_MS = 200;
 
-/** Messages that wait for a client to listen. */
+/** Maximum number of messages held for a client that is not listening yet. */
 const HELD = 20;
 
 interface Stream {
   requestId: RequestId;
   streamId: string;
-  /** Of the next event. */
+  /** Number of the next event. */
   place: number;
   over: Promise<void>;
   end: () => void;
 }
 
 /**
- * What one session sends, kept so that whoever lost a stream gets the rest of it: from this process or another, for as long
- * as model/limits.ts says. A store that is away costs that, and not the answer.
+ * Events of one session, stored so that a client that lost a stream gets the rest: from any process, for the time in
+ * model/limits.ts. Without the store only that is lost, not the answer.
  */
 export class StreamEvents implements EventStore {
   readonly #streams = new Map<string, Stream>();
@@ -51,13 +51,13 @@ export class StreamEvents implements EventStore {
     readonly sessionId: string,
     private readonly events: McpEvents,
     private readonly logger: Logger,
-    /** Is told of a request that was cancelled at another process. */
+    /** Called for a request that was cancelled in another process. */
     onCancelled: (requestId: RequestId) => void,
   ) {
     this.#timer = setInterval(() => void this.#stay(onCancelled), STAY_MS).unref();
   }
 
-  /** Resolves when a request that is under way here has been answered, or was cancelled. */
+  /** Resolves when a running request has been answered, or was cancelled. */
   async over(requestId: RequestId): Promise<void> {
     for (let stream = this.#of(requestId); stream; stream = this.#of(requestId)) await stream.over;
   }
@@ -66,7 +66,7 @@ export class StreamEvents implements EventStore {
     return this.#streams.size > 0;
   }
 
-  /** What is sent meanwhile belongs to that request; null: it is not kept. */
+  /** Attributes messages sent during `act` to a request; null: they are not stored. */
   during<T>(requestId: RequestId | null, act: () => Promise<T>): Promise<T> {
     return this.#requestOf.run(requestId, act);
   }
@@ -78,12 +78,12 @@ export class StreamEvents implements EventStore {
     const stream = this.#streams.get(streamId) ?? this.#begin(streamId, requestId);
     if (!('jsonrpc' in message)) return `${streamId}.0`;
     const place = stream.place++;
-    // It leaves at once: who loses it before it is kept is told so by replay.ts, or waits there until it is.
+    // It is sent at once: a client that loses it before it is stored waits in replay.ts, or gets an error there.
     void this.#keep(streamId, place, message).then(() => isAnswer(message) && this.#end(stream));
     return `${streamId}.${place}`;
   }
 
-  /** Who asked wants no answer: none will come. */
+  /** Drops a cancelled request: no answer follows. */
   async forget(requestId: RequestId): Promise<void> {
     const stream = this.#of(requestId);
     if (stream) this.#end(stream);
@@ -91,8 +91,8 @@ export class StreamEvents implements EventStore {
   }
 
   /**
-   * The client listens to the stream that belongs to no request, until it is gone.
-   * @returns what was to be sent there before
+   * Marks the client as listening to the stream without a request, until it disconnects.
+   * @returns the held messages
    */
   listened(gone: AbortSignal): JSONRPCMessage[] {
     this.#isListened = true;
@@ -102,7 +102,9 @@ export class StreamEvents implements EventStore {
     return this.#held.splice(0);
   }
 
-  /** The SDK drops what it sends there while nobody listens, such as what a tool asks before its client has come to do that. */
+  /**
+   * Holds a message that the SDK would drop while the client is not listening, such as a tool's question before that.
+   */
   #hold(message: JSONRPCMessage): void {
     if (this.#isListened) return;
     this.#held.push(message);
@@ -134,7 +136,7 @@ export class StreamEvents implements EventStore {
     stream.end();
   }
 
-  /** Resolves when it is kept, or never will be. */
+  /** Resolves when it is stored, or never will be. */
   #keep(streamId: string, place: number, message: unknown): Promise<void> {
     this.#unkept.push({ sessionId: this.sessionId, streamId, place, message, at: new Date().toISOString() });
     this.#keeping ??= sleep(KEPT_AFTER_MS).then(() => this.#keepAll());

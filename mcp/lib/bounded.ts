@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
-/** Bounds of one answer, of a tool and of a resource alike. Bytes. */
+/** Limits of one answer, of tools and resources alike, bytes. */
 export const CHARS = { min: 200, max: 50_000, default: 10_000 };
 
-/** Bound of what one call answers. */
+/** Parameter for the limit of one call's answer. */
 export const MAX_CHARS = z.int().min(CHARS.min).max(CHARS.max).default(CHARS.default);
 
-/** The first items that have room in an answer, as text and as JSON alike, at least one. @param maxChars of each */
+/** Returns the first items that fit into an answer, as text and as JSON, at least one. @param maxChars of each */
 export function fitting<T>(items: readonly T[], lineOf: (item: T) => string, maxChars: number): T[] {
   let [text, json] = [0, 0];
   const more = items.findIndex((item) => {
@@ -17,16 +17,16 @@ export function fitting<T>(items: readonly T[], lineOf: (item: T) => string, max
   return more < 0 ? [...items] : items.slice(0, Math.max(1, more));
 }
 
-/** For what stands around the items: counts, cursors, notes. Characters. */
+/** Reserve for counts, cursors and notes around the items, characters. */
 const ROOM = 150;
 
-/** Part of a list that has room in an answer, and where it goes on. */
+/** Part of a list that fits into an answer, with the cursor of the rest. */
 interface Page<T> {
   items: T[];
   nextCursor: string | null;
 }
 
-/** Returns a page whose items have room. A cursor stands behind a whole page, so a shorter one is read again. */
+/** Returns a page whose items fit. A cursor follows a complete page, so a shorter one is read again. */
 export async function fittingPage<From, To>(
   pageOf: (limit: number) => Promise<Page<From>>,
   limit: number,
@@ -40,7 +40,7 @@ export async function fittingPage<From, To>(
   return { items: shorter.items.map(shown.of), nextCursor: shorter.nextCursor };
 }
 
-/** Returns a value as JSON of 10,000 bytes at most: its longest lists and texts are shortened, and named in `cut`. */
+/** Returns a value as JSON of at most 10,000 bytes: its longest lists and texts are shortened, and named in `cut`. */
 export function boundedJson(value: object): string {
   const whole = structuredClone(value);
   const cut: Record<string, string> = {};
@@ -53,7 +53,7 @@ export function boundedJson(value: object): string {
   return text;
 }
 
-/** Halves the list or text that takes most room, a list before what is in it. @returns whether there was one */
+/** Halves the largest list or text, a list before its entries. @returns false when there was none */
 function shorten(of: object, path: string, cut: Record<string, string>): boolean {
   const [name, largest] = Object.entries(of).reduce<[string, unknown]>(
     (most, entry) => (sizeOf(entry[1]) > sizeOf(most[1]) ? entry : most),
@@ -70,7 +70,7 @@ function shorten(of: object, path: string, cut: Record<string, string>): boolean
   return typeof largest === 'object' && largest !== null && shorten(largest, at, cut);
 }
 
-/** Length of a text that is not worth cutting. */
+/** Maximum length of a text that is never cut. */
 const SHORT = 100;
 
 function sizeOf(value: unknown): number {

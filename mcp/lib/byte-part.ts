@@ -5,28 +5,28 @@ import type { OutputStream } from '../../model/sandbox/command.ts';
 import { begun } from '../../model/utf8.ts';
 import { maskPart } from './error-text.ts';
 
-/** What is read around a part, so that a secret which lies across its edge is known as one. Bytes; a private key has 4 KiB. */
+/** Bytes read around a part, to recognize a secret across its edge; a private key has 4 KiB. */
 const AROUND = 8_192;
 
 interface Range {
-  /** Offset of its first byte, and of the one behind its last. */
+  /** Offset of its first byte, and of the one after its last. */
   from: number;
   to: number;
 }
 
-/** A part of a stream or a file, from one whole character to another. */
+/** Part of a stream or a file, aligned to characters. */
 interface Part extends Range {
-  /** Without secrets that can be recognised, and without what nobody sees. */
+  /** Content without recognizable secrets and invisible characters. */
   text: string;
-  /** Each byte of it, as UTF-8. */
+  /** Complete content, as UTF-8. */
   exact: string;
-  /** Whether it is UTF-8. */
+  /** True when it is UTF-8. */
   isText: boolean;
-  /** The bytes that were asked for, cut wherever that was said. */
+  /** Requested bytes, not aligned to characters. */
   bytes: Uint8Array;
 }
 
-/** Reads the bytes of a range; fewer where the end comes first. */
+/** Reads the bytes of a range; fewer at the end. */
 type Reader = (range: Range) => Promise<Uint8Array>;
 
 export async function readPart(read: Reader, { from, to }: Range): Promise<Part> {
@@ -41,7 +41,7 @@ export async function readPart(read: Reader, { from, to }: Range): Promise<Part>
   return { from: start + first, to: start + behind, text, exact, isText: isText(part), bytes: asked };
 }
 
-/** @returns fewer bytes where the end comes first; what is behind them is not waited for */
+/** Reads the first bytes of a stream; does not wait for the rest. @returns fewer bytes when the stream is shorter */
 export async function firstBytes(body: ReadableStream<Uint8Array>, most: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -53,7 +53,7 @@ export async function firstBytes(body: ReadableStream<Uint8Array>, most: number)
   return Buffer.concat(chunks).subarray(0, Math.max(0, most));
 }
 
-/** Where the character that a place lies in begins. */
+/** Returns the start of the character at an offset. */
 function characterAt(bytes: Uint8Array, at: number): number {
   return at >= bytes.length ? bytes.length : at - begun(bytes.subarray(0, at));
 }
@@ -66,12 +66,12 @@ function isText(bytes: Uint8Array): boolean {
   return isUtf8(bytes) && !bytes.includes(0);
 }
 
-/** The beginning and the end of what is kept of a stream; one part when it is all there. */
+/** Beginning and end of a stored stream; one part when it fits. */
 export interface Shown {
   parts: Part[];
-  /** What the command wrote, bytes. */
+  /** Bytes that the command wrote. */
   written: number;
-  /** What of it can be read. */
+  /** Bytes of them that are stored. */
   kept: number;
 }
 
@@ -96,13 +96,13 @@ export async function shownOf(
   return { parts: await Promise.all(parts), written, kept };
 }
 
-/** Writes what is shown of a stream, and names what is left out. */
+/** Formats a shown stream, with the range left out. */
 export function shownText({ parts: [first, last], kept }: Shown): string {
   if (!last) return first?.text ?? '';
   return [first?.text, `[bytes ${first?.to} to ${last.from} of ${kept} are left out]`, last.text].join('\n');
 }
 
-/** What is kept of a stream of a command. */
+/** Makes a reader of a command's stored stream. */
 export function outputReader(
   commands: Commands,
   { id, sandboxId, stream }: { id: string; sandboxId: string; stream: OutputStream },

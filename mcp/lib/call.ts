@@ -4,33 +4,33 @@ import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { Showing } from './showing.ts';
 import { knowsTasks } from './task.ts';
 
-/** Clients give up on a call after 60 s, unless they have asked to be told of its progress. Seconds. */
+/** Maximum wait in seconds: clients time out after 60 s, unless they have requested progress. */
 export const LONGEST_WAIT = { unheard: 50, heard: 300 };
-/** How often a call that waits is heard of. Milliseconds. */
+/** Interval of progress notifications of a waiting call, ms. */
 const PROGRESS_MS = 8_000;
-/** What takes longer becomes a task, for those that know tasks. Seconds. */
+/** Time after which an operation becomes a task, for clients that support tasks, s. */
 const UNTIL_TASK = 5;
-/** How many calls back one can be undone: its cancel is as late as a message can be. */
+/** Number of latest calls that can be undone after their answer: a cancel may arrive late. */
 const MADE = 20;
 
-/** Whose calls they are, and over which connection. */
+/** Owner of calls, and their connection. */
 export interface Caller {
   client: MayflyClient;
   /**
-   * Of what a request that is sent twice has both times; null: nothing tells. A session of 2025-11-25 has it, with the id of
-   * the request.
+   * Part of the idempotency key that is equal for a repeated request; null: repeats are unrecognizable. A session of
+   * 2025-11-25 has one, with the id of the request.
    */
   session: string | null;
-  /** Where it can be known that a caller gave up on an answer that had just left: what undoes it. */
+  /** Undo functions for cancels that arrive after the answer, if the connection can have them. */
   made?: Made;
-  /** How what waits for approval is shown to its user. */
+  /** Presentation of approval requests to its user. */
   showing: Showing;
 }
 
-/** Takes back what a call has made. Idempotent. */
+/** Undoes a call. Idempotent. */
 export type Undo = () => Promise<unknown>;
 
-/** What calls have made lately, by the ids of their requests. */
+/** Undo functions of recent calls, by request id. */
 export class Made {
   readonly #undos = new Map<RequestId, Undo>();
 
@@ -48,10 +48,10 @@ export class Made {
   }
 }
 
-/** One call of a tool, while it runs. */
+/** Running call of a tool. */
 export class Call {
   readonly client: MayflyClient;
-  /** Aborted when the caller wants no answer any more. */
+  /** Aborted when the caller cancels. */
   readonly signal: AbortSignal;
   readonly #context: ServerContext;
   readonly #caller: Caller;
@@ -59,7 +59,7 @@ export class Call {
   #last: string;
   #undo: Undo | null = null;
   #goesOnAs: string | undefined;
-  /** Each message is kept for who lost the stream before it leaves, and one must not overtake another. */
+  /** Serializes messages: each is stored before it is sent, and must not overtake another. */
   #told: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
 
@@ -77,29 +77,29 @@ export class Call {
     if (this.isHeard) this.#timer = setInterval(() => this.tell(this.#last), PROGRESS_MS);
   }
 
-  /** Whether the caller is told of progress. */
+  /** True when the caller gets progress notifications. */
   get isHeard(): boolean {
     return this.#context.mcpReq._meta?.progressToken !== undefined;
   }
 
-  /** What the caller may wait: as long as asked, within what no client gives up on. Seconds. */
+  /** Limits a wait to a time after which no client gives up, s. */
   waitSeconds(asked: number): number {
     return Math.min(asked, this.isHeard ? LONGEST_WAIT.heard : LONGEST_WAIT.unheard);
   }
 
-  /** How long what can go on as a task is waited for. Seconds. */
+  /** Limits the wait for an operation that can continue as a task, s. */
   untilTask(asked: number): number {
     return this.knowsTasks ? Math.min(asked, UNTIL_TASK) : asked;
   }
 
-  /** Whether the caller can be answered with a task. */
+  /** True when the caller supports tasks as answers. */
   get knowsTasks(): boolean {
     return knowsTasks(this.#context);
   }
 
   /**
-   * Waits for an event as long as the caller may, whatever else ends the wait.
-   * @param follow is aborted when the time is over or the caller gives up
+   * Waits for an event within the caller's limit; an error ends the wait, too.
+   * @param follow is aborted after that time or by the caller
    * @returns undefined when it did not come
    */
   async within<T>(seconds: number, follow: (signal: AbortSignal) => Promise<T | undefined>): Promise<T | undefined> {
@@ -109,11 +109,11 @@ export class Call {
       return await follow(AbortSignal.any([this.signal, over]));
     } catch {
       this.signal.throwIfAborted();
-      return undefined; // how far it is, a look at it says
+      return undefined; // the caller reads the state afterwards
     }
   }
 
-  /** Says how far the call is. One that can't be told is gone, which its signal says where it matters. */
+  /** Sends progress. Ignores failures: the signal reports a disconnected client. */
   tell(message: string): void {
     const progressToken = this.#context.mcpReq._meta?.progressToken;
     this.#last = message;
@@ -123,7 +123,7 @@ export class Call {
     this.#told = this.#told.then(() => notify({ method: 'notifications/progress', params })).catch(() => {});
   }
 
-  /** The Idempotency-Key of what it changes: the caller's own, else that of the request, where it can be known again. */
+  /** Returns the Idempotency-Key of changes: the caller's own, else one of the request, if a repeat is recognizable. */
   key(own: string | undefined, args: unknown): { idempotencyKey?: string } {
     const named = this.#goesOnAs ?? own;
     if (named !== undefined) return { idempotencyKey: named };
@@ -133,17 +133,17 @@ export class Call {
     return { idempotencyKey: `mcp-${createHash('sha256').update(request).digest('hex')}` };
   }
 
-  /** It was begun before, under that Idempotency-Key. */
+  /** Continues an operation started under that Idempotency-Key. */
   goesOnAs(idempotencyKey: string): void {
     this.#goesOnAs = idempotencyKey;
   }
 
-  /** What takes it back, should the caller give up on it: said before the step, and again when less is enough; null: nothing. */
+  /** Sets the undo for a cancel: before the step, and again when less suffices; null: none. */
   undoneBy(undo: Undo | null): void {
     this.#undo = undo;
   }
 
-  /** Its answer leaves now: it can still be taken back, where it can be known that the caller gave up on that. */
+  /** Ends the call before its answer, and keeps its undo for a late cancel, if the connection can have one. */
   async answered(): Promise<void> {
     await this.end();
     this.signal.throwIfAborted();
@@ -154,12 +154,12 @@ export class Call {
     await this.#undo?.();
   }
 
-  /** What the caller knows another tool as. */
+  /** Returns another tool's name for the caller. */
   tool(name: string): string {
     return this.prefix + name;
   }
 
-  /** All is told before an answer is given. */
+  /** Sends the remaining progress before an answer. */
   async end(): Promise<void> {
     clearInterval(this.#timer);
     await this.#told;

@@ -15,17 +15,17 @@ import type { Call } from './call.ts';
 import { maskText, ToolError } from './error-text.ts';
 import type { Showing, Shown } from './showing.ts';
 
-/** How long the user of who asks is waited for, and then who decides. Seconds: both, and a create, are less than what a client gives a call. */
+/** Time to wait for the user, and then for the decision, s: both, and a create, fit into a client's timeout. */
 const ANSWER_SECONDS = 20;
-/** Of what is shown of a request. Characters. */
+/** Maximum characters shown of a request. */
 const SHOWN = 1_000;
 const NAME = 'approval';
 
 /**
- * Runs what may need somebody's leave. Where it does, that is shown to the user of who asks, who decides nothing by it: he
- * is led to where people log in. Then it is waited for a little.
- * @returns what is to be shown, to a client of 2026-07-28
- * @throws ApprovalNeededError when nobody has decided by then
+ * Runs a call that may need approval. If so, shows the request to the caller's user, who cannot decide there but gets
+ * the page to log in; then waits briefly.
+ * @returns the elicitation for a client of 2026-07-28
+ * @throws ApprovalNeededError when the request is still undecided by then
  */
 export async function withLeave<T>(
   call: Call,
@@ -86,7 +86,7 @@ async function afterAnswer<T>(
 
 type Mode = 'url' | 'form';
 
-/** A client that says nothing of modes has forms, as before there were any. */
+/** Returns the mode of elicitation; a client that declares none supports forms, as before modes. */
 function modeOf(capabilities: ClientCapabilities | undefined): Mode | null {
   const elicitation = capabilities?.elicitation;
   if (!elicitation) return null;
@@ -96,10 +96,10 @@ function modeOf(capabilities: ClientCapabilities | undefined): Mode | null {
 
 function declaredIn({ envelope }: ServerContext['mcpReq']): ClientCapabilities | undefined {
   const declared: Readonly<Record<string, unknown>> = envelope ?? {};
-  return declared[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined; // the SDK has looked at it
+  return declared[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined; // the SDK has validated it
 }
 
-/** A form has no field: nothing that a client fills in decides. */
+/** Builds the elicitation. Its form has no field: a client's input never decides. */
 function paramsOf(mode: Mode, { approval, message: why }: ApprovalNeededError, page: string) {
   const { id, action, request, digest, expiresAt } = approval;
   const what = visibleJson(request);

@@ -4,21 +4,21 @@ import { ERRORS, type ErrorCode } from '../../model/errors.ts';
 import { secretSpans } from '../../model/redaction/redact.ts';
 import { withoutSpans } from '../../model/redaction/span.ts';
 
-/** C0 and C1 but tab and line feed; what turns the direction of text (UAX #9), and what is shown as nothing at all. */
+/** Characters to remove: C0 and C1 except tab and line feed, changes of text direction (UAX #9), and invisible ones. */
 const UNSEEN =
   /(?![\t\n])\p{Cc}|[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
-/** Text of a guest as a model may read it: without escape sequences, and without characters that nobody sees. */
+/** Returns a guest's text for a model: without escape sequences and invisible characters. */
 export function cleanText(text: string): string {
   return stripVTControlCharacters(text.replaceAll('\r\n', '\n')).replaceAll('\r', '\n').replaceAll(UNSEEN, '');
 }
 
-/** As {@link cleanText}, and without the secrets that can be recognised. */
+/** Returns {@link cleanText} without recognizable secrets. */
 export function maskText(text: string): string {
   return maskPart('', text, '');
 }
 
-/** A part of a text; what stands around it tells of a secret that the part holds a piece of. */
+/** Masks secrets in a part of a text, also those that continue before or after it. */
 export function maskPart(before: string, part: string, after: string): string {
   const [head, middle, tail] = [cleanText(before), cleanText(part), cleanText(after)];
   const [start, end] = [head.length, head.length + middle.length];
@@ -28,7 +28,7 @@ export function maskPart(before: string, part: string, after: string): string {
   return withoutSpans(middle, spans);
 }
 
-/** What a model can do about an error, where it is another thing than what a person does. */
+/** Remedies for a model, where they differ from a person's. */
 const NEXT: Partial<Record<ErrorCode, (prefix: string) => string>> = {
   sandbox_not_found: (prefix) => `Call ${prefix}list with kind "sandboxes" for those there are.`,
   sandbox_ended: (prefix) => `It is gone. Call ${prefix}create_sandbox for another one.`,
@@ -49,7 +49,7 @@ const NEXT: Partial<Record<ErrorCode, (prefix: string) => string>> = {
   invalid_id: (prefix) => `Use an id or a name as ${prefix}list gives it.`,
 };
 
-/** What happened, and what to do next, as a model reads it. */
+/** Formats an error and its remedy for a model. */
 export function errorText(error: unknown, prefix: string): string {
   if (error instanceof MayflyApiError) {
     const { code, problem } = error;
@@ -77,7 +77,7 @@ export function errorText(error: unknown, prefix: string): string {
   throw error;
 }
 
-/** What a remedy says that is not of HTTP: a tool has no headers, paths and members of problems. */
+/** Omits sentences about HTTP from a remedy: a tool has no headers, paths and members of problems. */
 function plainRemedy(remedy: string): string {
   const said = remedy
     .replaceAll(/what `(?:detail|message|errors)` names/g, 'what is named above')
@@ -87,7 +87,7 @@ function plainRemedy(remedy: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Methods and paths, headers, and names of fields of our JSON. */
+/** Methods and paths, headers, and names of JSON fields. */
 const OF_HTTP =
   /\b(?:GET|HEAD|POST|PUT|PATCH|DELETE) \/|\/v1\/|Idempotency-Key|Retry-After|Content-Type|Authorization|Prefer|If-Match|ETag|X-Mayfly-|\bHTTP\b|[Hh]eaders?\b|`[a-z]+[A-Za-z.]*`/;
 
@@ -95,12 +95,12 @@ function after(seconds: number | null): string {
   return seconds === null ? '' : ` after ${seconds} s`;
 }
 
-/** What a tool refuses itself. */
+/** Error that a tool itself raises. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
   constructor(
     message: string,
-    /** What to do about it. */
+    /** Remedy. */
     readonly next: string,
   ) {
     super(message);

@@ -1,22 +1,23 @@
 import { createHmac } from 'node:crypto';
 import { createRequestStateCodec, type RequestStateCodec } from '@modelcontextprotocol/server';
 
-/** What comes back with the answer to what was shown (2026-07-28). */
+/** State returned with the answer to an elicitation (2026-07-28). */
 export interface Shown {
   approvalId: string;
   idempotencyKey: string;
 }
 
-/** How what waits for approval is shown. */
+/** Presentation of approval requests. */
 export interface Showing {
-  /** Where who may decide logs in. */
+  /** Returns the page where approvers log in. */
   pageOf(approvalId: string): string;
   codec: RequestStateCodec<Shown>;
 }
 
 /**
- * @param apiUrl of the API, as who is shown it reaches it
- * @param secret of the caller's: all processes make one codec of it. No right rests on it: what is in a state, its caller knows
+ * @param apiUrl URL of the API for the user
+ * @param secret of the caller: all processes derive the same codec from it. It protects no right: the caller knows its
+ * state
  */
 export function showingOf(apiUrl: string, secret: string): Showing {
   const key = createHmac('sha256', secret).update('the state of an elicitation').digest();

@@ -12,43 +12,43 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 
-/** How often who waits for a task may look. Milliseconds. */
+/** Poll interval of a task for clients, ms. */
 const POLL_MS = 2_000;
-/** How long one can be looked at after it was begun: records stay for longer, unless an operator wants less than a day. Milliseconds. */
+/**
+ * Time for which a task is readable after its start, ms: records stay longer, unless their retention is less than a
+ * day.
+ */
 const TTL_MS = 86_400_000;
 
-/** What goes on behind a call that was answered. Its id is that of the operation itself, so any process knows it. */
+/** Operation that continues after the call's answer. Its id is the operation's own, so any process knows it. */
 export type Task = DetailedTaskV2 extends infer One ? (One extends unknown ? Omit<One, keyof Bounds> : never) : never;
 
-/** One that is not over. */
+/** Task that is not over. */
 export type WorkingTask = Extract<Task, { status: 'working' }>;
 
 type Bounds = Pick<DetailedTaskV2, 'ttlMs' | 'pollIntervalMs'>;
 
 const BOUNDS = { ttlMs: TTL_MS, pollIntervalMs: POLL_MS } satisfies Bounds;
 
-/** Where tasks are looked at, and ended. */
+/** Access to tasks. */
 export interface Tasks {
-  /** @returns null when there is no such task for this caller */
+  /** @returns null when the caller has no such task */
   get(taskId: string, context: ServerContext): Promise<Task | null>;
-  /** Ends what goes on, and nothing of what is over. */
+  /** Ends a running operation; a finished one stays. */
   cancel(task: Task, context: ServerContext): Promise<void>;
 }
 
-/** Whether the client of a request has said that it knows tasks (2026-07-28: each request says so). */
+/** Reports whether the client of a request supports tasks (2026-07-28: declared by each request). */
 export function knowsTasks({ mcpReq }: ServerContext): boolean {
   return hasTaskClientCapabilityV2({ _meta: mcpReq.envelope });
 }
 
-/** What a call answers about what goes on. */
+/** Returns a call's answer about a continuing operation. */
 export function createdTask(task: WorkingTask) {
   return { resultType: 'task', ...task, ...BOUNDS };
 }
 
-/**
- * Serves the extension `io.modelcontextprotocol/tasks`. Nothing asks for input in a task, so what `tasks/update` brings has no
- * effect.
- */
+/** Serves the extension `io.modelcontextprotocol/tasks`. No task requires input, so `tasks/update` has no effect. */
 export function registerTasks({ server }: McpServer, tasks: Tasks): void {
   server.registerCapabilities({ extensions: { [TASKS_EXTENSION_ID_V2]: {} } });
   const found = async (taskId: string, context: ServerContext): Promise<Task> => {
@@ -57,7 +57,7 @@ export function registerTasks({ server }: McpServer, tasks: Tasks): void {
     if (!task) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no task ${taskId}.`);
     return task;
   };
-  // What comes with an update is taken out of its params before they are looked at.
+  // The schema of `tasks/get` also drops an update's input from its params.
   const { params } = GetTaskRequestV2Schema.shape;
   server.setRequestHandler('tasks/get', { params }, async ({ taskId }, context) => ({
     ...(await found(taskId, context)),

@@ -6,17 +6,17 @@ import { withLeave } from './elicit.ts';
 import { errorText } from './error-text.ts';
 import { createdTask, type WorkingTask } from './task.ts';
 
-/** What a tool answers: the same for people and models, and for programs. */
+/** Answer of a tool: the same for people, models and programs. */
 export interface Answer<T> {
   text: string;
   data: T;
-  /** A picture that goes with it, as a PNG file. */
+  /** PNG file that accompanies it. */
   png?: Uint8Array;
-  /** What goes on when it was not waited for to the end. */
+  /** Continuing operation, if the wait ended first. */
   task?: WorkingTask;
 }
 
-/** What a call does to what there is. */
+/** Effect of a call on existing things. */
 type Effect = 'reads' | 'adds' | 'destroys';
 
 interface Tool<Input extends z.ZodObject, Output extends z.ZodObject> {
@@ -26,9 +26,9 @@ interface Tool<Input extends z.ZodObject, Output extends z.ZodObject> {
   input: Input;
   output: Output;
   effect: Effect;
-  /** Whether a second call with the same arguments changes nothing more. `@default` of what only reads */
+  /** True when a repeat with the same arguments has no further effect. `@default` true for read-only tools */
   isIdempotent?: boolean;
-  /** Whether programs of a guest decide what becomes of it. */
+  /** True when programs of a guest decide the result. */
   isOpen?: boolean;
   run(call: Call, args: z.output<Input>): Promise<Answer<z.input<Output>>>;
 }
@@ -38,14 +38,14 @@ export type Registration = (server: McpServer, caller: Caller, prefix: string) =
 
 export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made: Tool<Input, Output>): Registration {
   const { name, title, description, input, output, effect, isIdempotent = effect === 'reads', isOpen = false } = made;
-  // What is as the protocol takes it to be is not said.
+  // Omits hints that equal the protocol's defaults.
   const annotations = {
     ...(effect === 'reads' && { readOnlyHint: true }),
     ...(effect === 'adds' && { destructiveHint: false }),
     ...(effect !== 'reads' && isIdempotent && { idempotentHint: true }),
     ...(!isOpen && { openWorldHint: false }),
   };
-  // An argument that counts for nothing would be taken for one that holds, such as how long a sandbox lives.
+  // Refuses unknown arguments: one that is ignored would be believed, such as a sandbox's lifetime.
   const inputSchema = compact(input.strict());
   const config = { title, description, inputSchema, outputSchema: compact(output, false), annotations };
   return (server, caller, prefix) => {
@@ -78,41 +78,41 @@ export function resultOf({ text, data, png }: Answer<object>) {
   return { content: [{ type: 'text', text }, ...(picture ? [picture] : [])], structuredContent: data };
 }
 
-/** @throws what no caller can do anything about */
+/** @throws errors that no caller can fix */
 export function resultOfError(error: unknown, prefix: string) {
   return { content: [{ type: 'text', text: errorText(error, prefix) }], isError: true };
 }
 
-/** Which sandbox, in every tool that has one, by its id or name. */
+/** Parameter for a sandbox's id or name, of every tool that has one. */
 export const SANDBOX = z.string();
 
-/** The same key: done once. */
+/** Parameter for a key under which a request is done once. */
 export const IDEMPOTENCY_KEY = z.string().max(LIMITS.idempotencyKey.maxLength).optional();
 
 export const WAIT_SECONDS = z.int().min(0).max(LONGEST_WAIT.heard).default(30);
 
 export const CURSOR = z.string().max(1_024).optional().describe('nextCursor of the page before');
 
-/** What stands below a page that is not the last. */
+/** Returns the note below a page that is not the last. */
 export function moreLines(nextCursor: string | null): string[] {
   return nextCursor === null ? [] : [`[more with cursor ${nextCursor}]`];
 }
 
-/** Without what was left out: the API takes no `undefined`. */
+/** Drops undefined fields, which the client's types exclude. */
 export function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 
 type Members = Record<string, unknown>;
 
-/** Bounds that nobody plans by; who passes one is told. */
+/** Limits omitted from schemas: no caller plans by them, and an error names an exceeded one. */
 const UNTOLD = new Set(['$schema', 'minLength', 'maxLength', 'minItems', 'maxItems']);
 
-/** Without what says little: the dialect that is meant anyway, lengths, bounds of what is counted, and of what JavaScript counts. */
+/** Drops less useful members: the default dialect, lengths, and JavaScript's own bounds of numbers. */
 function compacted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(compacted);
   if (typeof value !== 'object' || value === null) return value;
-  // Who has a default rarely plans by the bounds beside it.
+  // Bounds of a parameter with a default are rarely needed.
   const isBounded = typeof (value as Members)['default'] === 'number';
   const kept = Object.entries(value as Members).filter(
     ([name, member]) => isTold(name, member) && !(isBounded && (name === 'minimum' || name === 'maximum')),
@@ -128,7 +128,7 @@ function isTold(name: string, member: unknown): boolean {
   return name !== 'maximum' || member !== Number.MAX_SAFE_INTEGER;
 }
 
-/** What an answer has is all there, so which of it is needs no second list; a property of that name keeps its place. */
+/** Drops `required` from a schema of output, where every property is present; a property with that name stays. */
 function allThere(value: unknown, isTyped: boolean, isProperties = false): unknown {
   if (Array.isArray(value)) return value.map((each) => allThere(each, isTyped));
   if (typeof value !== 'object' || value === null) return value;
@@ -145,8 +145,8 @@ function isScalar(type: unknown): boolean {
 }
 
 /**
- * The same schema, which tells clients less: all tools together have to find room in what a model reads.
- * @param isTyped whether texts and numbers that come out are told apart. `@default` true
+ * Shortens a schema for clients: all tools together must fit into a model's context.
+ * @param isTyped keeps the types of output's texts and numbers. `@default` true
  */
 export function compact<T extends z.ZodObject>(schema: T, isTyped = true): T {
   const standard = schema['~standard'];

@@ -57,7 +57,7 @@ const runCommand = tool({
     const request: StartCommand = defined(rest);
     const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, [sandboxId, request]) };
     const wait = { waitSeconds: call.waitSeconds(call.untilTask(waitSeconds)), signal };
-    // The same request again says the id of the command, also of one that had not begun.
+    // A repeat of the request returns the command's id, even before it starts.
     call.undoneBy(async () =>
       cancelled(client, await client.commands.run(sandboxId, request, { ...options, waitSeconds: 0 })),
     );
@@ -67,7 +67,7 @@ const runCommand = tool({
   },
 });
 
-/** How far a command is, and what it has written. */
+/** Returns the state of a command, and its output. */
 export async function commandAnswer(call: Call, command: Command, maxChars: number = CHARS.default) {
   const { id: commandId, sandboxId, state, outcome, exitCode, signal } = command;
   const output = await outputOf(call, command, maxChars);
@@ -81,14 +81,14 @@ export async function commandAnswer(call: Call, command: Command, maxChars: numb
   };
 }
 
-/** A command is known by its sandbox and its own id. */
+/** Makes the task of a command, named by its sandbox and its own id. */
 export function commandTask({ id, sandboxId, requestedAt, startedAt, state }: Command): WorkingTask {
   const lastUpdatedAt = startedAt ?? requestedAt;
   const statusMessage = `${id} is ${state}`;
   return { status: 'working', taskId: `${sandboxId}/${id}`, statusMessage, createdAt: requestedAt, lastUpdatedAt };
 }
 
-/** Who asked wants no answer: what runs is ended. */
+/** Cancels a command whose caller has cancelled. */
 export async function cancelled(
   { commands }: MayflyClient,
   { id, sandboxId, state }: Pick<Command, 'id' | 'sandboxId' | 'state'>,
@@ -133,7 +133,7 @@ const readOutput = tool({
   },
 });
 
-/** When it has ended, has written something after the offset, or the wait is over. */
+/** Waits until the command ends or writes after the offset, or the time has passed. */
 async function ended(call: Call, command: Command, offset: number, stream: 'stdout' | 'stderr', waitSeconds: number) {
   const { commands } = call.client;
   const { id, sandboxId } = command;
@@ -171,7 +171,7 @@ interface Output {
   stderr: Shown;
 }
 
-/** Each stream gets half of the room, and what the other leaves of its. */
+/** Reads both streams: each gets half of the room, plus the other's unused part. */
 async function outputOf({ client, signal }: Call, command: Command, maxChars: number): Promise<Output> {
   const half = Math.floor(maxChars / 2);
   const forStderr = Math.max(half, maxChars - command.stdout.kept);

@@ -52,7 +52,7 @@ async function begin(call: Call, { sandboxId, action, ...rest }: z.output<typeof
     await client.desktop.open(sandboxId, { url: text }, options);
     return;
   }
-  // What is missing, or too much, the API says.
+  // The API reports missing or extra fields.
   const fields = { move: { x, y }, click: { x, y, button, count }, drag: { x, y, toX, toY, button } };
   const others = { scroll: { x, y, down }, key: { keys: text }, type: { text } };
   await client.desktop.act(

@@ -18,7 +18,7 @@ interface Written {
   signal: AbortSignal;
 }
 
-/** Refuses to lose a secret: what was masked when it was shown, over a file that has the secret. @throws ToolError */
+/** Refuses to overwrite a secret with its mask. @throws ToolError */
 async function refuseRedacted(client: MayflyClient, { sandboxId, path, content, signal }: Written): Promise<void> {
   if (!Buffer.from(content).includes(REDACTED)) return;
   const present = await bytesAt(client, { sandboxId, path, signal });
@@ -29,7 +29,7 @@ async function refuseRedacted(client: MayflyClient, { sandboxId, path, content, 
   );
 }
 
-/** All of a file; null when there is none. */
+/** Reads a whole file; null when there is none. */
 async function bytesAt(
   client: MayflyClient,
   { sandboxId, path, signal }: Omit<Written, 'content'>,
@@ -51,7 +51,7 @@ async function bytesAt(
   }
 }
 
-/** Of a file that is read as a whole. */
+/** Maximum size of a file read completely. */
 const MAX_BYTES = 16_777_216;
 
 const MAX_STRING = 1_048_576;
@@ -93,7 +93,7 @@ const editFile = tool({
   },
 });
 
-/** Offsets, without those that overlap. */
+/** Returns the offsets of matches that do not overlap. */
 function placesOf(bytes: Buffer, wanted: Buffer): number[] {
   const places: number[] = [];
   for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, at + wanted.length)) places.push(at);
@@ -112,7 +112,7 @@ function spliced(bytes: Buffer, places: readonly number[], length: number, repla
 
 export const editTools: Registration[] = [editFile];
 
-/** Of one call of write_file. Characters. */
+/** Maximum characters of one call of write_file. */
 const MAX_CONTENT = 1_048_576;
 
 const readFile = tool({
@@ -149,7 +149,7 @@ const readFile = tool({
     if (size !== null && offset > 0 && offset >= size) {
       throw new ToolError(`${path} has ${size} bytes.`, 'Read it from a smaller offset.');
     }
-    // A part that is smaller than a character, or holds what is none, goes as it is.
+    // A part smaller than a character, or with invalid UTF-8, is sent as bytes.
     const isText = part.isText && (part.to > offset || part.bytes.length === 0);
     const shown = mask ? part.text : part.exact;
     const content = isText ? { text: shown } : { base64: Buffer.from(part.bytes).toString('base64') };

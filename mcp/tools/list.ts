@@ -71,7 +71,7 @@ const LISTS: Record<(typeof KINDS)[number], (call: Call, asked: Asked) => Promis
     ),
 };
 
-/** Reads a page of which all has room in the answer. */
+/** Reads a page that fits completely into the answer. */
 async function listed<From, To extends Record<string, unknown>>(
   pageOf: (limit: number) => Promise<{ items: From[]; nextCursor: string | null }>,
   limit: number,

@@ -12,7 +12,7 @@ import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECOND
 
 const { cpus, memoryMib, ttlSeconds, idleSeconds } = LIMITS;
 
-/** What a sandbox is made with, whatever it is made of. */
+/** Parameters of a sandbox, common to all its origins. */
 export const MACHINE = {
   cpus: z.int().min(cpus.min).max(cpus.max).optional(),
   memoryMib: z.int().min(memoryMib.min).max(memoryMib.max).optional(),
@@ -22,7 +22,7 @@ export const MACHINE = {
   metadata: z.record(z.string(), z.string()).optional(),
 };
 
-/** A sandbox in a few words; its resource has all. */
+/** Summary of a sandbox; its resource has everything. */
 export const sandboxShape = {
   sandboxId: z.string(),
   name: z.string().nullable(),
@@ -53,7 +53,7 @@ const createSandbox = tool({
     const { client, signal } = call;
     const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, request), waitSeconds: 0 };
     signal.throwIfAborted();
-    // The same request again says the id of what was begun.
+    // A repeat of the request returns the id of the started create.
     call.undoneBy(async () => destroyed(client, [await client.createSandbox(request, options)]));
     const begun = await client.createSandbox(request, options);
     call.undoneBy(() => destroyed(client, [begun]));
@@ -61,7 +61,7 @@ const createSandbox = tool({
   },
 });
 
-/** How far a create is. @throws ToolError when nothing of it is left */
+/** Returns the state of a create. @throws ToolError when the sandbox has ended */
 export function sandboxAnswer(call: Call, sandbox: Sandbox) {
   if (isFinal(sandbox.state)) throw failed(sandbox);
   return {
@@ -71,7 +71,7 @@ export function sandboxAnswer(call: Call, sandbox: Sandbox) {
   };
 }
 
-/** The create of a sandbox; its id is the task's. */
+/** Makes the task of a create, with the sandbox's id. */
 export function createTask({ id, state, steps, createdAt, updatedAt }: Sandbox): WorkingTask {
   const statusMessage = `${id} is ${state}; steps done: ${steps.map(({ step }) => step).join(', ') || 'none yet'}`;
   return { status: 'working', taskId: id, statusMessage, createdAt, lastUpdatedAt: updatedAt };
@@ -113,12 +113,12 @@ function look({ layer, lookedAt, absent }: Observation) {
 
 export const sandboxTools: Registration[] = [createSandbox, destroySandbox];
 
-/** Who asked wants no answer: what was begun is ended. */
+/** Destroys sandboxes whose caller has cancelled. */
 export async function destroyed(client: MayflyClient, begun: readonly { id: string }[]): Promise<void> {
   await Promise.all(begun.map(({ id }) => client.destroySandbox(id, { waitSeconds: 0 })));
 }
 
-/** @returns the record when its create is over, or as it is when the wait is */
+/** @returns the record at the end of its create, or of the wait */
 async function settled(call: Call, begun: Sandbox, waitSeconds: number): Promise<Sandbox> {
   const told = new Set<string>();
   const tellSteps = ({ steps }: Sandbox) => {

@@ -5,12 +5,12 @@ import { ToolError } from '../lib/error-text.ts';
 import { type Registration, SANDBOX, tool } from '../lib/tool.ts';
 import { PATH } from './files.ts';
 
-/** Of one line that is found. Characters. */
+/** Maximum characters of a found line. */
 const MAX_LINE = 300;
 const TIMEOUT_SECONDS = 45;
-/** As much as is looked through for matches; the rest is said to be cut. */
+/** Bytes searched for matches; the rest is reported as cut. */
 const OUTPUT_BYTES = 1_048_576;
-/** Of grep and find: nothing was found. */
+/** Exit code of grep and find without a match. */
 const NOTHING = 1;
 
 interface Found {
@@ -35,7 +35,7 @@ const searchFiles = tool({
     items: z.array(z.object({ path: z.string(), line: z.number().nullable(), text: z.string().nullable() })),
     isCut: z.boolean(),
   }),
-  // Its command is in the audit, as any other.
+  // The audit records its command like any other.
   effect: 'adds',
   async run({ client, signal }, { sandboxId: named, path, text, isRegex, name, maxChars }) {
     if (text === undefined && name === undefined) {
@@ -70,7 +70,7 @@ const searchFiles = tool({
   },
 });
 
-/** Names end with NUL, so that no name is taken for a line. */
+/** Separates names by NUL, so that no name is parsed as a line. */
 function grepArgv(
   path: string,
   text: string,

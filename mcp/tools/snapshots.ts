@@ -11,7 +11,7 @@ import type { WorkingTask } from '../lib/task.ts';
 import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 import { destroyed, MACHINE, sandboxShape, summaryOf } from './sandboxes.ts';
 
-/** Of a command between two states. Characters. */
+/** Maximum characters of a command between two states. */
 const COMMAND_LENGTH = 200;
 const SNAPSHOT_ID = z.string().describe('snp-…');
 
@@ -50,7 +50,7 @@ const takeSnapshot = tool({
   },
 });
 
-/** How far a snapshot is. @throws ToolError when it came to nothing */
+/** Returns the state of a snapshot. @throws ToolError when it failed */
 export function snapshotAnswer(taken: Snapshot) {
   if (taken.state === 'failed') {
     const why = taken.failure ? `${taken.failure.code}: ${taken.failure.message}` : 'it came to nothing';
@@ -119,7 +119,7 @@ const fork = tool({
     const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, request) };
     const { client, signal } = call;
     const wait = { waitSeconds: call.waitSeconds(waitSeconds), signal };
-    // The same request again says the ids of what was begun.
+    // A repeat of the request returns the ids of the started creates.
     const again = () => client.snapshots.fork(request, { ...options, waitSeconds: 0 });
     call.undoneBy(async () => destroyed(client, madeOf(await again())));
     const forks = await client.snapshots.fork(request, { ...options, ...wait });

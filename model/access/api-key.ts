@@ -3,7 +3,7 @@ import { instant } from '../fields.ts';
 import { SCOPES } from '../scopes.ts';
 import { storageQuota } from '../snapshots/storage.ts';
 
-/** An API key as it may be shown; its secret is shown once, when it is created, and never stored. */
+/** API key for display; its secret is shown once, at creation, and never stored. */
 export const apiKey = z.object({
   id: z.string(),
   project: z.string(),

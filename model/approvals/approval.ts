@@ -4,7 +4,7 @@ import { grants, type Scope } from '../scopes.ts';
 import { APPROVER_ROLES } from './policy-rules.ts';
 
 /**
- * Someone asks that a request may be done, which a policy does not let be done without.
+ * Approval that a policy requires for a request. State machine:
  *
  * `awaiting-approval` → `approved` → `used`; `refused`, `withdrawn` and `expired` end it too.
  */
@@ -44,7 +44,10 @@ export const approvalRecord = z.object({
 });
 export type ApprovalRecord = z.infer<typeof approvalRecord>;
 
-/** As it is at a time: what nobody has used until it expires has expired, though nobody writes that down. */
+/**
+ * Returns the approval as of a time: an unused one counts as expired after `expiresAt`, though its record is not
+ * updated.
+ */
 export function approvalAt(record: ApprovalRecord, now: number): ApprovalRecord {
   const isOpen = record.state === 'awaiting-approval' || record.state === 'approved';
   return isOpen && Date.parse(record.expiresAt) <= now ? { ...record, state: 'expired' } : record;
@@ -58,8 +61,8 @@ interface Approver {
 }
 
 /**
- * Why somebody may not decide; null: he may. Who asks does not, neither with the key, nor as the agent that is named, nor with
- * a key that was made since.
+ * Returns why a principal may not decide; null when it may. The requester may not, whether by the same key, as the
+ * named agent, or by a key made after the request.
  */
 export function whyNotDecider(
   approval: Pick<ApprovalRecord, 'project' | 'role' | 'askedBy' | 'askedAt'>,

@@ -1,12 +1,12 @@
 import { isSteering, type ShellCommands, shellCommands, type Word } from './shell-commands.ts';
 
-/** `unclear`: only running it would tell. */
+/** Result of a match; `unclear`: only a run of the command could decide. */
 export type Match = 'matches' | 'differs' | 'unclear';
 
-/** What may be run: the commands of a line, null when those cannot be told, or `anything` that its caller likes later. */
+/** Commands of a request; null: they cannot be determined. `anything`: the caller chooses them later. */
 export interface Runs {
   commands: ShellCommands | 'anything' | null;
-  /** The user who is asked for; null: the one who logs in. */
+  /** Requested user; null: the login user. */
   user: string | null;
 }
 
@@ -19,63 +19,63 @@ interface CommandRequest {
   user?: string | undefined;
 }
 
-/** Words of a pattern. */
+/** Maximum words of a pattern. */
 const MAX_WORDS = 8;
-/** Of lines within lines: `sh -c "sh -c …"`. */
+/** Nesting of lines within lines: `sh -c "sh -c …"`. */
 const MAX_DEPTH = 4;
-/** Of a program that runs what follows: each of them could be what it runs. */
+/** Arguments of one launcher that are examined: each could be the program it runs. */
 const MAX_FOLLOWED = 64;
-/** Of all such programs of a line. */
+/** Arguments of all launchers of a line. */
 const MAX_FOLLOWED_IN_ALL = 2_048;
 
-/** One pattern, held against one request. */
+/** State of matching one pattern with one request. */
 interface Matching {
   globs: readonly Glob[];
-  /** What became of lines within it, by depth and text: many words can name one line. */
+  /** Results for nested lines by depth and text: many words can contain the same line. */
   matched: Map<string, Match>;
-  /** Words that may still be followed. */
+  /** Launcher arguments that may still be examined. */
   left: number;
   lines: Map<string, ShellCommands | null>;
 }
 
-/** Lines within the lines of a request, which are read once for all patterns. */
+/** Parsed nested lines of a request, shared by all patterns. */
 const linesWithin = new WeakMap<ShellCommands, Map<string, ShellCommands | null>>();
 
-/** Run what follows, somewhere among their arguments. */
+/** Programs that run a command given among their arguments. */
 const LAUNCHERS = new Set(
   'sudo doas env nohup nice ionice timeout xargs setsid stdbuf command exec builtin chroot unshare nsenter runuser pkexec run0 setpriv busybox toybox strace ltrace flock find systemd-run time taskset chrt prlimit numactl setarch linux32 linux64 start-stop-daemon fakeroot faketime eatmydata proot bwrap firejail capsh sg dbus-run-session unbuffer rlwrap valgrind gdb perf ld.so'.split(
     ' ',
   ),
 );
 const SHELLS = new Set('sh bash dash zsh ksh mksh ash fish rbash csh tcsh'.split(' '));
-/** Shells whose grammar is another than that of POSIX. */
+/** Shells whose grammar differs from POSIX. */
 const OTHER_SHELLS = new Set('zsh fish csh tcsh'.split(' '));
-/** Run what they are given as text. */
+/** Programs that run code given as text. */
 const INTERPRETERS =
   /^(?:python[\d.]*|perl[\d.]*|ruby[\d.]*|node|nodejs|php[\d.]*|lua[\d.]*|tclsh[\d.]*|expect|deno|bun)$/;
-/** What these run is not among their words, or is text of another kind. */
+/** Programs that run commands not found among their words, or text in another language. */
 const UNTOLD = new Set(
   'eval source . su ssh watch parallel script at batch crontab alias trap hash enable bind compgen complete mapfile readarray awk gawk mawk nawk socat tmux screen'.split(
     ' ',
   ),
 );
 const DECLARES = new Set(['export', 'declare', 'typeset', 'readonly', 'local']);
-/** Of a shell, which runs what stands in the index of an array that these name: `test -v 'a[$(nc)]'`. */
+/** Shell builtins that evaluate the array index of a variable name: `test -v 'a[$(nc)]'`. */
 const NAMES_VARIABLES = new Set([...DECLARES, ...'test [ printf read unset let wait getopts'.split(' ')]);
 const DYNAMIC_LINKER = /^ld-(?:linux|musl)/;
 
-/** A login, a terminal or a desktop: it runs what every rule about commands names. */
+/** Commands of a login, a terminal or a desktop: matches every rule about commands. */
 export const RUNS_ANYTHING: Runs = { commands: 'anything', user: null };
 
-/** Become another user. */
+/** Programs that switch to another user. */
 const ELEVATORS = ['sudo', 'doas', 'su', 'pkexec', 'runuser', 'run0', 'setpriv'];
 
-/** Whether `text` is a pattern: 1 to 8 words, in which `*` stands for anything. */
+/** True when `text` is a pattern: 1 to 8 words, in which `*` matches any characters. */
 export function isCommandPattern(text: string): boolean {
   return /^[!-~]+(?: [!-~]+)*$/.test(text) && text.split(' ').length <= MAX_WORDS;
 }
 
-/** What a request would run. */
+/** Determines the commands and the user of a request. */
 export function runsOf({ command, argv, env = {}, user }: CommandRequest): Runs {
   const isSteered = Object.keys(env).some(isSteering);
   const commands = isSteered ? null : argv ? [argv] : shellCommands(command ?? '');
@@ -83,8 +83,8 @@ export function runsOf({ command, argv, env = {}, user }: CommandRequest): Runs 
 }
 
 /**
- * Whether a command is what a pattern names: its first word is the program's name, or its whole path when it has a `/`; each
- * further one is an argument, in this order, with any others between. Programs that run others are followed.
+ * Matches commands with a pattern: its first word is a program's name, or its full path when it contains `/`; each
+ * further word is an argument, in this order, with any others between. Follows programs that run others.
  */
 export function matchCommand({ commands }: Pick<Runs, 'commands'>, pattern: string): Match {
   if (commands === 'anything') return 'matches';
@@ -95,7 +95,7 @@ export function matchCommand({ commands }: Pick<Runs, 'commands'>, pattern: stri
   return matchAll(commands, { globs, matched: new Map(), left: MAX_FOLLOWED_IN_ALL, lines }, 0);
 }
 
-/** Whether it would run as another user than the one who logs in. */
+/** Matches a request that would run as another user than the login user. */
 export function matchElevation({ commands, user }: Runs): Match {
   if (user === 'root') return 'matches';
   return strongest(ELEVATORS.map((name) => matchCommand({ commands }, name)));
@@ -106,7 +106,7 @@ function matchAll(commands: ShellCommands | null, matching: Matching, depth: num
   return strongest(commands.map((words) => matchOne(words, matching, depth)));
 }
 
-/** A line that a shell is given. */
+/** Matches a line given to a shell. */
 function matchLine(line: string, matching: Matching, depth: number): Match {
   const key = `${depth} ${line}`;
   const known = matching.matched.get(key);
@@ -132,7 +132,7 @@ function matchOne([program, ...rest]: readonly Word[], matching: Matching, depth
   return strongest([own, within]);
 }
 
-/** Some of what follows is what it runs; so all of what follows, what runs others among it too, is looked at. */
+/** Matches each argument as the program that a launcher could run, including nested launchers. */
 function matchLaunched(name: string, rest: readonly Word[], matching: Matching, depth: number): Match {
   const { globs } = matching;
   const isSteered = rest.some((word) => word === null || isSteering(word.split('=')[0] ?? ''));
@@ -152,7 +152,7 @@ function matchLaunched(name: string, rest: readonly Word[], matching: Matching, 
   );
 }
 
-/** What a program is known to run that it is given as text. */
+/** Matches the code that a shell, an interpreter or a builtin gets as text. */
 function matchGiven(name: string, rest: readonly Word[], matching: Matching, depth: number): Match {
   if (UNTOLD.has(name)) return 'unclear';
   if (SHELLS.has(name)) return matchShell(rest, matching, OTHER_SHELLS.has(name) ? MAX_DEPTH : depth);
@@ -162,7 +162,7 @@ function matchGiven(name: string, rest: readonly Word[], matching: Matching, dep
   return rest.some((word) => word === null || isSteering(word.split('=')[0] ?? '')) ? 'unclear' : 'differs';
 }
 
-/** A line that a shell is given with `-c`, or a file, which is a program like any other. */
+/** Matches a line given to a shell with `-c`; a script file counts as any other program. */
 function matchShell(rest: readonly Word[], matching: Matching, depth: number): Match {
   const option = rest.findIndex((word) => word !== null && /^-[a-z]*c$/.test(word));
   if (option < 0) return isOfFile(rest) ? 'differs' : 'unclear';
@@ -170,7 +170,7 @@ function matchShell(rest: readonly Word[], matching: Matching, depth: number): M
   return typeof line === 'string' ? matchLine(line, matching, depth + 1) : 'unclear';
 }
 
-/** Whether the first argument is a file, and no option. */
+/** True when the first argument is a file, not an option. */
 function isOfFile([first]: readonly Word[]): boolean {
   return (
     typeof first === 'string' && !first.startsWith('-') && !first.startsWith('/dev/') && !first.startsWith('/proc/')
@@ -194,7 +194,7 @@ function strongest(matches: readonly Match[]): Match {
   return matches.includes('unclear') ? 'unclear' : 'differs';
 }
 
-/** `*` stands for anything; in time that grows with the word and no faster. */
+/** Compiles a word in which `*` matches any characters; matching takes linear time. */
 function globOf(pattern: string): Glob {
   const [first = '', ...parts] = pattern.split('*');
   const last = parts.pop();

@@ -7,11 +7,11 @@ const { approvals: limits, memoryMib, projectLimits } = LIMITS;
 const { min, max, default: expires } = limits.expiresSeconds;
 const expiresRange = `must be a whole number of seconds from ${min} to ${max}`;
 
-/** From the weakest; of several rules the strongest counts. */
+/** Effects of a rule, weakest first; the strongest matching rule wins. */
 const EFFECTS = ['allow', 'ask', 'deny'] as const;
 export type Effect = (typeof EFFECTS)[number];
 
-/** Scopes that let a key decide; a rule names one. From the one that most keys may have to the one that fewest have. */
+/** Scopes that a rule can require for a decision, from the most to the least commonly held. */
 export const APPROVER_ROLES = ['approvals:decide', 'admin', 'operator'] as const satisfies readonly Scope[];
 export type ApproverRole = (typeof APPROVER_ROLES)[number];
 
@@ -43,7 +43,7 @@ export const policyRule = z
   .meta({ id: 'PolicyRule' });
 export type PolicyRule = z.infer<typeof policyRule>;
 
-/** Rules as they are set, and as they are read again. */
+/** Rules of a policy, in requests and answers. */
 export const policyRules = z
   .array(policyRule)
   .max(limits.rules)

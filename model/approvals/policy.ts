@@ -4,7 +4,7 @@ import type { Egress } from '../sandbox/sandbox.ts';
 import { type Match, matchCommand, matchElevation, type Runs } from './command-pattern.ts';
 import { APPROVER_ROLES, type ApproverRole, type Effect, type PolicyRule, policyRule } from './policy-rules.ts';
 
-/** Rules of a project; each change is another version. */
+/** Rules of a project; each change makes a new version. */
 export const policyRecord = z.object({
   project: z.string(),
   version: z.int().describe('From 1'),
@@ -14,23 +14,26 @@ export const policyRecord = z.object({
 });
 export type Policy = z.infer<typeof policyRecord>;
 
-/** What rules look at of a request; what is absent is not in it. */
+/** Properties of a request that rules examine; absent ones do not apply. */
 export interface PolicyFacts {
   egress?: Egress;
   memoryMib?: number;
-  /** Sandboxes that its project would have with those that it makes. */
+  /** Sandboxes of the project including the requested ones. */
   sandboxes?: number;
   source?: 'capture' | 'look';
   runs?: Runs;
 }
 
-/** What a policy says to a request. */
+/** Decision of a policy about a request. */
 export type Verdict =
   | { effect: 'allow' }
   | { effect: 'deny'; rules: string[] }
   | { effect: 'ask'; rules: string[]; role: ApproverRole; expiresSeconds: number };
 
-/** The strictest of the rules that hold. Whether one of a command holds may be unclear: then it asks, also one that denies. */
+/**
+ * Returns the strictest effect of the matching rules. An unclear match of a command rule requires approval, even if the
+ * rule denies.
+ */
 export function verdictOf(rules: readonly PolicyRule[], facts: PolicyFacts): Verdict {
   const held = rules.map((rule) => ({ rule, match: matchRule(rule.when, facts) }));
   const denying = held.filter(({ rule, match }) => rule.effect === 'deny' && match === 'matches');
@@ -45,13 +48,13 @@ export function verdictOf(rules: readonly PolicyRule[], facts: PolicyFacts): Ver
   };
 }
 
-/** The fewest sandboxes that rules of these effects let a project have, and which of them do. */
+/** Lowest number of sandboxes allowed by rules of given effects, with the names of those rules. */
 export interface CountRule {
   sandboxes: number;
   rules: string[];
 }
 
-/** Undefined: none counts them. */
+/** Returns undefined when no such rule counts sandboxes. */
 export function countRuleOf(rules: readonly PolicyRule[], effects: readonly Effect[]): CountRule | undefined {
   const counting = rules.flatMap(({ name, when, effect }) =>
     'sandboxesOver' in when && effects.includes(effect) ? [{ name, most: when.sandboxesOver }] : [],
@@ -61,7 +64,7 @@ export function countRuleOf(rules: readonly PolicyRule[], effects: readonly Effe
   return { sandboxes, rules: counting.filter(({ most }) => most === sandboxes).map(({ name }) => name) };
 }
 
-/** Whether the number of sandboxes is looked at. */
+/** True when a rule depends on the number of sandboxes. */
 export function countsSandboxes(rules: readonly PolicyRule[]): boolean {
   return rules.some(({ when }) => 'sandboxesOver' in when);
 }

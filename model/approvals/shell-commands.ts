@@ -1,13 +1,13 @@
-/** A word of a command line; null where only a shell can say what it becomes. */
+/** Word of a command line; null when only a shell can expand it. */
 export type Word = string | null;
 
-/** Commands of a line that are looked at. */
+/** Most commands of a line that are parsed. */
 const MOST_COMMANDS = 2_000;
 
-/** The commands of a line, each its program and arguments. */
+/** Commands of a line, each as program and arguments. */
 export type ShellCommands = readonly (readonly Word[])[];
 
-/** A line, and how far it was read. */
+/** Parser state: a line and the current offset. */
 interface Reading {
   readonly line: string;
   at: number;
@@ -16,11 +16,11 @@ interface Reading {
 const BLANK = /(?:[ \t]+|#[^\n]*)+/y;
 const OPERATOR = /&&|\|\||[;|\n&]/y;
 const REDIRECTION = /\d?(?:>>|>\||<>|[<>]&|<(?!<)|>)[ \t]*/y;
-/** Means one thing to one shell and another to the next: `&>`, `|&`, `;&`, `>&file`, `12>`, `{fd}>`, `>!`, `>>|`. */
+/** Syntax that shells interpret differently: `&>`, `|&`, `;&`, `>&file`, `12>`, `{fd}>`, `>!`, `>>|`. */
 const DIFFERS = /&>|[|;]&|>!|>>[|!]|\d{2,}[<>]|[<>]&(?![ \t]*(?:\d|-)(?:[\s;&|<>]|$))|\{\w+\}[<>]/y;
-/** Stands for itself, in one or many. */
+/** Literal characters. */
 const PLAIN = /[^\s;&|<>()'"\\`$*?[\]{}~\p{Cc}\p{Cf}]+/uy;
-/** Has a shell put something else in place of the word; a brace or bracket alone is a word. */
+/** Characters that a shell expands; a lone brace or bracket is a word. */
 const EXPANSION = /[*?[\]{}~]/y;
 const BRACE = /[{}[\]](?=$|[\s;&|])/y;
 const PARAMETER = /\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9?@*#!$-])/y;
@@ -29,28 +29,27 @@ const DOUBLE = /"([^"\\`]*)"/y;
 const END = /$|[\s;&|<>]/y;
 
 const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)(\+?)=/;
-/** Decide what a program's name means, or run something before it. */
+/** Variables that change the meaning of a program's name, or that run code before it. */
 const STEERING =
   /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS4|LD_.*|PYTHON.*|PERL5.*|RUBY.*|NODE_OPTIONS)$/;
-/** Stand before a command. */
+/** Keywords before a command. */
 const BEFORE = new Set(['if', 'then', 'else', 'elif', 'while', 'until', 'do', '!', '{']);
-/** End what such a word began. */
+/** Keywords that close a compound command. */
 const AFTER = new Set(['fi', 'done', '}']);
-/** Of commands whose own grammar is not read here. */
+/** Commands with a grammar that this parser does not support. */
 const UNREAD = new Set(['for', 'case', 'select', 'function', 'coproc', '[[']);
-/** Run what follows in zsh or fish, which may be the login shell; elsewhere they are programs. */
+/** Precommand words of zsh or fish, which may be the login shell; elsewhere these are programs. */
 const OTHERS_WORDS = new Set('- noglob nocorrect repeat foreach and or not begin switch'.split(' '));
 
-/** Whether a variable of the environment can change what a command line runs. */
+/** True when an environment variable can change which programs a command line runs. */
 export function isSteering(variable: string): boolean {
   return STEERING.test(variable);
 }
 
 /**
- * The commands of a line of POSIX shell, as far as they can be known without one: quotes, lists, pipelines, redirections,
- * `if` and `while`. Substitutions, functions, subshells, here-documents and backslashes are not followed, nor is what shells
- * read differently.
- * @returns null when it has any of those, or more commands than are read
+ * Parses a line of POSIX shell without running it: quotes, lists, pipelines, redirections, `if` and `while`. Does not
+ * parse substitutions, functions, subshells, here-documents, backslashes, or syntax that shells interpret differently.
+ * @returns null when the line has any of those, or more than {@link MOST_COMMANDS} commands
  */
 export function shellCommands(line: string): ShellCommands | null {
   const reading: Reading = { line, at: 0 };
@@ -71,7 +70,7 @@ export function shellCommands(line: string): ShellCommands | null {
   }
 }
 
-/** What is there of a pattern, which is passed. */
+/** Consumes a match of the pattern at the current offset; null when there is none. */
 function take(reading: Reading, pattern: RegExp): RegExpExecArray | null {
   pattern.lastIndex = reading.at;
   const found = pattern.exec(reading.line);
@@ -79,7 +78,7 @@ function take(reading: Reading, pattern: RegExp): RegExpExecArray | null {
   return found;
 }
 
-/** @returns undefined when it cannot be read, or is none */
+/** Parses a word. @returns undefined without a word, or when it cannot be parsed */
 function takeWord(reading: Reading): Word | undefined {
   let text = '';
   let isKnown = true;
@@ -112,12 +111,12 @@ function takePart(reading: Reading): Word | undefined {
   return /\$\(|\$\{(?![A-Za-z0-9_]+\})/.test(quoted) ? undefined : null;
 }
 
-/** zsh takes `=nc` for the path of nc. */
+/** True for keywords that are not parsed, and for `=nc`, which zsh expands to the path of nc. */
 function isUnread(word: string): boolean {
   return UNREAD.has(word) || OTHERS_WORDS.has(word) || word.startsWith('=');
 }
 
-/** Without words of the grammar and assignments; null where those change what runs. */
+/** Strips keywords and assignments; null where those change what runs. */
 function simple(commands: readonly Word[][]): ShellCommands | null {
   const found: Word[][] = [];
   for (const words of commands) {
@@ -126,7 +125,7 @@ function simple(commands: readonly Word[][]): ShellCommands | null {
       const word = words[from];
       if (typeof word !== 'string') break;
       const [, variable, plus] = ASSIGNMENT.exec(word) ?? [];
-      // `A+=b` is a command to dash.
+      // dash runs `A+=b` as a command.
       if (isUnread(word) || plus === '+' || (variable !== undefined && isSteering(variable))) return null;
       if (!BEFORE.has(word) && !AFTER.has(word) && variable === undefined) break;
     }

@@ -1,15 +1,16 @@
 /**
- * Characters that are not seen as what they are: control and format characters, separators, unassigned ones, halves of
- * surrogate pairs, what fonts show as nothing (variation selectors, fillers, joiners), and signs that look blank.
+ * Characters that a reader cannot see or recognize: control and format characters, separators, unassigned ones, lone
+ * surrogates, characters that fonts render as nothing (variation selectors, fillers, joiners), and blank-looking
+ * symbols.
  */
 export const UNSEEN = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]/gu;
 
-/** Returns a value of a caller's as one line of JSON in which nothing is hidden, for who decides on it. */
+/** Returns a caller's value as one line of JSON without hidden characters, for the approver. */
 export function visibleJson(value: unknown): string {
   return visibleText(JSON.stringify(value) ?? 'null');
 }
 
-/** Returns a text as one line in which nothing is hidden; a blank stays. */
+/** Returns a text as one line without hidden characters; keeps spaces. */
 export function visibleText(text: string): string {
   return text.replace(UNSEEN, (char) => (char === ' ' ? char : escapeOf(char)));
 }

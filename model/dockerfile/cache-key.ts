@@ -2,17 +2,17 @@ import { sha256Hex } from '../digest.ts';
 import type { Placed } from './context.ts';
 import type { CopyStep, Step } from './plan.ts';
 
-/** Whatever changes what a step does changes this. */
+/** Version of the step semantics; a change invalidates all keys. */
 const FORM = 'mayfly-image-step-3';
 
-/** Where all keys of a build begin: another project, or another content of its source, has others. */
+/** Returns the first key of a build; differs by project and by content of the source. */
 export function originKey(project: string, content: string): string {
   return digest([FORM, project, content]);
 }
 
 /**
- * What a step makes of what its parent made: of the same, the same. In it are the instruction after substitution, the
- * variables that it is given, and what is copied, by paths, types, modes, bytes and what links say. No times, no secrets.
+ * Derives a step's cache key from its parent's key: same input, same key. Covers the instruction after substitution,
+ * its variables, and the copied entries by path, type, mode, bytes and link target; no times, no secrets.
  */
 export function stepKey(parent: string, step: Step, placed: readonly Placed[], fromKey: string | null): string {
   switch (step.kind) {
@@ -34,7 +34,7 @@ export function stepKey(parent: string, step: Step, placed: readonly Placed[], f
 
 function copied({ target, owner, mode, inline, sources }: CopyStep, placed: readonly Placed[], from: string | null) {
   const things = placed.map(({ as, entry: { path, type, mode: own, size, digest: bytes, link } }) => {
-    // the name of a single file is its own where the target turns out to be a folder
+    // where the target turns out to be a folder, a single file keeps its name
     const name = as === '' ? path.split('/').at(-1) : as;
     return [as === '', name, type, own, size, bytes, link];
   });

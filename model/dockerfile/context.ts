@@ -5,7 +5,7 @@ import { ignoredBy } from './patterns/ignored.ts';
 import { cleaned } from './patterns/paths.ts';
 import { refusedAt } from './refusal.ts';
 
-/** What a step that copies says of what, and of where to. */
+/** Sources and target of a step that copies. */
 interface PlacedStep {
   sources: readonly string[];
   inline: readonly { name: string; content: string }[];
@@ -13,44 +13,44 @@ interface PlacedStep {
   target: string;
 }
 
-/** What a context has under one path. Devices and the like are in none. */
+/** Entry of a build context. Devices and other special files are excluded. */
 export interface ContextEntry {
-  /** Below the context's root, without `.` or `..`. */
+  /** Relative to the context's root, without `.` or `..`. */
   path: string;
   type: 'file' | 'directory' | 'symlink';
-  /** Permissions and the three bits above them. */
+  /** Permissions with setuid, setgid and sticky bit. */
   mode: number;
   /** Bytes. */
   size: number;
-  /** SHA-256 of a file's bytes, hexadecimal. */
+  /** SHA-256 of a file's bytes, hex. */
   digest: string | null;
-  /** What a link says. */
+  /** Target of a symbolic link. */
   link: string | null;
-  /** Where a file's bytes begin in the archive. `@default` nobody has said */
+  /** Offset of a file's bytes in the archive. `@default` unknown */
   at?: number;
 }
 
-/** One thing that a COPY puts somewhere. */
+/** Entry that a COPY writes. */
 export interface Placed {
-  /** Below the target; '' is the target itself, or a name in it where that is a folder. */
+  /** Path below the target; '' is the target itself, or the entry's name in it where the target is a folder. */
   as: string;
   entry: ContextEntry;
 }
 
-/** Of all patterns of a build with all paths of its context: about a fifth of a second. */
+/** Pattern comparisons of a build: about 0.2 s. */
 const MOST_COMPARISONS = 20_000_000;
-/** Links that are followed on the way to one path. */
+/** Symbolic links followed for one path. */
 const MOST_LINKS = 40;
 
-/** The files that a build is given, without what `.dockerignore` leaves out. */
+/** Files of a build without those excluded by `.dockerignore`. */
 export class BuildContext {
   readonly #entries = new Map<string, ContextEntry>();
-  /** Names in each folder, sorted. */
+  /** Sorted paths in each folder. */
   readonly #children = new Map<string, string[]>();
   #comparisons = 0;
   #copied = 0;
 
-  /** @throws MayflyError invalid_request */
+  /** @throws MayflyError invalid_request for too many, too long or too slow patterns */
   constructor(entries: readonly ContextEntry[], dockerignore = '') {
     const isIgnored = ignoredBy(dockerignore, undefined, this.#compare);
     const all = new Map(entries.map((entry) => [entry.path, entry]));
@@ -64,8 +64,8 @@ export class BuildContext {
   }
 
   /**
-   * What a COPY puts below its target: of a folder its content, of several things each; what comes later takes the place of
-   * what came before.
+   * Resolves the entries that a COPY writes below its target: the content of folders, and each file. A later source
+   * overwrites an earlier one.
    * @throws MayflyError dockerfile_unsupported
    */
   placed(step: PlacedStep): Placed[] {
@@ -95,7 +95,7 @@ export class BuildContext {
   }
 
   /**
-   * One file, or what is in a folder, below it; links followed.
+   * Returns a file, or the entries below a folder; follows links.
    * @throws MayflyError dockerfile_unsupported
    */
   at(path: string, line: number): ContextEntry | Placed[] {
@@ -112,7 +112,7 @@ export class BuildContext {
     throw new MayflyError('invalid_request', 'The patterns of .dockerignore and COPY take too long: use fewer `*`.');
   };
 
-  /** With the folders that it is in, as far as they are there. */
+  /** Adds an entry with its parent folders. */
   #take(entry: ContextEntry, all: ReadonlyMap<string, ContextEntry>): void {
     this.#entries.set(entry.path, entry);
     const end = entry.path.lastIndexOf('/');
@@ -134,7 +134,7 @@ export class BuildContext {
     return found;
   }
 
-  /** What is at a path, links followed; they may not lead out of the context. */
+  /** Resolves a path with its links, which may not leave the context. */
   #resolved(path: string, line: number): ContextEntry | 'root' {
     let rest = path === '' ? [] : path.split('/');
     let at: string[] = [];
@@ -169,7 +169,7 @@ export class BuildContext {
   }
 }
 
-/** Where a link in a folder leads, from the root of the context; null: out of it. */
+/** Resolves a link's target to a path from the context's root; null when it leaves the context. */
 function within(folder: readonly string[], link: string): string[] | null {
   if (link.startsWith('/') || link === '') return null;
   const parts = [...folder];

@@ -9,8 +9,8 @@ const REMOTE = /^(?:https?:\/\/|git@|git:\/\/|ssh:\/\/)/i;
 const ARCHIVE = /\.(?:tar|tgz|tbz2?|txz|tar\.(?:gz|bz2|xz|zst))$/i;
 
 /**
- * What a COPY, or an ADD of files that are there, puts where.
- * @param stageOf the place of a stage that came before; null: there is none
+ * Builds the step of a COPY, or of an ADD of local files.
+ * @param stageOf returns the index of an earlier stage; null: there is none
  * @throws MayflyError dockerfile_unsupported
  */
 export function copyStep(
@@ -83,7 +83,7 @@ function flagsOf(instruction: Instruction, variables: Variables, ignore: Ignore)
   return found;
 }
 
-/** What COPY would not do: ADD fetches, and unpacks. */
+/** Refuses an ADD that would download or unpack. */
 function refuseForeign(path: string, line: number): void {
   if (REMOTE.test(path)) throw refusedAt(line, `ADD fetches nothing here: ${JSON.stringify(path)}; RUN can`);
   if (ARCHIVE.test(path)) throw refusedAt(line, `ADD unpacks nothing here: ${JSON.stringify(path)}; COPY and RUN can`);

@@ -2,23 +2,26 @@ import type { Lines } from './lines.ts';
 import { refusedAt } from './refusal.ts';
 import { expanded, type Reading, splitWords } from './words.ts';
 
-/** Lines that follow an instruction, up to the one that is its name. */
+/** Lines after an instruction, up to the delimiter. */
 export interface Heredoc {
-  /** The word that it is asked for by, `<<-EOF`. */
+  /** Redirection as written, `<<-EOF`. */
   word: string;
   name: string;
   content: string;
-  /** Its variables are replaced: no part of its name is quoted. */
+  /** True when variables in the content are replaced: no part of the delimiter is quoted. */
   expands: boolean;
-  /** `<<-`: tabs before each line are not meant. */
+  /** True for `<<-`: leading tabs are stripped. */
   isIndented: boolean;
 }
 
-/** Of one instruction: each is an argument of a program. */
+/** Heredocs of one instruction: each becomes an argument of a program. */
 const MOST_HEREDOCS = 100;
 const HEREDOC = /^(\d*)<<(-?)([^<]*)$/;
 
-/** Those that a line asks for, read from the lines behind it. @throws MayflyError dockerfile_unsupported */
+/**
+ * Reads the heredocs that an instruction declares from the lines after it.
+ * @throws MayflyError dockerfile_unsupported
+ */
 export function heredocsOf(text: string, reading: Reading, lines: Lines): Heredoc[] {
   if (!text.includes('<<')) return [];
   const found: Heredoc[] = [];
@@ -44,7 +47,7 @@ function contentOf(name: string, isIndented: boolean, { line }: Reading, lines: 
   throw refusedAt(line, `the heredoc ${JSON.stringify(name)} does not end`);
 }
 
-/** As it is meant: without the tabs of `<<-`. */
+/** Returns the content; without leading tabs for `<<-`. */
 export function textOf({ content, isIndented }: Heredoc): string {
   return isIndented ? content.replace(/^\t+/gm, '') : content;
 }

@@ -5,14 +5,14 @@ import type { IgnoredLine } from './plan.ts';
 import { type Refusals, refusedAt } from './refusal.ts';
 import { eachWord, type Reading, TextBudget } from './words.ts';
 
-/** One instruction as it is written: lines joined, comments gone, nothing replaced. */
+/** Instruction as written: lines joined, comments removed, variables not replaced. */
 export interface Instruction extends Reading {
   keyword: string;
-  /** `--name=value`, before the rest. */
+  /** `--name=value` before the arguments. */
   flags: { name: string; value: string | null }[];
-  /** What follows the flags. */
+  /** Arguments after the flags. */
   text: string;
-  /** Of the JSON form; null in any other. */
+  /** Arguments of the JSON form; null in the shell form. */
   json: string[] | null;
   heredocs: Heredoc[];
 }
@@ -31,9 +31,8 @@ const KEYWORDS = new Set(
 );
 
 /**
- * The instructions of a Dockerfile, as Docker's own reader takes it apart: line by line, so that what stands in a heredoc
- * is never an instruction.
- * @param refusals has those that are refused, and the others are read
+ * Parses a Dockerfile like Docker's own parser: line by line, so that heredoc content is never read as an instruction.
+ * @param refusals collects unsupported instructions; parsing continues
  * @throws MayflyError dockerfile_unsupported
  */
 export function instructionsOf(dockerfile: string, refusals: Refusals, ignored: IgnoredLine[]): Instruction[] {
@@ -54,7 +53,9 @@ export function instructionsOf(dockerfile: string, refusals: Refusals, ignored: 
   return found;
 }
 
-/** Directives stand before anything else, each once; `syntax` names a program, and Docker's own is taken for this one. */
+/**
+ * Reads the directives: before anything else, each at most once. Any `syntax` image of docker/dockerfile is accepted.
+ */
 function escaperOf(lines: Lines, ignored: IgnoredLine[]): string {
   const seen = new Map<string, string>();
   for (let line = lines.next(); line !== null; line = lines.next()) {
@@ -75,7 +76,7 @@ function escaperOf(lines: Lines, ignored: IgnoredLine[]): string {
   return seen.get('escape') ?? '\\';
 }
 
-/** With the lines that go on with it; comments and empty lines between them are left out. */
+/** Joins a line with its continuation lines; skips comments and empty lines between them. */
 function joined(first: string, lines: Lines, escaper: string): string {
   let [text, goesOn] = continued(first.trimStart(), escaper);
   while (goesOn) {
@@ -89,7 +90,7 @@ function joined(first: string, lines: Lines, escaper: string): string {
   return text;
 }
 
-/** Two escapes at the end are one, and no continuation. */
+/** Strips a trailing escape character; two escapes are a literal one and no continuation. */
 function continued(line: string, escaper: string): [text: string, goesOn: boolean] {
   let length = line.length;
   while (line[length - 1] === ' ' || line[length - 1] === '\t') length -= 1;
@@ -121,7 +122,7 @@ function flagsOf(rest: string, reading: Reading): Pick<Instruction, 'flags' | 't
   return { flags, text: rest.slice(read).trimStart() };
 }
 
-/** What is not JSON is the shell form. */
+/** Parses the JSON form; null: shell form. */
 function jsonOf(text: string, { line }: Reading): string[] | null {
   if (!text.startsWith('[')) return null;
   let value: unknown;

@@ -1,6 +1,6 @@
-/** The lines of a text, one after the other. */
+/** Cursor over the lines of a text. */
 export class Lines {
-  /** Of the line that was read last, from 1. */
+  /** Number of the last line read, from 1. */
   number = 0;
 
   constructor(private readonly all: readonly string[]) {}

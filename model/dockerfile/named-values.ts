@@ -5,7 +5,8 @@ import { expanded, splitWords, type Variables } from './words.ts';
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Of ENV and LABEL: `name=value …`, or the old `name value` for one. All are read with the variables as they were before.
+ * Parses the pairs of ENV and LABEL: `name=value …`, or the old `name value` for one. All values see the variables from
+ * before the instruction.
  * @throws MayflyError dockerfile_unsupported
  */
 export function namedValues(instruction: Instruction, variables: Variables): [name: string, value: string][] {
@@ -26,8 +27,8 @@ export function namedValues(instruction: Instruction, variables: Variables): [na
 }
 
 /**
- * Of ARG: `name`, or `name=default`, each with those before it.
- * @param given what the build was asked with, which counts more than a default
+ * Parses the pairs of ARG: `name` or `name=default`; each default sees the pairs before it.
+ * @param given build arguments, which override defaults
  */
 export function argValues(
   instruction: Instruction,

@@ -1,29 +1,29 @@
 import type { ContextEntry } from './context.ts';
 
-/** What a Dockerfile comes to: stages of steps, with all that each needs; nothing of it is looked up again. */
+/** Self-contained plan of a build: stages of steps with all their inputs. */
 export interface BuildPlan {
-  /** The target's, and those that it needs, in the order of the file. */
+  /** Target and the stages that it depends on, in file order. */
   stages: Stage[];
-  /** Variables that were given, and that no ARG asks for. */
+  /** Build arguments without a matching ARG. */
   unusedArgs: string[];
-  /** What it says, and no build does: nothing of the image depends on it. */
+  /** Instructions without effect on the image. */
   ignored: IgnoredLine[];
 }
 
-/** Called with what is said, and not done. */
+/** Called with each ignored instruction or flag. */
 export type Ignore = (ignored: IgnoredLine) => void;
 
 export interface IgnoredLine {
   line: number;
-  /** The instruction or flag, and what holds in its place. */
+  /** Instruction or flag, and its replacement or the reason. */
   text: string;
 }
 
-/** Where a stage begins: at a source, or at the end of another stage. */
+/** Base of a stage: a source, or the end of another stage. */
 export type Origin = { source: string } | { stage: number };
 
 export interface Stage {
-  /** Its place in the file, from 0; below 0: it stands in none, and makes the root that others begin at. */
+  /** Position in the file, from 0; below 0: implicit stage that builds a root for others. */
   index: number;
   name: string | null;
   from: Origin;
@@ -32,7 +32,7 @@ export interface Stage {
   settings: Settings;
 }
 
-/** What instructions say about what runs in an image. */
+/** Settings of an image's processes, from its instructions. */
 export interface Settings {
   env: Readonly<Record<string, string>>;
   workdir: string;
@@ -44,7 +44,7 @@ export interface Settings {
   entrypoint: readonly string[] | null;
 }
 
-/** An empty folder, which is in no layer. */
+/** Empty folder that is excluded from all layers. */
 export interface CacheMount {
   target: string;
   /** Octal. */
@@ -65,7 +65,7 @@ export interface SecretMount {
 
 interface Said {
   line: number;
-  /** The instruction, for whoever watches; variables as they are written. */
+  /** Instruction for display, variables unexpanded. */
   text: string;
 }
 
@@ -73,7 +73,7 @@ export interface RunStep extends Said {
   kind: 'run';
   argv: string[];
   stdin: string;
-  /** Of ENV, and of the ARGs that are known by then. */
+  /** ENV and the ARGs declared so far. */
   env: Record<string, string>;
   cwd: string;
   user: string;
@@ -84,39 +84,39 @@ export interface RunStep extends Said {
 
 export interface CopyStep extends Said {
   kind: 'copy';
-  /** Below the context, or below the stage's root. */
+  /** Paths in the context, or below the root of the stage. */
   sources: string[];
-  /** Files that stand in the Dockerfile itself. */
+  /** Heredoc files. */
   inline: { name: string; content: string }[];
-  /** A stage; null: the context. */
+  /** Index of a stage; null: the context. */
   from: number | null;
-  /** Absolute. With `/` at its end it is a directory, whatever is there. */
+  /** Absolute. A trailing `/` makes it a directory in any case. */
   target: string;
   owner: string | null;
   /** Octal. */
   mode: string | null;
 }
 
-/** Makes a directory, if there is none, and those above it. */
+/** Creates a directory and its missing parents. */
 export interface WorkdirStep extends Said {
   kind: 'workdir';
   path: string;
-  /** Whose they are. */
+  /** Owner of the created directories. */
   user: string;
 }
 
-/** An archive of files. */
+/** Archive with a layer's files. */
 export interface RootLayer {
-  /** Where its bytes are, which its digest is of. */
+  /** Location of the archive in the context; its digest covers the archive. */
   entry: ContextEntry;
-  /** `sha256:…` of what it is unpacked, as its image says it; null: it is no layer of an image, and has no whiteouts. */
+  /** `sha256:…` of the uncompressed layer from its image; null: a plain archive, without whiteouts. */
   diffId: string | null;
 }
 
-/** Puts another root file system where that of the source was. */
+/** Replaces the root file system of the source. */
 interface RootStep extends Said {
   kind: 'root';
-  /** One over the other. */
+  /** From the lowest to the topmost. */
   layers: readonly RootLayer[];
 }
 

@@ -11,31 +11,31 @@ import { expanded, splitWords, type Variables } from './words.ts';
 interface Wish {
   dockerfile: string;
   args: Variables;
-  /** A stage, by name or place; null: the last. */
+  /** Stage by name or index; null: the last. */
   target: string | null;
-  /** What a name behind FROM stands for, `node:20` for `golden-agent`. Those of {@link goldenImage} need none. */
+  /** Sources for image names in FROM: `node:20` for `golden-agent`. Names of {@link goldenImage} need no alias. */
   aliases: Readonly<Record<string, string>>;
-  /** Root file systems of the context. `@default` none */
+  /** Root file systems found in the context. `@default` none */
   roots?: readonly RootImage[];
 }
 
-/** Where a FROM says that it begins at a root file system of the context. */
+/** Root file system that a FROM names in the context. */
 export interface RootPath {
   path: string;
   line: number;
 }
 
 /**
- * Reads a Dockerfile as Docker means it, all of it, before anything of it is done.
- * @throws MayflyError dockerfile_unsupported with each line that is refused
+ * Reads a whole Dockerfile with Docker's semantics before any step runs.
+ * @throws MayflyError dockerfile_unsupported with each refused line
  */
 export function readDockerfile(wish: Wish): BuildPlan {
   return new Reader(wish).plan();
 }
 
 /**
- * The root file systems that a Dockerfile begins at, whether they are there or not. What it says wrongly is left to
- * {@link readDockerfile}, which finds all of it.
+ * Lists the root file systems that a Dockerfile starts from, existing or not. Ignores errors, all of which
+ * {@link readDockerfile} reports.
  */
 export function rootPathsOf(wish: Wish): RootPath[] {
   return new Reader(wish).rootPaths();
@@ -49,7 +49,7 @@ class Reader {
   readonly #ignored: IgnoredLine[] = [];
   readonly #asked = new Set<string>();
   readonly #rootPaths: RootPath[] = [];
-  /** They make roots; counted from -1 down. */
+  /** Implicit stages that build roots, with indexes from -1 down. */
   readonly #rootStages: Stage[] = [];
 
   constructor(private readonly wish: Wish) {}
@@ -88,7 +88,7 @@ class Reader {
     return this.#rootPaths;
   }
 
-  /** Each root before the first stage that begins at it. */
+  /** Inserts each root's stage before the first stage that needs it. */
   #withRoots(stages: readonly Stage[]): Stage[] {
     const found = new Set<Stage>();
     for (const stage of stages) {
@@ -110,7 +110,7 @@ class Reader {
     else this.#readFirst(instruction);
   }
 
-  /** Before the first FROM. */
+  /** Reads an instruction before the first FROM. */
   #readFirst(instruction: Instruction): void {
     if (instruction.keyword !== 'ARG') {
       throw refusedAt(instruction.line, `${instruction.keyword} stands before the first FROM`);
@@ -137,7 +137,7 @@ class Reader {
     if (name !== null && !/^[a-z][a-z0-9-_.]*$/.test(name)) {
       throw refusedAt(line, `${JSON.stringify(alias)} is no name of a stage`);
     }
-    // what follows is read, too, where there is nothing to begin at
+    // without a valid base, the rest of the stage is still read for its errors
     const origin = this.#refusals.attempt(() => this.#origin(this.#expand(image, instruction), line));
     const { from, settings } = origin ?? { from: { source: MACHINE_SOURCE }, settings: NO_SETTINGS };
     this.#stages.push(
@@ -178,7 +178,7 @@ class Reader {
     throw refusedAt(line, `${JSON.stringify(name)} is no source; ${sourceHint(name)}`);
   }
 
-  /** One root is made once, whoever begins at it. */
+  /** Adds a stage for a root, once for all stages that start from it. */
   #root(said: string, line: number): { from: Origin; settings: Settings } {
     const path = cleaned(said);
     const before = this.#rootPaths.findIndex((each) => each.path === path);
@@ -199,7 +199,7 @@ class Reader {
   }
 }
 
-/** The commands that help with a name of another registry. */
+/** Suggests commands for an image name of a registry. */
 function sourceHint(name: string): string {
   if (!/^[\w][\w./:@-]{0,255}$/.test(name))
     return 'name a source, or say which one is meant with `--alias NAME=SOURCE`';
@@ -213,7 +213,7 @@ function sourceHint(name: string): string {
   );
 }
 
-/** A stage and those that it is made of, in the order of the file. */
+/** Returns a stage and its dependencies, in file order. */
 function needed(stages: readonly Stage[], target: number): Stage[] {
   const wanted = new Set<number>();
   const take = (index: number): void => {

@@ -1,10 +1,10 @@
 import { isMayflyError, MayflyError } from '../errors.ts';
 
-/** Refusals of one Dockerfile that are listed, and characters of each: what it says wrongly can be all of it. */
+/** Bounds of an error's list: a Dockerfile of any size can be wrong in every line. */
 const MOST_PROBLEMS = 50;
 const MOST_CHARS = 1_000;
 
-/** What a Dockerfile asks for and a build does not do, or what it says wrongly; by its line. */
+/** Returns an error about an unsupported or invalid instruction at a line. */
 export function refusedAt(line: number, said: string): MayflyError {
   const problem = said.length > MOST_CHARS ? `${said.slice(0, MOST_CHARS)}…` : said;
   return new MayflyError('dockerfile_unsupported', `Line ${line}: ${problem}.`, {
@@ -12,14 +12,14 @@ export function refusedAt(line: number, said: string): MayflyError {
   });
 }
 
-/** Collects what is wrong with a Dockerfile, so that all of it is answered at once. */
+/** Collects the errors of a Dockerfile, so that one answer reports all. */
 export class Refusals {
   readonly #found: MayflyError[] = [];
 
   /**
-   * Keeps a refusal, and throws any other error.
+   * Collects a refusal, and rethrows any other error.
    * @returns null when it was refused
-   * @throws MayflyError dockerfile_unsupported when no more are kept
+   * @throws MayflyError dockerfile_unsupported when the list is full
    */
   attempt<T>(read: () => T): T | null {
     try {
@@ -32,7 +32,7 @@ export class Refusals {
     return null;
   }
 
-  /** @throws MayflyError dockerfile_unsupported with all that were kept, by their lines */
+  /** @throws MayflyError dockerfile_unsupported with all collected refusals, sorted by line */
   throwAll(): void {
     if (this.#found.length === 0) return;
     const found = this.#found.toSorted((one, other) => lineOf(one) - lineOf(other));

@@ -1,21 +1,21 @@
 import type { RootLayer, Settings } from './plan.ts';
 
-/** A root file system of the context, as it was found there. */
+/** Root file system found in the context. */
 export interface RootImage {
-  /** Of the context, as FROM says it, without `./`. */
+  /** Path in the context as in FROM, without `./`. */
   path: string;
   layers: RootLayer[];
-  /** What its image says of what runs in it; of a plain archive, nothing. */
+  /** Settings from its image; empty for a plain archive. */
   settings: Settings;
 }
 
-/** What the machine of such a root is made of, unless an alias names another: kernel, modules and agent are its. */
+/** Source that supplies kernel, modules and agent for a root file system, unless an alias names another. */
 export const MACHINE_SOURCE = 'golden-debian12';
 
-/** What images are built for, and on. */
+/** Build and target platform. */
 export const PLATFORM = 'linux/amd64';
 
-/** The ARGs that Docker knows by itself; a stage has each that it names with ARG. */
+/** Docker's predefined ARGs; a stage gets those that it declares with ARG. */
 export const PLATFORM_ARGS: Readonly<Record<string, string>> = Object.fromEntries(
   ['TARGET', 'BUILD'].flatMap((side) => [
     [`${side}PLATFORM`, PLATFORM],
@@ -25,10 +25,10 @@ export const PLATFORM_ARGS: Readonly<Record<string, string>> = Object.fromEntrie
   ]),
 );
 
-/** Docker's names of a release of Debian. */
+/** Docker's names for Debian 12. */
 const DEBIAN_12 = /^(?:docker\.io\/)?(?:library\/)?debian:(?:12(?:\.\d{1,3})?|bookworm)(?:-slim|-\d{8}(?:-slim)?)?$/;
 
-/** The source that is meant by Docker's name of an image; null: none is. */
+/** Returns the source for a Docker image name; null: there is none. */
 export function goldenImage(name: string): string | null {
   return DEBIAN_12.test(name) ? MACHINE_SOURCE : null;
 }

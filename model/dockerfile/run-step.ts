@@ -10,7 +10,10 @@ import { expanded, type Variables } from './words.ts';
 /** Standard input is a program of its own (`#!`): it is written down, run and removed. */
 const AS_PROGRAM = 'f=$(mktemp) && cat >"$f" && chmod 755 "$f" && { "$f" </dev/null; s=$?; rm -f "$f"; exit $s; }';
 
-/** What a RUN runs, with the variables that it is given. @throws MayflyError dockerfile_unsupported */
+/**
+ * Builds the step of a RUN with its variables.
+ * @throws MayflyError dockerfile_unsupported
+ */
 export function runStep(instruction: Instruction, settings: Settings, args: Variables, ignore: Ignore): RunStep {
   const { line, text } = instruction;
   const env = { ...args, ...settings.env };
@@ -28,7 +31,7 @@ export function runStep(instruction: Instruction, settings: Settings, args: Vari
   };
 }
 
-/** @throws MayflyError dockerfile_unsupported for what Linux passes to no program */
+/** @throws MayflyError dockerfile_unsupported for arguments that Linux cannot pass to a program */
 export function refuseTooLong(argv: readonly string[], line: number): void {
   const { maxLength } = LIMITS.command;
   if (argv.some((word) => word.includes('\0'))) throw refusedAt(line, 'a NUL ends an argument');

@@ -10,19 +10,19 @@ import { refuseTooLong, runStep } from './run-step.ts';
 import { isUser } from './user.ts';
 import { expanded, splitWords, type Variables } from './words.ts';
 
-/** What is known around a stage. */
+/** Context of a stage in its Dockerfile. */
 interface Surroundings {
-  /** Of ARGs before the first FROM. */
+  /** ARGs before the first FROM. */
   globalArgs: Variables;
   given: Variables;
-  /** The place of a stage that came before. */
+  /** Returns the index of an earlier stage. */
   stageOf(name: string): number | null;
-  /** Told of each ARG that asks for a variable. */
+  /** Called with the name of each declared ARG. */
   asked(name: string): void;
   ignore: Ignore;
 }
 
-/** Recorded by Docker for whoever runs the image; a sandbox has nothing of the kind. */
+/** Instructions that Docker stores for the container runtime; sandboxes have no equivalent. */
 const IGNORED: Readonly<Record<string, string>> = {
   HEALTHCHECK: 'nothing is checked while a sandbox runs; `--ready` is asked before the image is saved',
   MAINTAINER: 'kept nowhere; LABEL is',
@@ -30,7 +30,10 @@ const IGNORED: Readonly<Record<string, string>> = {
   VOLUME: 'a folder of the image like any other',
 };
 
-/** @throws MayflyError dockerfile_unsupported */
+/**
+ * Returns `all`.
+ * @throws MayflyError dockerfile_unsupported for too many entries
+ */
 function few<T extends object>({ line, keyword }: Instruction, all: T): T {
   if (Object.keys(all).length <= LIMITS.image.variables) return all;
   throw refusedAt(line, `${keyword}: a stage has at most ${LIMITS.image.variables} of them`);
@@ -44,12 +47,12 @@ function refuseLongVariables(variables: Variables, line: number): void {
     throw refusedAt(line, `the variables of a step have at most ${variableBytes} bytes in all`);
 }
 
-/** Reads one stage, instruction by instruction: each sees what those before it have said. */
+/** Reads a stage instruction by instruction; each sees the effects of those before it. */
 export class StageReader {
   readonly #steps: Step[] = [];
   readonly #args: Record<string, string> = {};
   #settings: Settings;
-  /** A CMD that was inherited ends with an ENTRYPOINT of one's own. */
+  /** True when the stage has its own CMD; an ENTRYPOINT resets an inherited one. */
   #isCmdOwn = false;
 
   constructor(
@@ -100,7 +103,7 @@ export class StageReader {
     },
   };
 
-  /** ENV counts more than an ARG of its name. */
+  /** Variables in scope; ENV overrides an ARG of the same name. */
   get #variables(): Variables {
     return { ...this.#args, ...this.#settings.env };
   }
@@ -120,7 +123,7 @@ export class StageReader {
     this.#steps.push(copyStep(instruction, this.#settings, this.#variables, stageOf, this.around.ignore));
   }
 
-  /** One without a default has that of before the first FROM. */
+  /** Declares an ARG; without a default, it takes the value from before the first FROM. */
   #arg(instruction: Instruction): void {
     for (const [name, own] of argValues(instruction, this.#variables, this.around.given)) {
       this.around.asked(name);

@@ -1,16 +1,16 @@
 import { LIMITS } from '../limits.ts';
 import { refusedAt } from './refusal.ts';
 
-/** Where a piece of text stands, and what it is read with. */
+/** Position of a text, with its parser settings. */
 export interface Reading {
   line: number;
-  /** Makes the next character a plain one. */
+  /** Escape character. */
   escaper: string;
-  /** One for a whole Dockerfile. */
+  /** Shared by a whole Dockerfile. */
   budget: TextBudget;
 }
 
-/** Bounds what the variables of one Dockerfile come to: `ENV A=$A$A` doubles with each line. */
+/** Limits the total length of expanded variables of a Dockerfile: `ENV A=$A$A` doubles with each line. */
 export class TextBudget {
   #left = LIMITS.image.expandedChars;
 
@@ -22,20 +22,20 @@ export class TextBudget {
   }
 }
 
-/** The values of variables; what is not there is unset. */
+/** Values of variables; missing ones are unset. */
 export type Variables = Readonly<Record<string, string>>;
 
 const NAME = /(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#])/y;
 const BLANK = /\s/;
-/** `${a:-${b:-…}}`: one within the other. */
+/** Nesting of `${a:-${b:-…}}`. */
 const MOST_NESTED = 100;
 
-/** Words of a line, split at blanks outside quotes; quotes and escapes stay as they are written. */
+/** Splits a line at blanks outside quotes; keeps quotes and escapes. */
 export function splitWords(text: string, reading: Pick<Reading, 'escaper'>): string[] {
   return Array.from(eachWord(text, reading), ({ word }) => word);
 }
 
-/** Reads no further than the words that are asked for. `end` is where in the text a word ends. */
+/** Splits lazily, so the rest of the text stays unread. `end` is the offset after the word. */
 export function* eachWord(
   text: string,
   { escaper }: Pick<Reading, 'escaper'>,
@@ -57,14 +57,18 @@ export function* eachWord(
   if (start >= 0) yield { word: text.slice(start), end: text.length };
 }
 
-/** A word without its quotes and escapes, its variables replaced. @throws MayflyError dockerfile_unsupported */
+/**
+ * Removes quotes and escapes from a word, and expands its variables.
+ * @throws MayflyError dockerfile_unsupported
+ */
 export function expanded(word: string, variables: Variables, reading: Reading): string {
   return new Expansion(word, variables, reading, true).all();
 }
 
 /**
- * A text whose quotes are its own, its variables replaced: of a heredoc, or of the JSON form. As in a here-document of a
- * shell, an escape stands before `$` and itself alone. @throws MayflyError dockerfile_unsupported
+ * Expands the variables of a heredoc or a JSON form, whose quotes are literal. As in a shell's here-document, only `$`
+ * and the escape character can be escaped.
+ * @throws MayflyError dockerfile_unsupported
  */
 export function expandedText(text: string, variables: Variables, reading: Reading): string {
   return new Expansion(text, variables, reading, false).all();
@@ -81,7 +85,10 @@ class Expansion {
     private readonly hasQuotes: boolean,
   ) {}
 
-  /** @param until where it ends, which is passed over; all of it when there is none */
+  /**
+   * Expands up to a terminator, which it consumes.
+   * @param until terminator; '': expands the whole text
+   */
   all(until = ''): string {
     let result = '';
     while (this.#at < this.text.length) {
@@ -105,7 +112,7 @@ class Expansion {
     return inner;
   }
 
-  /** @param before what an escape counts before, else it stays; null: anything */
+  /** @param before characters that can be escaped; null: any */
   #escaped(before: string | null): string {
     const next = this.text.charAt(this.#at++);
     return before === null || (next !== '' && before.includes(next)) ? next : this.reading.escaper + next;
@@ -123,7 +130,7 @@ class Expansion {
     throw this.#unclosed('"');
   }
 
-  /** Behind a `$`. One before nothing that could be a name is a plain one. */
+  /** Expands a variable after its `$`. A `$` without a name is literal. */
   #variable(): string {
     if (this.text.charAt(this.#at) === '{') {
       this.#at += 1;

@@ -1,6 +1,5 @@
 import { errorTable, notFound } from './entry.ts';
 
-/** Of who asks. */
 export const ACCESS_ERRORS = errorTable({
   unauthenticated: {
     status: 401,

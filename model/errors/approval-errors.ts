@@ -1,6 +1,6 @@
 import { errorTable, notFound } from './entry.ts';
 
-/** Of policies, and of what needs somebody's leave. */
+/** Errors of policies and approvals. */
 export const APPROVAL_ERRORS = errorTable({
   policy_denied: {
     status: 403,

@@ -1,6 +1,5 @@
 import { errorTable, notFound } from './entry.ts';
 
-/** Of what is run in a sandbox. */
 export const COMMAND_ERRORS = errorTable({
   command_not_found: notFound('command', 'GET /v1/sandboxes/{id}/commands'),
   command_ended: {

@@ -1,6 +1,5 @@
 import { errorTable } from './entry.ts';
 
-/** Of the screen of a guest. */
 export const DESKTOP_ERRORS = errorTable({
   no_desktop: {
     status: 409,

@@ -1,23 +1,23 @@
-/** One error of the table (model/errors.ts). */
+/** Entry of the error table (model/errors.ts). */
 export interface ErrorEntry {
   /** HTTP status of the answer. */
   status: number;
-  /** The same request can succeed later without a change. */
+  /** True when the same request can succeed later without a change. */
   retryable: boolean;
   title: string;
-  /** What the reader can do. */
+  /** Advice to the caller. */
   remedy: string;
 }
 
 type Given = Omit<ErrorEntry, 'retryable'> & Partial<ErrorEntry>;
 
-/** Returns the entries; one that does not say so is not retryable. */
+/** Fills in `retryable: false` where it is absent. */
 export function errorTable<Code extends string>(entries: Record<Code, Given>): Record<Code, ErrorEntry> {
   const filled = Object.entries<Given>(entries).map(([code, entry]) => [code, { retryable: false, ...entry }]);
   return Object.fromEntries(filled);
 }
 
-/** @param list request or command that lists them */
+/** @param list request or command that lists the noun's instances */
 export function notFound(noun: string, list: string): Given {
   return { status: 404, title: `There is no such ${noun}`, remedy: `List them with ${list}.` };
 }

@@ -1,6 +1,5 @@
 import { errorTable } from './entry.ts';
 
-/** Of files of a guest. */
 export const FILE_ERRORS = errorTable({
   file_not_found: {
     status: 404,

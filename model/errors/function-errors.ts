@@ -1,6 +1,6 @@
 import { errorTable, full, notFound } from './entry.ts';
 
-/** Of functions, their events and their runs. */
+/** Errors of functions, events and runs. */
 export const FUNCTION_ERRORS = errorTable({
   function_not_found: notFound('function', 'GET /v1/functions; deploy one with PUT /v1/functions/{name}'),
   function_version_not_found: {

@@ -1,6 +1,6 @@
 import { errorTable } from './entry.ts';
 
-/** Of the machine, its room, and the way into a guest. */
+/** Errors of hosts, their capacity, and access to guests. */
 export const HOST_ERRORS = errorTable({
   capacity_exhausted: {
     status: 503,

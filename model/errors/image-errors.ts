@@ -1,6 +1,6 @@
 import { errorTable, notFound } from './entry.ts';
 
-/** Of images that are built of Dockerfiles. */
+/** Errors of image builds from Dockerfiles. */
 export const IMAGE_ERRORS = errorTable({
   dockerfile_unsupported: {
     status: 422,

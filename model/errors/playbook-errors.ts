@@ -1,6 +1,6 @@
 import { errorTable, notFound } from './entry.ts';
 
-/** Of playbooks that are written of what changed in a sandbox. */
+/** Errors of playbooks written from a sandbox's changes. */
 export const PLAYBOOK_ERRORS = errorTable({
   playbook_not_found: notFound('playbook', 'GET /v1/playbooks'),
   playbook_not_written: {

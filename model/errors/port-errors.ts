@@ -1,6 +1,5 @@
 import { errorTable } from './entry.ts';
 
-/** Of ports of a guest. */
 export const PORT_ERRORS = errorTable({
   port_closed: {
     status: 502,

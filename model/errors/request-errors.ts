@@ -1,6 +1,5 @@
 import { errorTable } from './entry.ts';
 
-/** Of what was asked for. */
 export const REQUEST_ERRORS = errorTable({
   invalid_request: {
     status: 422,

@@ -1,6 +1,6 @@
 import { errorTable } from './entry.ts';
 
-/** Of steps, the store, Temporal. */
+/** Errors of steps, the store and Temporal. */
 export const SAGA_ERRORS = errorTable({
   step_timeout: {
     status: 504,

@@ -1,6 +1,6 @@
 import { errorTable, notFound } from './entry.ts';
 
-/** Of a sandbox, and the steps of its life. */
+/** Errors of sandboxes and their operations. */
 export const SANDBOX_ERRORS = errorTable({
   sandbox_not_found: notFound('sandbox', 'GET /v1/sandboxes'),
   name_taken: {

@@ -1,6 +1,6 @@
 import { errorTable, notFound } from './entry.ts';
 
-/** Of snapshots, and what is compared. */
+/** Errors of snapshots and comparisons. */
 export const SNAPSHOT_ERRORS = errorTable({
   snapshot_not_found: notFound('snapshot', 'GET /v1/sandboxes/{id}/snapshots'),
   snapshot_not_ready: {

@@ -1,6 +1,6 @@
 import { errorTable, notFound } from './entry.ts';
 
-/** Of golden VMs, and looks at them. */
+/** Errors of golden VMs and their inspection. */
 export const SOURCE_ERRORS = errorTable({
   readonly_refused: {
     status: 422,
@@ -93,7 +93,7 @@ export const SOURCE_ERRORS = errorTable({
   },
 });
 
-/** Of captures of running sources. */
+/** Errors of captures of running sources. */
 export const CAPTURE_ERRORS = errorTable({
   capture_not_found: notFound('capture', 'GET /v1/sources/{name}/captures'),
   capture_not_ready: {
@@ -114,7 +114,7 @@ export const CAPTURE_ERRORS = errorTable({
   },
 });
 
-/** Of templates and of warm pools. */
+/** Errors of templates and warm pools. */
 export const TEMPLATE_ERRORS = errorTable({
   template_not_found: notFound('template', 'GET /v1/templates'),
   template_unavailable: {

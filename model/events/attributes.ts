@@ -6,20 +6,20 @@ import { isAbsoluteUri, isUriReference } from './uri.ts';
 const REQUIRED = ['specversion', 'id', 'source', 'type'] as const;
 const OPTIONAL = ['time', 'subject', 'dataschema', 'datacontenttype'] as const;
 
-/** Characters, where it is another bound than that of all attributes. */
+/** Limits in characters for attributes with their own limit. */
 const MOST_CHARACTERS: Partial<Record<string, number>> = { id: 256, source: 1_024, type: 256, subject: 1_024 };
-/** Names and values of all attributes together, in UTF-8. */
+/** Names and values of all attributes together, UTF-8 bytes. */
 const MOST_BYTES = 16_384;
 
-/** The specification advises at most 20 characters, and sets no bound. */
+/** Grammar of names; the specification recommends at most 20 characters and sets no limit. */
 const NAME = /^[a-z0-9]{1,64}$/;
-/** Named by the specification as what no attribute is called. */
+/** Name that the specification forbids for attributes. */
 const RESERVED_NAME = 'data';
-/** Controls, surrogates without their other half, and noncharacters. */
+/** Control characters, lone surrogates and noncharacters. */
 const DISALLOWED = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u;
 const INT32 = { min: -2_147_483_648, max: 2_147_483_647 };
 
-/** What a core attribute must be beyond a string that is not empty. */
+/** Additional requirements of core attributes, which are non-empty strings. */
 const SYNTAX: Record<string, { holds: (text: string) => boolean; problem: string }> = {
   specversion: { holds: (text) => text === '1.0', problem: 'is not 1.0' },
   source: { holds: isUriReference, problem: 'is no URI-reference (RFC 3986)' },
@@ -31,8 +31,9 @@ const SYNTAX: Record<string, { holds: (text: string) => boolean; problem: string
 const encoder = new TextEncoder();
 
 /**
- * @param given names and values as they were sent, each name once; null: it is absent
- * @throws MayflyError invalid_event, with all that is wrong
+ * Validates attributes.
+ * @param given names and values as sent, each name once; null: absent
+ * @throws MayflyError invalid_event with all problems
  */
 export function readAttributes(given: readonly (readonly [string, unknown])[]): EventAttributes {
   checkSize(given);
@@ -50,7 +51,7 @@ export function readAttributes(given: readonly (readonly [string, unknown])[]): 
   return { ...required, ...optional, extensions };
 }
 
-/** Stops at the first that is too much: of what a body holds there may be any number. */
+/** Checks the total size; stops at the first excess, since a body can hold any number of attributes. */
 function checkSize(given: readonly (readonly [string, unknown])[]): void {
   let bytes = 0;
   for (const [name, value] of given) {

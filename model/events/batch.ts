@@ -4,15 +4,15 @@ import { readJson, utf8Text } from './json/json-text.ts';
 import { itemTexts } from './json/member-text.ts';
 import { readStructured } from './structured-mode.ts';
 
-/** Of a batch, one event, or why it is none: invalid_event. */
+/** Event of a batch, or the reason why it is invalid (invalid_event). */
 export type BatchItem = { event: ReceivedEvent } | { problem: MayflyError };
 
 const MOST_EVENTS = 1_000;
 
 /**
- * The events of a batch in the JSON batch format (§4), in their order; there may be none. One that is not valid does not spoil
- * the others.
- * @throws MayflyError invalid_json; invalid_event: the batch is no array, or has more than `mostEvents`
+ * Parses the events of a batch (JSON batch format §4) in order; an empty batch is valid. An invalid event does not
+ * affect the others.
+ * @throws MayflyError invalid_json; invalid_event when the batch is no array or has more than `mostEvents`
  */
 export function readBatch(body: Uint8Array, mostEvents = MOST_EVENTS): BatchItem[] {
   const { bytes, value } = readJson(body);

@@ -5,12 +5,12 @@ import { decodeHeaderValue } from './header-value.ts';
 import { readJson, utf8Text, withoutByteOrderMark } from './json/json-text.ts';
 import { isJson, isUtf8, parseMediaType } from './media-type.ts';
 
-/** Of a header that has an attribute. */
+/** Prefix of the headers that carry attributes. */
 export const EVENT_HEADER = 'ce-';
 
 /**
- * The attributes that headers have (HTTP protocol binding §3.1); values of extensions are strings.
- * @param headers those that begin with `ce-`, names in lower case
+ * Reads the attributes from headers (HTTP protocol binding §3.1); values of extensions are strings.
+ * @param headers starting with `ce-`, names in lower case
  * @throws MayflyError invalid_event
  */
 export function headerAttributes(
@@ -31,8 +31,8 @@ export function headerAttributes(
 }
 
 /**
- * The event whose data is the body of a request. An empty body: it has none.
- * @throws MayflyError invalid_json when the data shall be JSON and is not
+ * Builds an event with a request body as its data. An empty body means no data.
+ * @throws MayflyError invalid_json when the data must be JSON and is not
  */
 export function eventAround(attributes: EventAttributes, body: Uint8Array): ReceivedEvent {
   const { member, data } = dataOf(attributes, body);
@@ -41,7 +41,7 @@ export function eventAround(attributes: EventAttributes, body: Uint8Array): Rece
   return { attributes, json: joined([open, ...member, '}']), data };
 }
 
-/** The data as a member of the event in the JSON format (§3.1.1), which follows another member. */
+/** Serializes the data as a further member of the event in the JSON format (§3.1.1). */
 function dataOf(
   { datacontenttype = 'application/json' }: EventAttributes,
   body: Uint8Array,

@@ -1,16 +1,18 @@
 import { MayflyError } from '../errors.ts';
 import { isJson, isUtf8, parseMediaType } from './media-type.ts';
 
-/** How a request carries events (HTTP protocol binding §1.3); `plain`: it carries none, and its body is the data of one. */
+/** Content mode of a request (HTTP protocol binding §1.3); `plain`: no event, so the body becomes the data of one. */
 export type ContentMode = 'structured' | 'binary' | 'batch' | 'plain';
 
-/** What all media types of event formats begin with. */
+/** Common prefix of the media subtypes of event formats. */
 const EVENT_FORMAT = 'cloudevents';
 
 /**
- * @param contentType the value of Content-Type; undefined: there is none
- * @param hasEventHeaders some header begins with `ce-`
- * @throws MayflyError unsupported_media_type: no media type, another event format than JSON, or JSON in another charset than UTF-8
+ * Determines the content mode.
+ * @param contentType value of Content-Type; undefined: absent
+ * @param hasEventHeaders true when a header starts with `ce-`
+ * @throws MayflyError unsupported_media_type: no media type, an event format other than JSON, or JSON in another
+ * charset than UTF-8
  */
 export function contentModeOf(contentType: string | undefined, hasEventHeaders: boolean): ContentMode {
   const other = hasEventHeaders ? 'binary' : 'plain';

@@ -3,8 +3,9 @@ import { readJson } from './json/json-text.ts';
 import { readStructured } from './structured-mode.ts';
 
 /**
- * An event in the place of another, which has that one's name where it says none of its own.
- * @param text a JSON text @param original the attributes that it may leave out
+ * Parses an edited event, which inherits absent required attributes from the original.
+ * @param text JSON
+ * @param original inherited attributes
  * @throws MayflyError invalid_event
  */
 export function editedEvent(text: string, original: { id: string; source: string; type: string }): ReceivedEvent {

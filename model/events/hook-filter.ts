@@ -1,21 +1,21 @@
 import type { ReceivedEvent } from './cloud-event.ts';
 import { scalarAt } from './json-pointer.ts';
 
-/** What stands at a JSON Pointer (RFC 6901) into the data of an event, and may be there. */
+/** Allowed values at a JSON Pointer (RFC 6901) into an event's data. */
 interface HookCondition {
   pointer: string;
-  /** JSON texts of strings, numbers and words, each as {@link scalarAt} has it. */
+  /** JSON texts of strings, numbers and literals in the form of {@link scalarAt}. */
   in: string[];
 }
 
-/** Which events of a hook are run: those of which all of this holds. */
+/** Filter of a hook's events; all conditions must hold. */
 export interface HookFilter {
   /** Types of CloudEvents; null: any. */
   types: string[] | null;
   conditions: HookCondition[];
 }
 
-/** Whether an event is to be run. Data that is not JSON has nothing at any pointer. */
+/** True when an event may start a run. Data that is not JSON matches no condition. */
 export function passesFilter({ types, conditions }: HookFilter, event: ReceivedEvent): boolean {
   if (types !== null && !types.includes(event.attributes.type)) return false;
   return conditions.every(({ pointer, in: values }) => {

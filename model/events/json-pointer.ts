@@ -7,7 +7,7 @@ import { itemTexts, memberText } from './json/member-text.ts';
 const INDEX = /^(?:0|[1-9]\d*)$/;
 
 /**
- * What a JSON Pointer (RFC 6901) points to in a value; undefined: nothing is there.
+ * Resolves a JSON Pointer (RFC 6901) in a value; undefined: nothing there.
  * @param pointer well-formed
  */
 export function valueAt(value: unknown, pointer: string): unknown {
@@ -21,8 +21,9 @@ export function valueAt(value: unknown, pointer: string): unknown {
 }
 
 /**
- * Text at a JSON Pointer, as it stands in a JSON text; undefined: nothing is there.
- * @param json well-formed @param pointer well-formed
+ * Resolves a JSON Pointer to the original text; undefined: nothing there.
+ * @param json well-formed
+ * @param pointer well-formed
  */
 export function textAt(json: string, pointer: string): string | undefined {
   let at: string | undefined = json.trim();
@@ -35,8 +36,8 @@ export function textAt(json: string, pointer: string): string | undefined {
 }
 
 /**
- * JSON text of the string, number or word at a JSON Pointer into the data of an event: equal ones have the same, and numbers are
- * the ones that were sent. Undefined: nothing is there; null: an object or a list.
+ * Returns the canonical JSON text of a scalar at a JSON Pointer into an event's data: equal values have equal texts,
+ * and numbers keep their precision. Undefined: nothing there; null: an object or an array.
  */
 export function scalarAt(event: Pick<ReceivedEvent, 'data' | 'json'>, pointer: string): string | null | undefined {
   const value = valueAt(event.data, pointer);
@@ -44,7 +45,10 @@ export function scalarAt(event: Pick<ReceivedEvent, 'data' | 'json'>, pointer: s
   return typeof value === 'object' && value !== null ? null : (JSON.stringify(value) as string | undefined);
 }
 
-/** Returns the JSON text of the data of an event, as it was sent. @param event with data that is JSON */
+/**
+ * Returns the JSON text of an event's data as sent.
+ * @param event with JSON data
+ */
 export function dataText({ json }: Pick<ReceivedEvent, 'json'>): string {
   const text = utf8Text(json) ?? '';
   const data = memberText(text, 'data');

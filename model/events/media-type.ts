@@ -1,23 +1,23 @@
-/** A media type (RFC 2046), as Content-Type and `datacontenttype` have it. */
+/** Media type (RFC 2046) of Content-Type or `datacontenttype`. */
 interface MediaType {
   /** Lower case. */
   type: string;
   /** Lower case, with its suffix. */
   subtype: string;
-  /** By name in lower case; values as written, without quotes. */
+  /** By name in lower case; values without quotes. */
   parameters: ReadonlyMap<string, string>;
 }
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const ESSENCE = new RegExp(`^(${TOKEN})/(${TOKEN})`);
-/** RFC 9110 §5.6.6: a parameter may be left out after its semicolon. */
+/** RFC 9110 §5.6.6: the parameter after a semicolon is optional. */
 const PARAMETER = new RegExp(
   `[ \\t]*;[ \\t]*(?:(${TOKEN})=(?:(${TOKEN})|"((?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]|\\\\[\\t\\x20-\\x7e])*)"))?`,
   'gy',
 );
 const TRAILING_SPACE = /^[ \t]*$/;
 
-/** Undefined: the text is no media type, or names a parameter twice. */
+/** Undefined: no media type, or a duplicate parameter. */
 export function parseMediaType(text: string): MediaType | undefined {
   const [essence, type, subtype] = ESSENCE.exec(text) ?? [];
   if (essence === undefined || type === undefined || subtype === undefined) return undefined;
@@ -34,12 +34,12 @@ export function parseMediaType(text: string): MediaType | undefined {
   return { type: type.toLowerCase(), subtype: subtype.toLowerCase(), parameters };
 }
 
-/** Its subtype is `json`, or ends in `+json` (JSON format §3.1.1). */
+/** True when the subtype is `json` or ends in `+json` (JSON format §3.1.1). */
 export function isJson({ subtype }: MediaType): boolean {
   return subtype === 'json' || subtype.endsWith('+json');
 }
 
-/** It names UTF-8, or no charset. */
+/** True when the charset is UTF-8 or absent. */
 export function isUtf8({ parameters }: MediaType): boolean {
   return (parameters.get('charset') ?? 'utf-8').toLowerCase() === 'utf-8';
 }

@@ -6,7 +6,7 @@ import { contentModeOf } from './content-mode.ts';
 import { readJson } from './json/json-text.ts';
 import { readStructured } from './structured-mode.ts';
 
-/** What of an HTTP request can be an event. */
+/** HTTP request that may carry an event. */
 export interface EventRequest {
   /** Names in lower case. */
   headers: Iterable<readonly [string, string]>;
@@ -14,9 +14,9 @@ export interface EventRequest {
 }
 
 /**
- * The one event that a request carries, or that its body becomes the data of.
- * @param defaults the attributes of what came without any
- * @throws MayflyError invalid_event; invalid_json; unsupported_media_type, which a batch is too
+ * Parses the event of a request, or makes one with the body as its data.
+ * @param defaults attributes of a request without any
+ * @throws MayflyError invalid_event; invalid_json; unsupported_media_type, also for a batch
  */
 export function readEvent({ headers, body }: EventRequest, defaults: EventDefaults): ReceivedEvent {
   const all = [...headers];
@@ -38,7 +38,7 @@ export function readEvent({ headers, body }: EventRequest, defaults: EventDefaul
   }
 }
 
-/** Undefined: there is none. Several stand as one, which is no media type. */
+/** Undefined: absent. Joins duplicates, which makes no valid media type. */
 export function contentTypeOf(headers: Iterable<readonly [string, string]>): string | undefined {
   const values = [...headers].filter(([name]) => name === 'content-type').map(([, value]) => value);
   return values.length === 0 ? undefined : values.join(', ');

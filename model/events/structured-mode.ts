@@ -7,8 +7,8 @@ import { isJson, parseMediaType } from './media-type.ts';
 const DATA_MEMBERS = ['data', 'data_base64'];
 
 /**
- * The event that a JSON text is (JSON format §3). Of members of one name the last is taken, as JSON.parse has it; `json` keeps all
- * of them, since it is the text as it was sent. An integer that is written `5.0` cannot be told from `5`.
+ * Parses an event in the JSON format (§3). Of duplicate members the last one wins, as in JSON.parse, but `json` keeps
+ * the text as sent. An integer written as `5.0` is the same as `5`.
  * @throws MayflyError invalid_event
  */
 export function readStructured({ bytes, value }: JsonText): ReceivedEvent {
@@ -26,7 +26,7 @@ function dataOf(attributes: EventAttributes, data: unknown): unknown {
   throw invalidEvent([{ field: 'data', problem: 'is no string, though datacontenttype is not JSON' }]);
 }
 
-/** Undefined where it is not JSON, whatever it is called: `data_base64` may hold any bytes. */
+/** Decodes JSON data; undefined when it is not JSON, since `data_base64` may hold any bytes. */
 function decodedData(attributes: EventAttributes, base64: unknown): unknown {
   const bytes = typeof base64 === 'string' ? decodeBase64(base64) : undefined;
   if (!bytes) throw invalidEvent([{ field: 'data_base64', problem: 'is no base64 (RFC 4648)' }]);

@@ -1,6 +1,9 @@
 const TIMESTAMP = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|[+-](\d\d):(\d\d))$/;
 
-/** A timestamp of RFC 3339, on a day of the calendar. A leap second (`:60`) is refused: few programs can read one. */
+/**
+ * True for an RFC 3339 timestamp with a valid calendar date. Refuses leap seconds (`:60`), which few programs can
+ * parse.
+ */
 export function isTimestamp(text: string): boolean {
   const match = TIMESTAMP.exec(text);
   if (!match) return false;

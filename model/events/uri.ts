@@ -8,10 +8,13 @@ const AUTHORITY = new RegExp(
   `^(?:(?:[${PLAIN}:]|${PERCENT})*@)?(?:\\[(?:[0-9A-Fa-f:.]+|[Vv][0-9A-Fa-f]+\\.[${PLAIN}:]+)\\]|(?:[${PLAIN}]|${PERCENT})*)(?::[0-9]*)?$`,
 );
 const PATH = new RegExp(`^(?:[${PLAIN}:@/]|${PERCENT})*$`);
-/** A query or a fragment. */
+/** Query or fragment. */
 const REST = new RegExp(`^(?:[${PLAIN}:@/?]|${PERCENT})*$`);
 
-/** A URI-reference of RFC 3986 §4.1, absolute or relative. What is in an IP literal's brackets is not looked at closely. */
+/**
+ * True for a URI-reference of RFC 3986 §4.1, absolute or relative. Does not fully validate the content of an IP
+ * literal.
+ */
 export function isUriReference(text: string): boolean {
   const match = PARTS.exec(text);
   if (!match) return false;
@@ -21,7 +24,7 @@ export function isUriReference(text: string): boolean {
   return AUTHORITY.test(authority) && PATH.test(path) && REST.test(query) && REST.test(fragment);
 }
 
-/** An absolute URI of RFC 3986 §4.3: with a scheme and without a fragment, as CloudEvents has its type URI. */
+/** True for an absolute URI of RFC 3986 §4.3: with a scheme, without a fragment, as CloudEvents requires. */
 export function isAbsoluteUri(text: string): boolean {
   const [, scheme] = PARTS.exec(text) ?? [];
   return scheme !== undefined && !text.includes('#') && isUriReference(text);

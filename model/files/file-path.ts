@@ -1,14 +1,14 @@
 /**
- * A path of a guest is bytes: anything but NUL, often UTF-8, not always. In a URL it stands percent-encoded and without
- * its leading slash, after `/files/`; an encoded slash (`%2F`) is a slash too, since no name can have one.
+ * Separator of guest paths, which are bytes without NUL, mostly but not always UTF-8. A URL has them percent-encoded
+ * after `/files/` without the leading slash; `%2F` is a slash too, since no name can contain one.
  */
 const SLASH = 0x2f;
-/** RFC 3986 §2.3: never encoded. */
+/** Characters that are never encoded (RFC 3986 §2.3). */
 const UNRESERVED = /[A-Za-z0-9\-._~]/;
-/** What WHATWG URL parsing takes out of a path, also when it is written with `%2E`. */
+/** Segments that WHATWG URL parsing removes from a path, also when written with `%2E`. */
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
 
-/** Every byte that is not unreserved becomes `%XX`; slashes stay. */
+/** Encodes every byte that is neither unreserved nor a slash as `%XX`. */
 export function percentEncode(bytes: Uint8Array): string {
   let text = '';
   for (const byte of bytes) {
@@ -18,7 +18,7 @@ export function percentEncode(bytes: Uint8Array): string {
   return text;
 }
 
-/** The bytes that a percent-encoded text stands for; null when a `%` is not followed by two hexadecimal digits. */
+/** Decodes percent-encoded bytes; null when a `%` is not followed by two hex digits. */
 export function percentDecode(text: string): Uint8Array | null {
   if (/%(?![0-9A-Fa-f]{2})/.test(text)) return null;
   const parts = text.split(/(%[0-9A-Fa-f]{2})/);
@@ -35,8 +35,8 @@ export function percentDecode(text: string): Uint8Array | null {
 }
 
 /**
- * An absolute path as it stands in a URL after `/files/`. Parts that are `.` or `..` mean something to whoever reads a
- * URL, so then all slashes are encoded.
+ * Formats an absolute path for a URL after `/files/`. With `.` or `..` segments, which URL parsers interpret, encodes
+ * all slashes.
  */
 export function filePathInUrl(path: Uint8Array): string {
   const text = percentEncode(path);

@@ -2,12 +2,12 @@ import type { GuestName } from './file-change.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** What a guest calls something, as JSON can carry it. */
+/** Converts bytes from a guest for JSON. */
 export function guestNameOf(bytes: Uint8Array): GuestName {
   try {
     return decoder.decode(bytes);
   } catch {
-    return { base64: Buffer.from(bytes).toString('base64') }; // not UTF-8: then it is bytes
+    return { base64: Buffer.from(bytes).toString('base64') }; // not UTF-8
   }
 }
 
@@ -16,12 +16,12 @@ export function bytesOfGuestName(name: GuestName): Buffer {
 }
 
 const NAMED: Record<string, string> = { '\n': '\\n', '\t': '\\t', '\r': '\\r', '"': '\\"', '\\': '\\\\' };
-/** What cannot stand in a line as it is: what ends one for some reader, and what makes it look like another (U+202A-202E, U+2066-2069). */
+/** Characters that end a line for some reader or disguise it (bidi controls U+202A-202E, U+2066-2069). */
 const AWKWARD = /[\p{Cc}"\\\u2028-\u202e\u2066-\u2069]/u;
 
 /**
- * A path as Git writes it (git-config(1), core.quotePath): as it is, or, where a line could not carry it, in quotes with
- * escapes in octal.
+ * Quotes a path like Git (git-config(1), core.quotePath): unchanged, or in quotes with octal escapes where a line could
+ * not hold it.
  */
 export function quotedPath(path: GuestName): string {
   if (typeof path === 'string' && !AWKWARD.test(path)) return path;

@@ -1,6 +1,6 @@
 /**
- * Paths of the files that Mayfly keeps in every guest: its agent and what that stores, the keys, settings and revocations
- * for sshd. A `*` at the end stands for all that begin so. No comparison has them, or what is below them.
+ * Paths of Mayfly's own files in every guest: the agent with its data, and keys, settings and revocations for sshd. A
+ * trailing `*` matches any suffix. Comparisons exclude these paths and everything below them.
  */
 export const OWN_FILES = [
   '/var/lib/mayfly',
@@ -9,7 +9,7 @@ export const OWN_FILES = [
   '/etc/ssh/sshd_config.d/mayfly*',
 ] as const;
 
-/** Returns whether a path of a guest is one of {@link OWN_FILES}, or below one. */
+/** Reports whether a guest path is one of {@link OWN_FILES}, or below one. */
 export function isOwnFile(path: string): boolean {
   return OWN_FILES.some((own) =>
     own.endsWith('*') ? path.startsWith(own.slice(0, -1)) : path === own || path.startsWith(`${own}/`),

@@ -21,10 +21,10 @@ const bulkPage = z.object({
   runs: z.array(z.string()),
   next: bulkPlace.nullable(),
 });
-/** Runs to act on, and where the page after them begins; null: there is none. */
+/** Runs to act on, and the start of the next page; null: the last page. */
 export type BulkPage = z.infer<typeof bulkPage>;
 
-/** One action on many runs of a function, once on each: only on those that were accepted before it. */
+/** Action on many runs of a function, once for each; only on runs accepted before it. */
 export const bulkRecord = z.object({
   id: z.string(),
   project: z.string(),
@@ -53,7 +53,7 @@ export const bulkRecord = z.object({
 export type BulkRecord = z.infer<typeof bulkRecord>;
 export type BulkState = BulkRecord['state'];
 
-/** States in which its workflow is at work. */
+/** States in which the workflow is active. */
 export const BULK_OPEN = ['running', 'cancelling'] as const satisfies readonly BulkState[];
 
 export interface BulkDone {
@@ -61,7 +61,7 @@ export interface BulkDone {
   refusals: BulkRefusal[];
 }
 
-/** The workflow of one; its id is {@link bulkWorkflowIdOf}. Which runs, and how far it is, stands in the store. */
+/** Workflow of a bulk action; its id is {@link bulkWorkflowIdOf}. Its runs and progress are in the store. */
 export const BULK_WORKFLOW = 'bulk';
 export interface BulkInput {
   bulkId: string;
@@ -73,10 +73,10 @@ export function bulkWorkflowIdOf(bulkId: string): string {
   return `bulk/${bulkId}`;
 }
 
-/** In the order in which runs go through them, so that one that goes on meanwhile is met in a later list. */
+/** In the order of a run's states, so that an advancing run appears in a later list. */
 const NOT_ENDED = ['delayed', 'queued', 'preparing', 'running', 'collecting'] as const satisfies readonly RunState[];
 
-/** What is listed one after another: of a cancel only what has not ended, of a redrive only dead letters. */
+/** Returns the filters to list in turn: unfinished runs for a cancel, dead letters for a redrive. */
 export function listsOf({
   action,
   filter,

@@ -1,10 +1,10 @@
 import type { CommandRecord } from '../sandbox/command.ts';
 import type { Attempt } from './run.ts';
 
-/** How an attempt ended, as its process did. */
+/** End of an attempt, derived from its process. */
 export type AttemptEnd = Pick<Attempt, 'outcome' | 'exitCode' | 'signal' | 'startedAt' | 'failure'>;
 
-/** What the end of a command says of the attempt that it was. */
+/** Derives an attempt's end from the end of its command. */
 export function endOfAttempt(command: CommandRecord): AttemptEnd {
   const { outcome, exitCode, signal, startedAt, failure, reason } = command;
   const plain = { exitCode, signal, startedAt, failure: null };
@@ -32,12 +32,12 @@ export function endOfAttempt(command: CommandRecord): AttemptEnd {
   }
 }
 
-/** Whether its process was started, or may have been: only what was `requested`, or is known not to have begun, was not. */
+/** True when the process started or may have started: false for `requested`, and for a known `not-started`. */
 export function mayHaveStarted({ state, outcome }: Pick<CommandRecord, 'state' | 'outcome'>): boolean {
   return state === 'running' || (state === 'ended' && outcome !== 'not-started');
 }
 
-/** Of one that was started, and whose end nobody has seen. */
+/** Returns the end of a started attempt whose outcome is unknown. */
 export function unseenEnd(message: string): AttemptEnd & { outcome: 'unknown' } {
   const failure = { code: 'run_interrupted', message } as const;
   return { outcome: 'unknown', exitCode: null, signal: null, startedAt: null, failure };

@@ -95,7 +95,7 @@ const secretUse = z
   })
   .meta({ id: 'SecretUse' });
 
-/** No two of the same place. */
+/** True when no two secrets share a variable or a file. */
 function areApart({ secrets, env }: { secrets: z.output<typeof secretUse>[]; env: object }): boolean {
   const variables = [...Object.keys(env), ...secrets.flatMap((each) => each.env ?? [])];
   const files = secrets.flatMap(({ file }) => file ?? []);

@@ -8,7 +8,7 @@ const key = z
   .nullable()
   .describe('JSON Pointer (RFC 6901) into the data of an event; null: all count together');
 
-/** How many runs of a function are under way at once, in all, or with the same value at `key` in the data of their events. */
+/** Limit of concurrent runs of a function: of all, or of those with the same value at `key` in their events' data. */
 export const concurrencyRule = z.object({
   limit: z.int(),
   key,
@@ -21,8 +21,8 @@ export const concurrencyRule = z.object({
 export type ConcurrencyRule = z.infer<typeof concurrencyRule>;
 
 /**
- * How many runs of a function begin in a time, in all, or with the same value at `key`: one each `periodSeconds` / `limit`, and
- * `burst` of them at once when none has begun for long enough (GCRA). So of any period `limit` + `burst` - 1 at most.
+ * Rate limit of a function's runs, in all or per value at `key`: one run per `periodSeconds` / `limit`, with a burst of
+ * `burst` after enough idle time (GCRA). So at most `limit` + `burst` - 1 in any period.
  */
 export const throttleRule = z.object({
   limit: z.int(),
@@ -36,15 +36,18 @@ export const throttleRule = z.object({
 export type ThrottleRule = z.infer<typeof throttleRule>;
 
 /**
- * Has the events of a key gather, until none has come for `periodSeconds`, or the first has waited `maxWaitSeconds`; then the
- * newest by its time runs, for all of them.
+ * Debounce of a key's events, until none arrives for `periodSeconds` or the first has waited `maxWaitSeconds`; then the
+ * newest by its time runs for all of them.
  */
 const debounce = z.object({ periodSeconds: z.int(), maxWaitSeconds: z.int(), key });
 
-/** Has the events of a key gather, until there are `maxSize`, or the first has waited `maxWaitSeconds`; then one run has them all. */
+/**
+ * Batch of a key's events, until it has `maxSize` or the first has waited `maxWaitSeconds`; then one run gets all of
+ * them.
+ */
 const batching = z.object({ maxSize: z.int(), maxWaitSeconds: z.int(), key });
 
-/** When another attempt is made of what was started: only of a function that says that it is idempotent. */
+/** Policy for retries of started attempts; only for functions that are declared idempotent. */
 export const retryPolicy = z.object({
   maxAttempts: z.int().describe('The first among them'),
   on: z.array(z.enum(['failed', 'timed-out', 'unknown'])).describe('Outcomes after which another attempt may be made'),
@@ -104,7 +107,10 @@ export const functionSpec = z.object({
   diff: optional(z.literal(true)).describe('Changes of its process in the file system are told. Absent: they are not'),
   wait: optional(waitSpec).describe('Treatment of a run whose process waits'),
 });
-/** What to run; defaults filled in by the API. One of `source`, `snapshotId` and `setup` is set, and one of `command` and `argv`. */
+/**
+ * Specification of a function; the API fills in defaults. Exactly one of `source`, `snapshotId` and `setup` is set, and
+ * one of `command` and `argv`.
+ */
 export type FunctionSpec = z.infer<typeof functionSpec>;
 
 export const functionRecord = z.object({
@@ -123,7 +129,7 @@ export const functionRecord = z.object({
 });
 export type FunctionRecord = z.infer<typeof functionRecord>;
 
-/** Deployed once; nothing of it changes any more. */
+/** Immutable deployed version of a function. */
 export const functionVersion = z.object({
   project: z.string(),
   function: z.string(),

@@ -1,25 +1,29 @@
 import { LIMITS } from '../limits.ts';
 import type { Gathering, RunRecord } from './run.ts';
 
-/** A run whose event gathers. */
+/** Run whose event waits for a debounce or a batch. */
 export type Gatherer = Pick<
   RunRecord,
   'id' | 'seq' | 'acceptedAt' | 'dueAt' | 'event' | 'eventBytes' | 'versionDigest' | 'gathering'
 >;
 
-/** How many of the first belong together, if their time is over; else until when they gather. Milliseconds since 1970. */
+/** Number of leading runs in a closed group, or the end of the waiting time, ms since 1970. */
 type Gathered = { closed: number } | { until: number };
 
-/** @param group of one key, the first first @param now milliseconds since 1970 */
+/**
+ * Decides whether a group is complete.
+ * @param group runs of one key, oldest first
+ * @param now ms since 1970
+ */
 export function gathered(group: readonly Gatherer[], now: number): Gathered {
   const rule = group[0]?.gathering;
   if (!rule) return { until: now };
-  const other = group.findIndex(({ gathering }) => gathering?.kind !== rule.kind); // of another version
+  const other = group.findIndex(({ gathering }) => gathering?.kind !== rule.kind); // from another version
   const all = other < 0 ? group : group.slice(0, other);
   return rule.kind === 'debounce' ? debounced(all, rule, now) : batched(all, rule, now);
 }
 
-/** The newest, by the times of their events. */
+/** Returns the newest by event time. */
 export function newestOf<T extends Gatherer>(all: readonly [T, ...T[]]): T {
   return all.reduce((newest, each) => (eventTime(each) >= eventTime(newest) ? each : newest));
 }
@@ -55,7 +59,7 @@ function since({ acceptedAt, dueAt }: Gatherer): number {
   return Date.parse(dueAt ?? acceptedAt);
 }
 
-/** What says no time has come when it was accepted. */
+/** Returns the event's time; defaults to its acceptance. */
 function eventTime({ event, acceptedAt }: Gatherer): number {
   const time = event.time === null ? Number.NaN : Date.parse(event.time);
   return Number.isNaN(time) ? Date.parse(acceptedAt) : time;

@@ -1,36 +1,36 @@
-/** Where a process finds what it is given, and leaves what it has done. Its user owns all of it. */
+/** Folder with a process's inputs and outputs; owned by its user. */
 export const GUEST_FOLDER = '/var/lib/mayfly-run';
-/** What a function brings: where its process begins. */
+/** Files of the function; working directory of the process. */
 export const FILES_FOLDER = `${GUEST_FOLDER}/files`;
 const EVENT_FILE = `${GUEST_FOLDER}/event.json`;
-/** All that is fetched when it has ended. */
+/** Folder that is collected after the process ends. */
 const OUT_FOLDER = `${GUEST_FOLDER}/out`;
 export const RESULT_FILE = `${OUT_FOLDER}/result`;
-/** A tmpfs, which the agent makes (go/agent/commands/secrets.go) and removes when the process has ended. */
+/** A tmpfs; the agent creates it (go/agent/commands/secrets.go) and removes it after the process ends. */
 const SECRETS_FOLDER = '/run/mayfly-secrets';
 export const ARTIFACTS_FOLDER = `${OUT_FOLDER}/artifacts`;
 
-/** Where the processes of a run ask for waitpoints, and find what came for them: below the folder of all, without its path. */
+/** Returns a run's folder for waitpoint requests and deliveries, relative to {@link GUEST_FOLDER}. */
 export function waitpointsOf(runId: string): string {
   return `waitpoints/${runId}`;
 }
-/** The program that asks, and waits. */
+/** Program that registers a waitpoint and waits for it. */
 export const WAIT_FILE = 'mayfly-wait';
 
-/** What an event is without a word about it. */
+/** Media type of a result without a declared type. */
 export const DEFAULT_RESULT_TYPE = 'application/json';
 
 interface Told {
   runId: string;
   attempt: number;
-  /** ISO 8601 */
+  /** ISO 8601. */
   deadline: string;
-  /** The run whose event it has; null: it is its own. */
+  /** Run whose event is replayed; null: no replay. */
   replayOf: string | null;
   hasSecretFiles: boolean;
 }
 
-/** Environment of a process. */
+/** Builds the environment of a process. */
 export function runEnvironment(
   own: Readonly<Record<string, string>>,
   { runId, attempt, deadline, replayOf, hasSecretFiles }: Told,

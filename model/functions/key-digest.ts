@@ -1,9 +1,12 @@
 import { sha256Hex } from '../digest.ts';
 
-/** Of a key, as it is compared and shown: two keys of a function with the same are one. Hex digits. */
+/** Hex digits of a key's digest; equal digests count as equal keys of a function. */
 const LENGTH = 24;
 
-/** A value may be somebody's name: what is not sealed has this in its place. @param key as JSON */
+/**
+ * Returns the digest that replaces a key in plain text, since a key may be personal data.
+ * @param key as JSON
+ */
 export function digestOfKey(key: string): string {
   return sha256Hex(key).slice(0, LENGTH);
 }

@@ -6,13 +6,13 @@ import type { FunctionSpec, RetryPolicy } from './function.ts';
 import { type Attempt, lastAttempt, type RunRecord } from './run.ts';
 import type { RunFailure } from './run-state.ts';
 
-/** What comes after an attempt: nothing more, another place in the queue, or another attempt, its slots kept. */
+/** Step after an attempt: the end, the queue again, or a retry that keeps its slots. */
 type NextStep = { step: 'end' } | { step: 'requeue'; pauseMs: number } | { step: 'retry'; pauseMs: number };
 
-/** Exit code of who asks to be tried again: EX_TEMPFAIL of sysexits.h. */
+/** Exit code of a process that requests a retry: EX_TEMPFAIL of sysexits.h. */
 export const EX_TEMPFAIL = 75;
 
-/** Why a sandbox was not made which may be made later: there is no room. */
+/** Transient errors of a create: no capacity at the moment. */
 const NO_ROOM: ReadonlySet<ErrorCode> = new Set([
   'capacity_exhausted',
   'host_disk_full',
@@ -23,7 +23,7 @@ const NO_ROOM: ReadonlySet<ErrorCode> = new Set([
   'setup_not_ready',
 ] as const);
 
-/** Why a process was not started that would not be started later either. */
+/** Permanent errors of a start. */
 const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
   'command_refused',
   'exceeds_hosts',
@@ -42,12 +42,15 @@ const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
   'workflow_cancelled',
 ] as const);
 
-/** Between two looks for room: it grows, since whoever looks costs the hosts something. Milliseconds. */
+/** Backoff between placement attempts, ms; grows, since each attempt costs the hosts work. */
 const ROOM = { firstMs: 1_000, mostMs: 30_000 };
-/** Before a sandbox is tried for once more. Milliseconds. */
+/** Backoff before another sandbox is tried, ms. */
 const START = { firstMs: 500, mostMs: 30_000 };
 
-/** @param run as it is when its last attempt has ended */
+/**
+ * Decides the next step of a run.
+ * @param run state after the end of its last attempt
+ */
 export function nextStep(run: RunRecord, spec: Pick<FunctionSpec, 'retry' | 'idempotent'>, now: number): NextStep {
   const attempt = lastAttempt(run);
   if (!attempt?.outcome || run.cancelledBy !== null) return { step: 'end' };
@@ -67,8 +70,8 @@ function afterNoStart(run: RunRecord, { failure }: Attempt, now: number): NextSt
 }
 
 /**
- * After which pause a sandbox is tried for once more, that was not made or came to nothing. Milliseconds; null: it is given up.
- * @param failures how many there were for another reason than room, this among them
+ * Returns the backoff before another sandbox is tried after a failure, ms; null: give up.
+ * @param failures number of failures for reasons other than capacity, including this one
  */
 export function pauseBeforeAnother({ code }: RunFailure, tries: number, failures: number): number | null {
   if (NO_ROOM.has(code)) return doubled(ROOM, tries);
@@ -76,7 +79,7 @@ export function pauseBeforeAnother({ code }: RunFailure, tries: number, failures
   return doubled(START, failures);
 }
 
-/** Whether an attempt that never began failed for want of room. */
+/** True when an attempt did not start for lack of capacity. */
 export function isForWantOfRoom({ outcome, failure }: Pick<Attempt, 'outcome' | 'failure'>): boolean {
   return outcome === 'not-started' && failure !== null && isWantOfRoom(failure);
 }
@@ -98,7 +101,7 @@ function pauseOf(
   const whole = Math.min(maxSeconds, initialSeconds * factor ** (attempts.length - 1)) * 1_000;
   if (!jitter) return Math.round(whole);
   const [byte = 0] = sha256(utf8ToBytes(`${id}/${attempts.length}`));
-  return Math.round((whole * (128 + byte / 2)) / 256); // half of it to all of it, the same whoever asks
+  return Math.round((whole * (128 + byte / 2)) / 256); // deterministic jitter: 50 to 100 %
 }
 
 function doubled({ firstMs, mostMs }: typeof ROOM, times: number): number {

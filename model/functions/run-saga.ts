@@ -5,26 +5,26 @@ import { digestOfKey } from './key-digest.ts';
 import type { RunRecord } from './run.ts';
 import type { RunOutcome } from './run-state.ts';
 
-/** The workflow of one admitted run; its id is {@link runWorkflowIdOf}. */
+/** Workflow of one admitted run; its id is {@link runWorkflowIdOf}. */
 export const RUN_WORKFLOW = 'run';
-/** Ids only: the event, and what runs, are in the store. */
+/** Ids only: the event and the function's specification are in the store. */
 export interface RunInput {
   runId: string;
   project: string;
   function: string;
   actor: Actor;
-  /** The workflow of its schedule, which is told when nothing of it is left. `@default` none */
+  /** Workflow of its schedule, notified after cleanup. `@default` none */
   scheduledBy?: string;
-  /** Digest of the value of its first concurrency key, by which operators find it. `@default` it has none */
+  /** Digest of its first concurrency key, for lookups by operators. `@default` no key */
   key?: string;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
 }
 
-/** Signal with an {@link Actor}: it is undone, or its process ended; what has ended is as it ended. */
+/** Signal with an {@link Actor}: compensates the run, or ends its process; no effect after the end. */
 export const CANCEL_RUN = 'cancelRun';
 
-/** Signal, no arguments: something came for a waitpoint of a run whose machine is hibernated, or it has its slots again. */
+/** Signal without arguments: a waitpoint of a hibernated run got a delivery, or the run has its slots again. */
 export const LOOK_AT_WAITS = 'lookAtWaits';
 
 export function runInputOf({ id, project, function: name, keys, schedule, createdBy }: RunRecord): RunInput {
@@ -43,51 +43,51 @@ export function runWorkflowIdOf(runId: string): string {
   return `run/${runId}`;
 }
 
-/** An attempt as its workflow goes on with it. */
+/** Attempt as its workflow continues it. */
 export interface BegunAttempt {
   runId: string;
   n: number;
   sandboxId: string;
   commandId: string;
   begunAt: string;
-  /** Of the run, with this one. */
+  /** Sandboxes of the run, including this one. */
   tries: number;
-  /** Its sandbox has a record. */
+  /** True when the sandbox has a record. */
   isPresent: boolean;
-  /** Its process was started. */
+  /** True when the process was started. */
   isStarted: boolean;
-  /** How it ended is written down. */
+  /** True when the record has its outcome. */
   hasEnded: boolean;
-  /** Who wants the run to end, as it is written down. */
+  /** Principal that cancelled the run, according to the record. */
   cancelledBy: Actor | null;
-  /** Its function keeps what failed. Absent: it does not. */
+  /** True when the function retains the disks of failed runs. Absent: false */
   keeps?: true;
-  /** Its function wants to know what its process changes. Absent: it does not. */
+  /** True when the function records its process's file changes. Absent: false */
   diffs?: true;
-  /** The time of its process stops while that waits. Absent: it goes on. */
+  /** True when the timeout is suspended while the process waits. Absent: false */
   stops?: true;
 }
 
-/** It has given its slots back, and begins nothing before it has some. */
+/** Result for a run that released its slots and must reacquire them before it starts anything. */
 export interface LacksSlot {
   lacksSlot: true;
 }
 
-/** What a run does when its sandbox is gone. `lost`: the store has no record of it any more. */
+/** Next step of a run after the end of its sandbox. `lost`: the store has no record of the run. */
 export type NextOfRun =
   | { step: 'end'; outcome?: RunOutcome | null }
   | { step: 'requeue' | 'lost' }
   | { step: 'retry'; pauseMs: number };
 
-/** The workflow that admits the runs of one function; its id is {@link dispatcherWorkflowIdOf}. It ends when none is queued. */
+/** Workflow that admits a function's runs; its id is {@link dispatcherWorkflowIdOf}. Ends when no run is queued. */
 export const DISPATCHER_WORKFLOW = 'dispatcher';
 export interface DispatcherInput {
   project: string;
   name: string;
-  /** The key that was admitted last: the one after it is next. `@default` from the first */
+  /** Key admitted last: round robin continues after it. `@default` start with the first */
   after?: string;
 }
-/** Signal, no arguments: something was queued, or has ended. */
+/** Signal without arguments: a run was queued or has ended. */
 export const LOOK = 'look';
 
 export function dispatcherWorkflowIdOf({ project, name }: Pick<DispatcherInput, 'project' | 'name'>): string {

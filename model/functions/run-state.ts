@@ -3,20 +3,20 @@ import type { ErrorCode } from '../errors.ts';
 /**
  * delayed → queued → preparing → running → collecting → ended
  *
- * `preparing`: it is admitted, and its sandbox is made. `running`: its process was started, or may have been. `collecting`: that
- * has ended, and its result is fetched. `ended`: `outcome` says how, and is never written again.
+ * `preparing`: admitted; its sandbox is being created. `running`: its process started, or may have started.
+ * `collecting`: the process ended and its result is being fetched. `ended`: final, with an `outcome`.
  */
 export const RUN_STATES = ['delayed', 'queued', 'preparing', 'running', 'collecting', 'ended'] as const;
 export type RunState = (typeof RUN_STATES)[number];
 
-/** It was accepted, and is not admitted yet. */
+/** States before admission. */
 export const WAITING = ['delayed', 'queued'] as const satisfies readonly RunState[];
-/** Those of a run that was admitted and has not ended. */
+/** States of an admitted run that has not ended. */
 export const UNDER_WAY = ['preparing', 'running', 'collecting'] as const satisfies readonly RunState[];
 
 /**
- * `expired`: not started within its event's greatest age. `skipped`: not started, `skippedFor` says why.
- * `not-started`: it never began, `failure` says why. `unknown`: it was started, and nobody can find out how it ended.
+ * `expired`: not started within its event's maximum age. `skipped`: not started, see `skippedFor`. `not-started`:
+ * failed before its start, see `failure`. `unknown`: started, but its end cannot be determined.
  */
 export const RUN_OUTCOMES = [
   'succeeded',
@@ -31,13 +31,13 @@ export const RUN_OUTCOMES = [
 export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 
 /**
- * What is known of its machines: `none`: it never had one. `pending`: something of one may be left. `proved`: nothing is left.
- * `unproved`: a host was forgotten, and nobody can look there.
+ * Cleanup of a run's machines: `none`: it had no machine. `pending`: residue is possible. `proved`: nothing is left.
+ * `unproved`: a host was decommissioned and cannot be inspected.
  */
 export const CLEANUPS = ['none', 'pending', 'proved', 'unproved'] as const;
 export type Cleanup = (typeof CLEANUPS)[number];
 
-/** Why a run is no further. */
+/** Reasons why a run is waiting. */
 export const WAITS = [
   'check',
   'debounce',
@@ -53,8 +53,8 @@ export const WAITS = [
 export type Wait = (typeof WAITS)[number];
 
 /**
- * Why a run was skipped: `singleton`: others of its key were under way. `superseded`: a newer one took its place. `rate`: it came
- * too soon after others.
+ * Reasons for skipping a run: `singleton`: others of its key were active. `superseded`: a newer one replaced it.
+ * `rate`: it came too soon after others.
  */
 export const SKIPS = ['singleton', 'superseded', 'rate'] as const;
 
@@ -63,10 +63,10 @@ export interface RunFailure {
   message: string;
 }
 
-/** After these nobody need do anything more about the event. */
+/** Outcomes that need no further action. */
 const SETTLED: readonly RunOutcome[] = ['succeeded', 'cancelled', 'skipped'];
 
-/** Whether a run that ended so is a dead letter, until it is redriven. */
+/** True when a run with this outcome is a dead letter until redriven. */
 export function isUnsettled(outcome: RunOutcome): boolean {
   return !SETTLED.includes(outcome);
 }

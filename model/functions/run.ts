@@ -20,7 +20,7 @@ const attempt = z.object({
   cleanup: z.enum(CLEANUPS).describe('The sandbox has the proof'),
   secrets: z.array(usedSecret).describe('Which versions of its secrets it was given'),
 });
-/** One sandbox, and at most one started process. */
+/** Attempt of a run: one sandbox, and at most one started process. */
 export type Attempt = z.infer<typeof attempt>;
 
 const eventIdentity = z.object({
@@ -34,14 +34,14 @@ const gatheredEvent = eventIdentity.extend({
   runId: z.string().describe('The run by which it was accepted'),
   bytes: z.int(),
 });
-/** An event that a run has beside others, or in place of others. */
+/** Event that a run handles together with others, or on behalf of others. */
 export type GatheredEvent = z.infer<typeof gatheredEvent>;
 
 const gathering = z.union([
   z.object({ kind: z.literal('debounce'), periodMs: z.int(), maxWaitMs: z.int() }),
   z.object({ kind: z.literal('batch'), maxSize: z.int(), maxWaitMs: z.int() }),
 ]);
-/** How long events of a key gather before one of them runs, or all at once. */
+/** Rule by which the events of a key wait for a debounce or a batch. */
 export type Gathering = z.infer<typeof gathering>;
 
 const runResult = z.object({
@@ -50,7 +50,7 @@ const runResult = z.object({
   digest: z.string().describe('SHA-256, hex'),
   partial: z.boolean().describe('Left by a process that did not succeed'),
 });
-/** The result as it was fetched; its bytes are kept apart. */
+/** Metadata of a collected result; its bytes are stored separately. */
 export type RunResult = z.infer<typeof runResult>;
 
 const runArtifact = z.object({
@@ -67,7 +67,7 @@ const keptFailure = z.object({
   goneAt: instant.nullable().describe('When it was deleted, then or before; null: it is there'),
   failure: failure.nullable().describe('Why there is no snapshot'),
 });
-/** Snapshot of the disks of the sandbox of a run that failed, or why there is none. */
+/** Retained disk snapshot of a failed run's sandbox, or the reason why there is none. */
 export type KeptFailure = z.infer<typeof keptFailure>;
 
 const runDiff = z.object({
@@ -79,14 +79,14 @@ const runDiff = z.object({
   counts: z.object({ added: z.int(), changed: z.int(), removed: z.int(), renamed: z.int() }).nullable(),
   failure: failure.nullable().describe('Why it is not known'),
 });
-/** Changes of a process in the file system of its sandbox; the changes themselves are kept apart. */
+/** Summary of a process's file changes; the changes are stored separately. */
 export type RunDiff = z.infer<typeof runDiff>;
 
 const keyValue = z.string().nullable();
 
 /**
- * One event for one version of a function. Inserted by the API; from its admission on written by its workflow alone. Before
- * that whoever changes it compares and sets its state.
+ * Run of one event by one version of a function. Inserted by the API; after its admission only its workflow writes it.
+ * Before that, writers compare and set its state.
  */
 export const runRecord = z.object({
   id: z.string(),
@@ -169,8 +169,8 @@ export const runRecord = z.object({
 export type RunRecord = z.infer<typeof runRecord>;
 
 /**
- * Where a run begins. One that is not checked stands in its place among those of its key, which come one after another; where
- * there is none, or events gather, it is in nobody's way until it is.
+ * Returns the initial state of a run. An unvalidated run is queued within its lane, where runs keep their order;
+ * without a lane, or while events are gathered, it is delayed until validated.
  * @param now ISO 8601
  */
 export function beginningOf(
@@ -183,31 +183,31 @@ export function beginningOf(
   return { state: isAside ? 'delayed' : 'queued', waitingFor };
 }
 
-/** What was accepted and is not admitted yet: how many runs, and what their events count together. */
+/** Queued and delayed runs, with the counted size of their events. */
 export interface Waiting {
   runs: number;
   bytes: number;
 }
 
-/** Media type of the event as its process has it: of a batch a list of events. */
+/** Media type of the event for its process; a batch gets a list of events. */
 export function eventMediaType({ isBatch }: Pick<RunRecord, 'isBatch'>): string {
   return isBatch ? 'application/cloudevents-batch+json' : 'application/cloudevents+json';
 }
 
-/** Whether an event of that size is kept by itself, and not in the document of its run. */
+/** True when an event of that size is stored outside the run's document. */
 export function isLargeEvent(bytes: number): boolean {
   return bytes > LIMITS.functions.inlineEventBytes;
 }
 
 /**
- * What events count in the limit of what waits: what may be in a run's document each, so that they need only be counted, and those
- * that are kept by themselves their size besides. Bytes.
+ * Returns the bytes that events count against the backlog limit: a flat rate for each run, plus the size of events
+ * stored separately.
  */
 export function countedBytes(runs: number, largeBytes: number): number {
   return runs * LIMITS.functions.inlineEventBytes + largeBytes;
 }
 
-/** Of a run whose event came by itself. */
+/** Origin of a run that is neither a replay nor a redrive. */
 export const NO_ORIGIN = { replayOf: null, redriveOf: null } as const;
 
 export function isDeadLetter({
@@ -219,16 +219,16 @@ export function isDeadLetter({
 }
 
 /**
- * The id of a run: made of what makes two events the same. Those of one event are a chain without a gap, from `epoch` 0 on: so
- * the first of them that is not there is the next, and a run is kept for as long as the one behind it.
+ * Derives a run's id from its dedupe key. Runs of the same key have consecutive epochs from 0: the first unused epoch
+ * is the next, so a run is retained as long as its successor.
  */
 export function runIdOf(dedupe: string, epoch: number): string {
   return runIdFrom(idBytes(`${dedupe}/${epoch}`));
 }
 
 /**
- * The ids of an attempt, made before anything of it is: so whoever goes on with it finds what there is.
- * @param tries how many sandboxes were begun for the run, this among them
+ * Derives the ids of an attempt before anything is created, so that a retry finds its objects.
+ * @param tries sandboxes of the run, including this one
  */
 export function attemptIds(runId: string, tries: number): Pick<Attempt, 'sandboxId' | 'commandId'> {
   const bytes = (what: string) => idBytes(`${runId}/${tries}/${what}`);
@@ -239,7 +239,7 @@ export function lastAttempt({ attempts }: Pick<RunRecord, 'attempts'>): Attempt 
   return attempts.at(-1) ?? null;
 }
 
-/** Its event is too old to be begun. */
+/** True when its event is too old to start. */
 export function isExpired({ expiresAt }: Pick<RunRecord, 'expiresAt'>): boolean {
   return Date.parse(expiresAt) <= Date.now();
 }

@@ -1,19 +1,21 @@
 import type { RunRecord } from './run.ts';
 
-/** Of a run that is under way. */
+/** Run with its order of acceptance. */
 export type Holder = Pick<RunRecord, 'id' | 'acceptedAt' | 'seq'>;
 
-/** What becomes of a run and of those before it, where only the newest go on. */
+/** Decision for a concurrency rule under which only the newest runs continue. */
 export interface Superseding {
-  /** The run that takes its place; null: it is among the newest. */
+  /** Run that replaces this one; null: it is among the newest. */
   by: string | null;
-  /** Those under way that make room for it. */
+  /** Active runs to cancel in favor of this one. */
   cancelled: Holder[];
 }
 
 /**
- * Of all with the same key, those that wait and those under way, the newest `limit` go on.
- * @param run the oldest that waits @param behind the ids of those that wait after it @param holders those under way that nobody has cancelled
+ * Selects the newest `limit` of all waiting and active runs of a key.
+ * @param run oldest waiting run
+ * @param behind ids of the runs waiting after it
+ * @param holders active, uncancelled runs
  */
 export function superseding(
   run: Holder,

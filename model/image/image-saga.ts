@@ -4,26 +4,26 @@ import type { SandboxInput } from '../sagas/messages.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
-/** The workflow of one build; its id is {@link imageWorkflowIdOf}. */
+/** Workflow of one build; its id is {@link imageWorkflowIdOf}. */
 export const IMAGE_WORKFLOW = 'image';
-/** Ids and numbers: what is run stands in the record. */
+/** Ids and numbers only: the steps are in the record. */
 export interface ImageInput {
   imageId: string;
   name: string;
-  /** From the source, or from the snapshot of the last step that need not be done again. */
+  /** Starts from the source, or from the snapshot of the last cached step. */
   builder: SandboxInput;
-  /** Steps before this one need not be done again. */
+  /** Index of the first step to run; all before it are cached. */
   first: number;
   steps: number;
-  /** Of that last step; null: all are done. */
+  /** Snapshot of the last step when every step is cached, else null. */
   snapshotId: string | null;
-  /** In this order; none when all is done. */
+  /** In build order; empty when every step is cached. */
   stages: ImageStageInput[];
-  /** The sandbox in which it is asked whether the image is ready, and the id that its template shall have. `@default` nothing is asked */
+  /** Sandbox of the readiness check, and the id of its template. `@default` no check */
   ready?: { checker: SandboxInput; templateId: string };
-  /** So many of all steps were done before. */
+  /** Number of cached steps. */
   cached: number;
-  /** Of the source that is made: `opn-…`, and the sandbox that is cleaned. */
+  /** Operation that makes the source (`opn-…`), and the sandbox to clean. */
   bakeId: string;
   bakerId: string;
   actor: Actor;
@@ -31,60 +31,63 @@ export interface ImageInput {
   timeouts?: Partial<Timeouts>;
 }
 
-/** What is done in one sandbox. */
+/** Stage of a build, in one sandbox. */
 export interface ImageStageInput {
-  /** Which of the stages that are needed, from 0. */
+  /** Index among the required stages, from 0. */
   place: number;
   builder: SandboxInput;
-  /** Steps `first` to, but without, `end`; there may be none. */
+  /** Steps `first` to, but excluding, `end`; may be empty. */
   first: number;
   end: number;
-  /** At the end of which other it begins, where its snapshot is not known before; null: `builder` says it all. */
+  /** Stage at whose end it starts, when that snapshot is not known yet; null: `builder` is complete. */
   parent: number | null;
-  /** Its steps that copy from another stage. */
+  /** Steps that copy from another stage. */
   copies: { step: number; from: number }[];
-  /** Its steps that take of a context which is kept by itself. `@default` none */
+  /** Steps that read a separately stored context. `@default` none */
   sent?: number[];
-  /** The last place at which something is copied from it: until then its sandbox lives. */
+  /** Last stage that copies from it; its sandbox lives until then. */
   until: number;
 }
 
-/** Signal with a {@link CancelImage}: nothing more is done, and all of it is undone. */
+/** Signal with a {@link CancelImage}: stops the build and compensates it. */
 export const CANCEL_IMAGE = 'cancelImage';
 export interface CancelImage {
-  /** Another build of that name is not meant. */
+  /** A build with another id ignores the signal. */
   imageId: string;
   actor: Actor;
 }
 
-/** Where the id of the build that runs is told to whoever finds it running: Temporal's memo. */
+/** Key of Temporal's memo that holds the id of the running build. */
 export const IMAGE_MEMO = 'image';
 
-/** One build of a name at a time. */
+/** Derives the workflow id from the name: one build per name at a time. */
 export function imageWorkflowIdOf({ name }: Pick<ImageInput, 'name'>): string {
   return `image/${name}`;
 }
 
-/** One step of a build. */
+/** Step of a build. */
 export interface ImageStepRef {
   imageId: string;
   /** From 0. */
   index: number;
-  /** `pack`: what a COPY of another stage has that stage do first. `ready`: of the last, what is asked of what it comes to. `@default` the step itself */
+  /**
+   * `pack`: preparation of a COPY in the other stage. `ready`: readiness check after the last step. `@default` the step
+   * itself
+   */
   part?: 'pack' | 'ready';
 }
 
-/** Where a step is done. */
+/** Location of a step. */
 export interface ImageStepPlace extends HostRef {
   sandboxId: string;
 }
 
-/** The same step, the same command. */
+/** Derives the command's id from its step. Deterministic. */
 export function stepCommandId(step: ImageStepRef): string {
   return commandIdFrom(stepBytes(step, step.part ?? 'command'));
 }
 
-/** The same step, the same snapshot. */
+/** Derives the snapshot's id from its step. Deterministic. */
 export function stepSnapshotId(step: ImageStepRef): string {
   return snapshotIdFrom(stepBytes(step, 'snapshot'));
 }

@@ -6,20 +6,20 @@ import type { ImageInput } from './image-saga.ts';
 import type { ReadyCheck } from './ready.ts';
 import type { SentContext } from './sent-context.ts';
 
-/** What was asked for. */
+/** Inputs of a build. */
 export interface ImageRequest {
   dockerfile: string;
   args: Record<string, string>;
   target: string | null;
   aliases: Record<string, string>;
   network: Pick<Network, 'egress'>;
-  /** Those that were given, and how long they are; what they say is kept apart, until the build is over. `@default` none */
+  /** Secrets with their lengths; values are stored separately until the build ends. `@default` none */
   secrets?: { id: string; bytes: number }[];
-  /** What holds before a template of it is made. `@default` nothing is asked */
+  /** Readiness check before a template is made. `@default` no check */
   ready?: ReadyCheck;
-  /** Root file systems of the context that it begins at. `@default` none */
+  /** Root file systems of the context used by FROM. `@default` none */
   roots?: RootImage[];
-  /** Null: there is none, and COPY has nothing to take from. Its bytes are kept apart, until the build is over. */
+  /** Null: no context, so COPY has no files. Bytes are stored separately until the build ends. */
   context: SentContext | null;
 }
 
@@ -28,15 +28,15 @@ const imageFailure = failure.extend({
   exitCode: z.int().nullable(),
   log: z.string().nullable().describe('The end of what the step wrote'),
 });
-/** Why an image was not built. */
+/** Failure of a build. */
 export type ImageFailure = z.infer<typeof imageFailure>;
 
 /**
  * queued → building → finishing → ready, or → failed, or → cancelled
  *
- * `building`: steps run in a sandbox. `finishing`: a source is made of what they came to, and its template, where it is asked whether it is ready. What has failed or was cancelled
- * has left nothing but the snapshots of the steps that were done, which the next build of the same begins at.
- * The record of one build is inserted by the API, from then on written by its workflow alone.
+ * `building`: steps run in a sandbox. `finishing`: makes a source and, with a readiness check, its template. A failed
+ * or cancelled build leaves only the snapshots of finished steps, which the next identical build reuses. Inserted by
+ * the API, then written only by its workflow.
  */
 export const imageRecord = z.object({
   id: z.string(),
@@ -84,12 +84,12 @@ export const imageRecord = z.object({
 });
 export type ImageRecord = z.infer<typeof imageRecord>;
 
-/** All that a build has for itself, but for what its bake has. */
+/** Lists the sandboxes of a build, except that of its bake. */
 export function sandboxesOf({ builderId, stages = [], checkerId }: ImageRecord): string[] {
   return [...new Set([builderId, ...stages.map((stage) => stage.builderId), ...(checkerId ? [checkerId] : [])])];
 }
 
-/** What a step came to, to be begun at by whoever asks for the same. */
+/** Cached result of a step, reusable by any identical step. */
 export const imageLayer = z.object({
   id: z.string().describe('Key of the step'),
   snapshotId: z.string(),

@@ -1,17 +1,17 @@
 import type { HostRecord } from '../host.ts';
 
-/** The sources that are built when somebody asks for them, and how to ask; worker/config/artifacts.mjs has their images. */
+/** Sources that are built on demand, with the command; worker/config/artifacts.mjs has their images. */
 const PULLED: Record<string, string> = {
   'golden-agent': 'mayfly image pull agent',
   'desktop-debian12': 'mayfly image pull desktop',
 };
 
-/** Returns whether a source is an image of Mayfly's own, which has all that Mayfly needs in a guest. */
+/** Reports whether a source is one of Mayfly's own images, which contain everything Mayfly needs in a guest. */
 export function isOwnImage(source: string): boolean {
   return source === 'golden-debian12' || Object.hasOwn(PULLED, source);
 }
 
-/** That no live host has a source of that name and, where it is one that can be built, how to have it. */
+/** Explains that no live host has a source, and how to build it if possible. */
 export function missingSource(source: string, live: readonly Pick<HostRecord, 'kind'>[]): string {
   const missing = `No host has a source named ${JSON.stringify(source)}.`;
   const pull = Object.hasOwn(PULLED, source) ? PULLED[source] : undefined;

@@ -1,35 +1,38 @@
 import { LIMITS } from '../limits.ts';
 
-/** What `--ready` says: when a machine of the image is as it is to be saved. */
+/** Readiness check of an image (`--ready`). */
 export interface ReadyCheck {
-  /** For `/bin/sh -c`, as root, in `/`, with ENV. */
+  /** Runs as root with `/bin/sh -c` in `/` with ENV. */
   command: string;
-  /** So long it is asked again. */
+  /** Time during which the check is retried. */
   seconds: number;
 }
 
-/** As a step of the build. */
+/** Formats the check as a step of the build. */
 export function readyText({ ready }: { ready?: ReadyCheck }): string {
   return `ready: ${ready?.command ?? 'nothing'}`;
 }
 
-/** In each machine of the image: exit status 0 once its command has held; else that of the command, and why on standard error. */
+/**
+ * Check script in each machine of the image. Exits with 0 once the command succeeds, else with its exit status and its
+ * output on standard error.
+ */
 export const READY_FILE = '/etc/mayfly-image/ready';
 
-/** One try. Seconds. */
+/** Timeout of one try, seconds. */
 const TRY_SECONDS = 30;
-/** Between two. Seconds. */
+/** Pause between two tries, seconds. */
 const PAUSE_SECONDS = 1;
-/** Of what the last try wrote. */
+/** Bytes of the last try's output that are printed. */
 const SAID_BYTES = 4_096;
 
-/** The longest that the file of a check runs, and a little. Seconds. */
+/** Timeout of the whole check with some margin, seconds. */
 export const LONGEST_CHECK_SECONDS = LIMITS.image.readySeconds.max + 2 * TRY_SECONDS;
 
 /**
- * A program that stands for itself: it is run where a build is checked, and by each template of the image before it is saved. The
- * time is the kernel's own, since a guest's clock may be set meanwhile.
- * @param profile a file that sets the variables of ENV
+ * Generates the self-contained check script, which runs during the build and in each template before it is saved.
+ * Measures time with the kernel's uptime, since the guest's clock may jump.
+ * @param profile file that sets the ENV variables
  */
 export function readyFile({ command, seconds }: ReadyCheck, profile: string): string {
   return `#!/bin/sh

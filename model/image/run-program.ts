@@ -1,16 +1,16 @@
 import type { CacheMount, RunStep, SecretMount } from '../dockerfile/plan.ts';
 
-/** What is mounted from now on is seen by nobody else. A simulated guest's root is no mount, and its mounts are nobody else's as it is. */
+/** Makes later mounts private. In a simulated guest the root is not a mount point, and mounts are private already. */
 const PRIVATE = 'mount --make-rprivate / 2>/dev/null || :';
 const OWN_MOUNTS = ['unshare', '--mount', '--propagation', 'unchanged'];
 
-/** Process 1 of its namespace is root, so that nothing of a step can end it; the step runs below it, and not in its place (`exit`). */
+/** Wrapper that stays process 1 of its namespace: root, so that no step can kill it; the step runs as its child. */
 const BELOW = '"$@"; exit $?';
 
 /**
- * A PID namespace of its own: what a step leaves behind is killed by the kernel when process 1 ends, as Docker has it. What a login
- * would set is set, unless ENV has. What a shell can read is read by no program: on an emulated machine each that is started takes
- * a tenth of a second.
+ * Runs a step in its own PID namespace: like with Docker, the kernel kills left-over processes when process 1 ends.
+ * Sets the login variables unless ENV has them. Prefers shell builtins: on an emulated machine each process start takes
+ * 0.1 s.
  */
 const CONTAIN = `user=\${1%%:*} own=$2 group=
 if [ "$user" != "$1" ]; then group=\${1#*:}; fi
@@ -51,12 +51,10 @@ exec /usr/bin/unshare --mount --propagation "$propagation" --pid --fork --kill-c
 const OF_LOGIN = ['HOME', 'USER', 'LOGNAME', 'SHELL'];
 
 /**
- * Secrets are files of a tmpfs which nobody else sees: it is of a mount namespace, and goes with it. What the step writes passes a
- * sed(1), line by line, that puts *** in the place of each line of a secret; that is told its lines by a file of the same
- * tmpfs. Each character is followed by a mark, open or covered: so lines that overlap, or of which one begins another, are covered
- * whole. Where a secret repeats itself, a second rule finds what the first has passed over.
- * Standard input has them one after the other, and then the step's own. Where a place had to be made for one, it is
- * removed again.
+ * Provides secrets as files on a tmpfs in a private mount namespace. Filters output through sed(1), which replaces each
+ * line of a secret with `***` by rules on the same tmpfs. Each character is followed by an open or covered mark, so
+ * that overlapping lines, or lines that start with another, are masked whole; a second rule catches repetitions inside
+ * a secret. Standard input has the secrets in order, then that of the step. Created mount points are removed.
  */
 const WITH_SECRETS = `set -e
 ${PRIVATE}
@@ -114,10 +112,7 @@ while read -r path; do rmdir -- "$path" 2>/dev/null || :; done <"$made.folders"
 umount -l "$dir" && rmdir -- "$dir"
 exit "$code"`;
 
-/**
- * Caches are empty folders of the disk, which nobody else sees, and which go with the step. Where a place had to be made for
- * one, it is removed again.
- */
+/** Provides caches as empty, private folders on the disk, deleted with the step. Created mount points are removed. */
 const WITH_CACHES = `set -e
 ${PRIVATE}
 count=$1
@@ -148,12 +143,12 @@ while read -r path; do rmdir -- "$path" 2>/dev/null || :; done <"$cache/made"
 rm -rf -- "$cache"
 exit "$code"`;
 
-/** Of a secret that is given: where it is mounted, and its bytes. */
+/** Secret with its mount and its length. */
 export interface GivenSecret extends SecretMount {
   bytes: number;
 }
 
-/** What a RUN comes to in the guest: the step and nothing else, and nothing of it that stays. */
+/** Builds the guest command of a RUN, which leaves nothing but the step's own changes. */
 export function runProgram({ argv, env, user, caches = [] }: RunStep, secrets: readonly GivenSecret[]): string[] {
   const own = OF_LOGIN.filter((name) => Object.hasOwn(env, name)).join(' ');
   const contained = [...cached(caches), '/bin/sh', '-c', CONTAIN, 'sh', user, own, ...argv];

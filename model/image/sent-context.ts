@@ -6,24 +6,24 @@ import { LIMITS } from '../limits.ts';
 import { joined, type TarEntry } from './tar.ts';
 import { type TarHead, TarScanner, tarEntries } from './tar-scanner.ts';
 
-/** What is known of a context without its bytes. */
+/** Description of a context without its bytes. */
 export interface SentContext {
   entries: ContextEntry[];
   dockerignore: string;
-  /** SHA-256 of the archive, hexadecimal, of one that is kept by itself. `@default` its bytes are kept with the build */
+  /** SHA-256 of a separately stored archive, hex. `@default` stored with the build */
   digest?: string;
 }
 
-/** A digest that is made piece by piece. */
+/** Incremental digest. */
 interface Sha256 {
   update(bytes: Uint8Array): unknown;
   hex(): string;
 }
 
-/** Of `.dockerignore`. */
+/** Bytes of `.dockerignore`. */
 const MOST_OF_IGNORE = 1_048_576;
 
-/** Describes an archive as it comes. */
+/** Describes an archive while it is received. */
 export class ContextReader {
   readonly #scanner = new TarScanner({ entry: (head) => this.#entry(head), content: (piece) => this.#content(piece) });
   readonly #newDigest: () => Sha256;
@@ -75,7 +75,10 @@ export class ContextReader {
 
 const IGNORE = '.dockerignore';
 
-/** What stands in an archive, described. @throws MayflyError invalid_request, body_too_large */
+/**
+ * Describes an archive.
+ * @throws MayflyError invalid_request, body_too_large
+ */
 export function describedContext(archive: Uint8Array): SentContext {
   if (archive.length > LIMITS.image.contextBytes) {
     throw new MayflyError('body_too_large', `A context has at most ${LIMITS.image.contextBytes} bytes.`);
@@ -88,7 +91,7 @@ export function describedContext(archive: Uint8Array): SentContext {
   return reader.end();
 }
 
-/** By path; of two of one path the later. */
+/** Indexes entries by path; the last duplicate wins. */
 export function filesOf(archive: Uint8Array): Map<string, TarEntry> {
   const found = new Map<string, TarEntry>();
   const tree = new ContextTree();
@@ -99,12 +102,12 @@ export function filesOf(archive: Uint8Array): Map<string, TarEntry> {
   return found;
 }
 
-/** The paths of an archive, with the folders that it names by what is in them alone. */
+/** Paths of an archive, including implicit folders. */
 class ContextTree {
   readonly #types = new Map<string, TarEntry['type']>();
 
   /**
-   * Where an entry stands: nothing stands above the root, below what is no folder, or where a folder is.
+   * Normalizes an entry's path. Refuses paths outside the root, below a non-folder, or a file in place of a folder.
    * @throws MayflyError invalid_request
    */
   add(said: string, type: TarEntry['type']): string {
@@ -121,7 +124,7 @@ class ContextTree {
     return path;
   }
 
-  /** From the last one up to one that is known: each is looked at once for all that is in it. */
+  /** Adds parent folders up to the first known one, so each is examined once. */
   #addFolders(path: string, said: string): void {
     for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
       const folder = path.slice(0, end);

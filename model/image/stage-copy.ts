@@ -3,13 +3,13 @@ import { cleaned } from '../dockerfile/patterns/paths.ts';
 import type { CopyStep } from '../dockerfile/plan.ts';
 import { AS_ROOT, FOLDER, MERGE, ownerOf, type StepProgram } from './step-program.ts';
 
-/** Where the files of a COPY are on their way from one guest into another: an archive; of no layer, since a step ends with its removal. */
+/** Archive for the files of a COPY between two guests; in no layer, since the step removes it. */
 export const CARRIED = '/var/tmp/mayfly-image-copy.tar';
 
 /**
- * Of each path its pattern, or nothing, and where to begin to look. In the archive is `tree` with what goes below the
- * target, or `file` with the one file that may become the target itself. find(1) has patterns that match a name's first dot too,
- * as Docker's do; at one depth alone none can match a slash.
+ * Packs the matches of each path, given with its pattern (or '') and its search depth. The archive has `tree` with
+ * entries for below the target, or `file` with a single file that may become the target itself. As in Docker, find(1)
+ * patterns match a leading dot; at a fixed depth they cannot match a slash.
  */
 const PACK = `set -e
 umask 022
@@ -75,20 +75,22 @@ else
   merge "$stage/tree" "$target"
 fi`;
 
-/** In the stage that is copied from, which is as its last step has left it. */
+/** Builds the program that packs files in the source stage after its last step. */
 export function packing({ sources, target, mode }: CopyStep): StepProgram {
   const paths = sources.flatMap((source) => placesOf(`/${cleaned(source)}`));
   const several = sources.length > 1 || target.endsWith('/') ? 'yes' : 'no';
   return { ...AS_ROOT, argv: ['/bin/sh', '-c', PACK, 'sh', CARRIED, mode ?? '', several, ...paths], stdin: '' };
 }
 
-/** In the stage that it is copied to. Without an owner all keeps its own, as with BuildKit. */
+/**
+ * Builds the program that unpacks the files in the target stage. Without an owner, files keep theirs, as in BuildKit.
+ */
 export function placing({ target, owner }: CopyStep): StepProgram {
   const argv = ['/bin/sh', '-c', PLACE, 'sh', CARRIED, target, owner === null ? '' : ownerOf(owner)];
   return { ...AS_ROOT, argv, stdin: '' };
 }
 
-/** Where to begin, what to match, and how far below. */
+/** Returns the start folder, the pattern and the search depth. */
 function placesOf(path: string): [string, string, string] {
   if (!isPattern(path)) return [path, '', ''];
   const parts = path.split('/');

@@ -2,13 +2,13 @@ import type { BuildPlan, Settings, Stage, Step } from '../dockerfile/plan.ts';
 import { refusedAt } from '../dockerfile/refusal.ts';
 import { LIMITS } from '../limits.ts';
 
-/** Where a run of steps begins: at a source, or at the end of another such run. */
+/** Base of a joined stage: a source, or the end of another joined stage. */
 export type StageOrigin = { source: string } | { stage: number };
 
-/** Stages of a Dockerfile that are done one after the other in one sandbox. */
+/** Stages of a Dockerfile that run one after the other in one sandbox. */
 interface JoinedStage {
   origin: StageOrigin;
-  /** Those that its COPYs are of stand before it: `from` is a place in this list. */
+  /** Steps; `from` of a COPY is an index of an earlier joined stage. */
   steps: Step[];
   settings: Settings;
 }
@@ -19,15 +19,15 @@ interface Joining {
 }
 
 /**
- * The stages that a target needs, the target last. One that nobody but a single FROM asks for is done in the sandbox of the
- * one that begins at it: it is nobody else's.
+ * Joins the required stages, target last: a stage used by a single FROM only runs in the sandbox of the stage that
+ * starts from it.
  * @throws MayflyError dockerfile_unsupported
  */
 export function joinedStages({ stages }: BuildPlan): JoinedStage[] {
   let joined: Joining[] = [];
   for (const stage of stages) {
     const { from } = stage;
-    // what begins at a root begins with a machine that was booted of it
+    // a stage on a root needs a machine booted from that root
     const isRoot = 'stage' in from && from.stage < 0;
     const before =
       !isRoot && 'stage' in from && usersOf(stages, from.stage) === 1 ? ofMember(joined, from.stage) : undefined;

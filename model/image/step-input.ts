@@ -5,12 +5,15 @@ import { END, headOf, joined, paddingOf, type TarEntry, tarOf } from './tar.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What an archive for a COPY has in one place: what stands in the Dockerfile, or a file of the context. */
+/** Entry of a COPY's archive: a heredoc file of the Dockerfile, or a file of the context. */
 interface Part extends Omit<TarEntry, 'bytes'> {
   content: Bytes | ContextEntry | null;
 }
 
-/** What a program is given. @param bytesOf a file of the context */
+/**
+ * Assembles the standard input of a program.
+ * @param bytesOf reads a file of the context
+ */
 export function stdinOf(
   program: StepProgram,
   bytesOf: (path: string) => Uint8Array,
@@ -28,7 +31,10 @@ export function stdinOf(
   return tarOf(entries);
 }
 
-/** The same of a context that is too large to be held as a whole. @param bytesOf a file of it */
+/**
+ * Streams the same for a context too large for memory.
+ * @param bytesOf reads a file of it
+ */
 export async function* streamOf(
   program: StepProgram,
   bytesOf: (entry: ContextEntry) => AsyncIterable<Uint8Array>,
@@ -50,7 +56,7 @@ export async function* streamOf(
 
 const FROM_FILE = `trap 'rm -f -- "$0"' EXIT\n"$@" <"$0"`;
 
-/** What a step runs whose standard input was brought into the guest before, as a file: it goes with the step. */
+/** Wraps a program whose standard input was uploaded as a file, which the step deletes. */
 export function fromFile({ argv }: Pick<StepProgram, 'argv'>): string[] {
   return ['/bin/sh', '-c', FROM_FILE, CARRIED, ...argv];
 }

@@ -6,34 +6,37 @@ import { READY_FILE, type ReadyCheck, readyFile } from './ready.ts';
 import { type GivenSecret, runProgram } from './run-program.ts';
 import { UNIT, unitOf } from './unit.ts';
 
-/** What a step has the guest run. */
+/** Guest program of a step. */
 export interface StepProgram {
   argv: string[];
   stdin: string;
-  /** Of the context: they are its standard input, one as it is, several as an archive with what stands in the Dockerfile. */
+  /** Files of the context for standard input: a single one raw, several as an archive with the heredoc files. */
   files: readonly Placed[];
   inline: CopyStep['inline'];
-  /** Of all files, octal; null: their own. */
+  /** Mode of all files, octal; null: unchanged. */
   mode: string | null;
   env: Record<string, string>;
   cwd: string;
   user: string;
-  /** Ids of those that standard input begins with. */
+  /** Ids of the secrets at the start of standard input. */
   secrets: readonly string[];
-  /** It is a program of the host's, which is brought into the guest, as the files are. `@default` the guest has it */
+  /** True for a program of the host that is uploaded like the files. `@default` false */
   isBrought?: boolean;
 }
 
-/** Whether what a step takes is brought into its guest before it is begun. @param isKeptApart its context is kept by itself */
+/**
+ * True when the program or its files are uploaded before the step.
+ * @param isKeptApart its context is stored separately
+ */
 export function isSentBefore({ files, isBrought = false }: StepProgram, isKeptApart: boolean): boolean {
   return isBrought || (isKeptApart && files.length > 0);
 }
 
 const PLAIN = { files: [], inline: [], mode: null, secrets: [] };
-/** Of what steps do besides what they run. */
+/** Environment of steps other than RUN. */
 export const AS_ROOT = { ...PLAIN, env: {}, cwd: '/', user: 'root' };
 
-/** `folder` makes what is missing of a path; it is `$owner`'s, as what is copied there is. */
+/** `folder` creates missing folders of a path with the owner `$owner`, like the files copied there. */
 export const FOLDER = `folder() {
   set -- "\${1%/}"
   if [ "$1" = "" ] || [ -d "$1" ]; then return 0; fi
@@ -55,7 +58,10 @@ esac
 ${FOLDER}
 folder "$1"`;
 
-/** Standard input has the files one after the other; of each its name and length are arguments. Of an empty folder there are none. A change of owner takes bits of a mode away. */
+/**
+ * Writes the files from standard input in turn; arguments give each name and length. An empty folder has none. Sets the
+ * owner first, since chown(1) clears mode bits.
+ */
 const WRITE_FILES = `set -e
 umask 022
 target=$1 mode=$2 owner=$3
@@ -73,15 +79,15 @@ while [ $# -gt 0 ]; do
   shift 2
 done`;
 
-/** Makes a machine of a root file system: go/root. Where it is in a guest, until it has put another root there. */
+/** Path of the uploaded program (go/root) that turns a root file system into a machine. */
 export const ROOT_PROGRAM = '/var/tmp/mayfly-image-root';
 
-/** Where login shells look for what ENV has set. */
+/** Profile script that sets ENV for login shells. */
 const PROFILE = '/etc/profile.d/mayfly-image.sh';
 
 const READY_FOLDER = READY_FILE.slice(0, READY_FILE.lastIndexOf('/'));
 
-/** Standard input is the profile and the check, as long as it is said, and then the unit. */
+/** Reads the profile and the check by their lengths, then the unit, from standard input. */
 const FINISH = `set -e
 umask 022
 mkdir -p /etc/profile.d
@@ -102,9 +108,9 @@ if [ "$2" = ours ]; then
 fi`;
 
 /**
- * `merge` brings what is in a folder into another: of folders that are there the mode and owner become those of what is copied,
- * but the target itself, and a link to one, stays. With an owner, which may be known in the guest alone, all is that one's: the
- * archive says so, since chown(1) would take bits of a mode away.
+ * `merge` copies a folder's content into another: existing folders take mode and owner of the copied ones, except the
+ * target itself and symbolic links. A given owner, resolved in the guest, is written into the archive, since chown(1)
+ * clears mode bits.
  */
 export const MERGE = `merge() {
   owned=
@@ -119,7 +125,7 @@ export const MERGE = `merge() {
     tar -x -p --xattrs --xattrs-include='security.capability' --numeric-owner --same-owner -f - -C "$2" --keep-directory-symlink
 }`;
 
-/** Standard input is an archive. */
+/** Unpacks an archive from standard input. */
 const UNPACK = `set -e
 umask 022
 owner=$2
@@ -132,7 +138,11 @@ mkdir "$stage/tree"
 tar -x -p -m -f - -C "$stage/tree" --no-same-owner
 merge "$stage/tree" "$1"`;
 
-/** @param placed of the context, by a COPY @param secrets that a RUN is given */
+/**
+ * Builds the program of a step.
+ * @param placed context entries of a COPY
+ * @param secrets of a RUN
+ */
 export function programOf(step: Step, placed: readonly Placed[], secrets: readonly GivenSecret[]): StepProgram {
   switch (step.kind) {
     case 'run': {
@@ -152,7 +162,7 @@ export function programOf(step: Step, placed: readonly Placed[], secrets: readon
   }
 }
 
-/** The last step of each build: what ENV says is there for whoever logs in, and what is to run is run at each boot. */
+/** Builds the last step of each build: sets ENV for logins, and starts CMD and ENTRYPOINT at each boot. */
 export function finishing(settings: Settings, plain: Settings['env'], ready: ReadyCheck | null): StepProgram {
   const own = Object.entries(settings.env).filter(([name, value]) => plain[name] !== value);
   const lines = own.map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`);
@@ -191,7 +201,7 @@ function copying({ inline, target, mode, owner, sources }: CopyStep, files: read
   return { ...AS_ROOT, argv, stdin: '', files, inline, mode };
 }
 
-/** Without a group it is the user's own; of a number, the same. */
+/** Completes an owner without a group: the user's own group; for a number, the same number. */
 export function ownerOf(owner: string | null): string {
   if (owner === null) return '0:0';
   if (owner.includes(':')) return owner;

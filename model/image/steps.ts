@@ -11,49 +11,49 @@ import { packing, placing } from './stage-copy.ts';
 import { joinedStages, type StageOrigin } from './stages.ts';
 import { finishing, programOf, type StepProgram } from './step-program.ts';
 
-/** One step as it is done. */
+/** Executable step. */
 export interface BuildStep {
-  /** Null: of the last, which is in no Dockerfile. */
+  /** Null: the final step, which no line of the Dockerfile has. */
   line: number | null;
   text: string;
-  /** Of what it comes to. */
+  /** Cache key of its result. */
   key: string;
   program: StepProgram;
-  /** Of a COPY of another stage: which of {@link Build.stages}, and what runs there first. */
+  /** COPY from another stage: index in {@link Build.stages}, and the program to run there first. */
   copied: { stage: number; program: StepProgram } | null;
 }
 
-/** What is done in one sandbox: steps `first` to, but without, `end`. */
+/** Part of a build in one sandbox: steps `first` to, but excluding, `end`. */
 export interface BuildStage {
   origin: StageOrigin;
   first: number;
   end: number;
 }
 
-/** What a build does: the stages one after the other, the target last. */
+/** Executable plan of a build: stages in order, target last. */
 export interface Build {
-  /** Of the target. */
+  /** Source of the target. */
   source: string;
   stages: BuildStage[];
   steps: BuildStep[];
   settings: Settings;
 }
 
-/** What a build shows of itself. */
+/** Outline of a build for display. */
 export interface BuildOutline extends Pick<BuildPlan, 'unusedArgs' | 'ignored'> {
   stages: BuildStage[];
   steps: Pick<BuildStep, 'line' | 'text'>[];
   settings: Settings;
 }
 
-/** What the sources hold: where nobody knows, the id of the build. */
+/** Contents of the sources; the id of the build when unknown. */
 interface Holding extends Pick<ImageRecord, 'project' | 'content' | 'contents'> {}
 
-/** Of an instruction, for whoever watches. Characters. */
+/** Displayed characters of an instruction. */
 const TEXT_LENGTH = 200;
 
 /**
- * What is asked for, taken apart: the same whenever it is asked, so that nothing of it need be kept.
+ * Expands a request into its steps. Deterministic, so nothing of it is stored.
  * @throws MayflyError dockerfile_unsupported
  */
 export function buildOf(request: ImageRequest, holding: Holding): Build {
@@ -63,7 +63,7 @@ export function buildOf(request: ImageRequest, holding: Holding): Build {
   const joined = joinedStages(readDockerfile(request));
   const stages: BuildStage[] = [];
   const steps: BuildStep[] = [];
-  /** Of what each stage comes to. */
+  /** Key of each stage's last step. */
   const ends: string[] = [];
   for (const { origin, steps: own, settings } of joined) {
     const first = steps.length;
@@ -83,7 +83,10 @@ export function buildOf(request: ImageRequest, holding: Holding): Build {
   return { source: sourceOf(stages), stages, steps, settings };
 }
 
-/** The same without what it takes from its context. @throws MayflyError dockerfile_unsupported */
+/**
+ * Outlines a build without reading its context.
+ * @throws MayflyError dockerfile_unsupported
+ */
 export function outlineOf(request: ImageRequest): BuildOutline {
   const plan = readDockerfile(request);
   const stages: BuildStage[] = [];
@@ -99,19 +102,19 @@ export function outlineOf(request: ImageRequest): BuildOutline {
   return { stages, steps, settings: joined.at(-1)?.settings ?? NO_SETTINGS, unusedArgs, ignored };
 }
 
-/** What is done after all that stands in the Dockerfile. */
+/** Final step after all instructions. */
 const LAST = { line: null, text: 'finish' };
 
 function textOf(step: Step): Pick<BuildStep, 'line' | 'text'> {
   return { line: step.line, text: brief(step.text) };
 }
 
-/** All that a build is made of. */
+/** Lists the sources of a build. */
 export function sourcesOf({ stages }: Pick<Build, 'stages'>): string[] {
   return [...new Set(stages.flatMap(({ origin }) => ('source' in origin ? [origin.source] : [])))];
 }
 
-/** Where a stage begins in the end. */
+/** Returns the source at the root of a stage. */
 export function sourceOf(stages: readonly BuildStage[], place = stages.length - 1): string {
   const origin = stages[place]?.origin;
   if (!origin) throw refusedAt(1, 'there is no FROM');
@@ -122,7 +125,7 @@ function sourceKey({ project, content, contents }: Holding, source: string): str
   return originKey(project, contents?.find((each) => each.source === source)?.content ?? content);
 }
 
-/** What steps may take from. */
+/** Inputs of steps. */
 interface Given {
   context: BuildContext | null;
   secrets: NonNullable<ImageRequest['secrets']>;
@@ -146,7 +149,10 @@ function lastStep(parent: string, settings: Settings, ready: ReadyCheck | null):
   return { ...LAST, key, program, copied: null };
 }
 
-/** @throws MayflyError dockerfile_unsupported when one is missing that is required */
+/**
+ * Selects the secrets of a step.
+ * @throws MayflyError dockerfile_unsupported when a required one is missing
+ */
 function secretsFor(step: Step, given: NonNullable<ImageRequest['secrets']>): GivenSecret[] {
   if (step.kind !== 'run') return [];
   return step.secrets.flatMap((mount) => {

@@ -2,15 +2,15 @@ import { MayflyError } from '../errors.ts';
 import { utf8Length } from '../utf8.ts';
 import { BLOCK, joined, type TarEntry } from './tar.ts';
 
-/** One entry of an archive, without its content. */
+/** Entry of an archive without its content. */
 export interface TarHead extends Omit<TarEntry, 'bytes'> {
-  /** Of its content, bytes. */
+  /** Length of its content, bytes. */
   size: number;
-  /** Where in the archive that begins. */
+  /** Offset of its content in the archive. */
   at: number;
 }
 
-/** Is told of each entry, and then of what it holds, piece by piece; of a folder and a link there is nothing. */
+/** Called for each entry, then for each chunk of its content; folders and links have none. */
 interface TarListener {
   entry(head: TarHead): void;
   content(piece: Uint8Array): void;
@@ -23,24 +23,24 @@ interface Long {
 
 const TYPES: Record<string, TarEntry['type']> = { '0': 'file', '\0': 'file', '2': 'symlink', '5': 'directory' };
 const OTHERS: Record<string, string> = { '1': 'a hard link', '3': 'a device', '4': 'a device', '6': 'a pipe' };
-/** Names that are longer than a header has room for: PAX records, and GNU's of a path and of a link. */
+/** Header types for long names: PAX records, and GNU's for paths and links. */
 const NAMES = ['x', 'L', 'K'];
-/** Of a PAX record with other attributes beside. */
+/** Bytes of a PAX header including other attributes. */
 const MOST_OF_A_NAME = 65_536;
-/** Linux has no longer path. Bytes. */
+/** Bytes; Linux has no longer path. */
 const MOST_OF_A_PATH = 4_095;
 
-/** Reads an archive of ustar, with PAX records or GNU's long names, as it comes: no more than a header and a name are kept. */
+/** Parses a ustar archive with PAX records or GNU long names as a stream; buffers at most a header and a name. */
 export class TarScanner {
   readonly #listener: TarListener;
   readonly #header = new Uint8Array(BLOCK);
   #filled = 0;
-  /** Bytes that were read. */
+  /** Bytes read so far. */
   #at = 0;
-  /** Of the content that is being read, and of what fills its last block. */
+  /** Remaining bytes of the content, and of the padding after it. */
   #left = 0;
   #padding = 0;
-  /** Whose content it is. */
+  /** Type of the current entry. */
   #letter = '';
   #name: Uint8Array[] = [];
   #long: Long = {};
@@ -50,7 +50,7 @@ export class TarScanner {
     this.#listener = listener;
   }
 
-  /** @throws MayflyError invalid_request for what is none of a file, a folder and a link */
+  /** @throws MayflyError invalid_request for anything but files, folders and symbolic links */
   push(chunk: Uint8Array): void {
     for (let from = 0; from < chunk.length && !this.#isOver; ) {
       const wanted = this.#left || this.#padding || BLOCK - this.#filled;
@@ -63,7 +63,7 @@ export class TarScanner {
     }
   }
 
-  /** @throws MayflyError invalid_request for an archive that is cut off */
+  /** @throws MayflyError invalid_request for a truncated archive */
   end(): void {
     if (!this.#isOver) throw refused('it is cut off, or no tar archive');
   }
@@ -110,8 +110,8 @@ export class TarScanner {
 }
 
 /**
- * The entries of an archive.
- * @throws MayflyError invalid_request for what is none of a file, a folder and a link, or is cut off
+ * Parses a whole archive.
+ * @throws MayflyError invalid_request for anything but files, folders and symbolic links, or a truncated archive
  */
 export function tarEntries(archive: Uint8Array): TarEntry[] {
   const entries: TarEntry[] = [];

@@ -1,4 +1,4 @@
-/** One entry of an archive. */
+/** Entry of an archive. */
 export interface TarEntry {
   path: string;
   type: 'file' | 'directory' | 'symlink';
@@ -7,11 +7,11 @@ export interface TarEntry {
   link: string | null;
 }
 
-/** All of an archive is in pieces of so many bytes. */
+/** Block size of the format, bytes. */
 export const BLOCK = 512;
 const LETTER = { file: '0', directory: '5', symlink: '2' } as const;
 
-/** An archive of these, as ustar with PAX records where a name is long. */
+/** Builds a ustar archive; each path and link target is in a PAX record. */
 export function tarOf(entries: readonly TarEntry[]): Uint8Array {
   const blocks = entries.flatMap((entry) => {
     const content = entry.type === 'file' ? entry.bytes : new Uint8Array();
@@ -20,10 +20,10 @@ export function tarOf(entries: readonly TarEntry[]): Uint8Array {
   return joined([...blocks, END]);
 }
 
-/** What closes an archive. */
+/** End marker of an archive. */
 export const END = new Uint8Array(2 * BLOCK);
 
-/** What stands before the content of an entry. */
+/** Returns the header blocks of an entry. */
 export function headOf({ path, type, mode, size, link }: Omit<TarEntry, 'bytes'> & { size: number }): Uint8Array {
   const records = [record('path', path), ...(link === null ? [] : [record('linkpath', link)])].join('');
   const pax = new TextEncoder().encode(records);
@@ -31,7 +31,7 @@ export function headOf({ path, type, mode, size, link }: Omit<TarEntry, 'bytes'>
   return joined([headerOf('pax', 'x', 0o644, pax.length), pax, paddingOf(pax.length), plain]);
 }
 
-/** What stands behind so many bytes of content. */
+/** Returns the padding after content of that length. */
 export function paddingOf(size: number): Uint8Array {
   return new Uint8Array(Math.ceil(size / BLOCK) * BLOCK - size);
 }
@@ -46,7 +46,7 @@ export function joined(pieces: readonly Uint8Array[]): Uint8Array {
   return all;
 }
 
-/** Its length is part of what it says. */
+/** Formats a PAX record, which starts with its own length. */
 function record(key: string, value: string): string {
   const rest = new TextEncoder().encode(` ${key}=${value}\n`).length;
   let length = rest + String(rest).length;

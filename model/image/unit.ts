@@ -2,12 +2,12 @@ import type { Settings } from '../dockerfile/plan.ts';
 import { userParts } from '../dockerfile/user.ts';
 import { MayflyError } from '../errors.ts';
 
-/** Which runs what CMD and ENTRYPOINT say, in each sandbox of the image. */
+/** Unit that runs CMD and ENTRYPOINT in each sandbox of the image. */
 export const UNIT = 'mayfly-image.service';
 
 /**
- * A unit that runs the program of an image once at each boot, as its user, in its folder, with its variables; null: the image
- * says nothing of one, and what is below it stays. Empty: it has none (`CMD []`).
+ * Generates a unit that runs the image's program once per boot with its user, folder and variables. Null: neither CMD
+ * nor ENTRYPOINT, so an inherited unit stays. Empty: no program (`CMD []`).
  */
 export function unitOf({ cmd, entrypoint, env, user, workdir }: Settings): string | null {
   if (cmd === null && entrypoint === null) return null;
@@ -23,7 +23,7 @@ export function unitOf({ cmd, entrypoint, env, user, workdir }: Settings): strin
     '[Service]',
     assignment('User', name),
     ...(group === null ? [] : [assignment('Group', group)]),
-    // neither a backslash nor a blank at the end of a folder ends the line
+    // protects a trailing backslash or blank of the folder
     assignment('WorkingDirectory', workdir === '/' ? workdir : `${workdir}/.`),
     ...Object.entries(env).map(([variable, value]) => `Environment=${quoted(`${variable}=${value}`)}`),
     `ExecStart=/usr/bin/env -- ${program.map((word) => quoted(word).replaceAll('$', '$$$$')).join(' ')}`,
@@ -34,13 +34,16 @@ export function unitOf({ cmd, entrypoint, env, user, workdir }: Settings): strin
   ].join('\n');
 }
 
-/** A setting that systemd takes as it is, without quotes. @throws MayflyError internal for what would be other lines of the unit */
+/**
+ * Formats an unquoted systemd setting.
+ * @throws MayflyError internal for a value that would continue on other lines
+ */
 function assignment(setting: string, value: string): string {
   if (/\p{Cc}|\\$/u.test(value)) throw new MayflyError('internal', `${setting} of a unit would go on in other lines.`);
   return `${setting}=${specifiers(value)}`;
 }
 
-/** One word of systemd.syntax(7); `%` begins a specifier everywhere. */
+/** Quotes a word by systemd.syntax(7); `%` starts a specifier everywhere. */
 function quoted(word: string): string {
   const escaped = specifiers(word).replace(/["\\\p{Cc}]/gu, (char) =>
     char === '"' || char === '\\'

@@ -4,7 +4,7 @@ import { literal, type Task, task } from './tasks.ts';
 
 export interface Variable {
   name: string;
-  /** What it stands for. */
+  /** User or path that the variable belongs to. */
   of: string;
   kind: 'password hash' | 'file';
 }
@@ -15,7 +15,7 @@ interface Written {
   left: Left[];
 }
 
-/** Users and groups: those that are gone first, so that their numbers are free. */
+/** Builds tasks for users and groups; removals come first, to free their numbers. */
 export function accountTasks({ before, after }: Pick<Change, 'before' | 'after'>): Written {
   const [old, now] = [accountsOf(before), accountsOf(after)];
   const written: Written = { tasks: [], variables: [], left: [] };
@@ -76,7 +76,7 @@ function addUser(written: Written, user: User, uids: readonly number[], isOther:
   );
 }
 
-/** Of its own, also where another user is called the same but for what no variable may have. */
+/** Returns a unique variable name, even for users whose names differ only in characters that variables cannot have. */
 function variableOf(user: string, others: readonly Variable[]): string {
   const name = `mayfly_password_${user.toLowerCase().replace(/[^a-z0-9]/g, '_')}`;
   const isTaken = (wanted: string) => others.some((other) => other.name === wanted);

@@ -2,10 +2,10 @@ import { type TarEntry, tarOf } from '../image/tar.ts';
 import type { WrittenPlaybook } from './write-playbook.ts';
 import { exampleOf } from './write-playbook.ts';
 
-/** tar(5): two blocks of zeros end an archive. Bytes. */
+/** Two zero blocks that end an archive (tar(5)), bytes. */
 const END = 1_024;
 
-/** A part of an archive: others can follow it. */
+/** Builds an archive without its end, so that others can follow. */
 export function partOf(files: readonly { name: string; bytes: Uint8Array }[]): Uint8Array {
   const entries = files.map(
     ({ name, bytes }): TarEntry => ({ path: name, type: 'file', mode: 0o644, bytes, link: null }),
@@ -13,12 +13,12 @@ export function partOf(files: readonly { name: string; bytes: Uint8Array }[]): U
   return tarOf(entries).subarray(0, -END);
 }
 
-/** @param parts of {@link partOf} */
+/** @param parts results of {@link partOf} */
 export function archiveOf(parts: readonly Uint8Array[]): Uint8Array[] {
   return [...parts, new Uint8Array(END)];
 }
 
-/** What of a playbook is a file. */
+/** Lists the files of a playbook. */
 export function filesOf({ text, files, variables }: Pick<WrittenPlaybook, 'text' | 'files' | 'variables'>) {
   const encoder = new TextEncoder();
   return [

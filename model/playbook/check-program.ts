@@ -1,10 +1,13 @@
 import type { PlaybookRun, WrittenSummary } from './playbook.ts';
 import { Unsafe, yamlOf } from './yaml.ts';
 
-/** Where a playbook is tried: a folder that is Mayfly's in every guest, and is not compared. */
+/** Folder for checking a playbook; Mayfly's own in every guest, so comparisons exclude it. */
 export const CHECK_FOLDER = '/var/lib/mayfly/check';
 
-/** What Ansible says, one line of JSON a run: nothing of a guest can look like it. What a run changes is told on standard error. */
+/**
+ * Callback plugin that prints one line of JSON per run, which no guest output can imitate; changes go to standard
+ * error.
+ */
 const CALLBACK = `import json
 import sys
 from ansible.plugins.callback import CallbackBase
@@ -37,7 +40,7 @@ class CallbackModule(CallbackBase):
         print(json.dumps({'changed': of['changed'], 'failed': failed, 'message': self.message}), flush=True)
 `;
 
-/** Applies it, and once more: of the second run nothing is left to be changed. */
+/** Applies the playbook twice: the second run should change nothing. */
 const SCRIPT = `set -eu
 cd "$1"
 tar -xzf ansible.tar.gz
@@ -52,10 +55,10 @@ for run in 1 2; do
     -e @vars.check.yml playbook.yml || exit 0
 done`;
 
-/** What the guest runs, as root. */
+/** Command line in the guest, run as root. */
 export const CHECK_ARGV = ['/bin/sh', '-c', SCRIPT, 'mayfly-check', CHECK_FOLDER];
 
-/** Beside the playbook: what stands in for secrets, which are never in the fresh sandbox. */
+/** Files beside the playbook: placeholders for secrets, which never enter the fresh sandbox. */
 export function checkFiles(variables: WrittenSummary['variables']): { name: string; bytes: Uint8Array }[] {
   const encoder = new TextEncoder();
   const values = variables.map(({ name, kind }) => {
@@ -69,7 +72,7 @@ export function checkFiles(variables: WrittenSummary['variables']): { name: stri
   ];
 }
 
-/** Of each run that came to its end. */
+/** Parses the results of finished runs. */
 export function runsIn(stdout: string): PlaybookRun[] {
   return stdout.split('\n').flatMap((line) => {
     const said = parsed(line);
@@ -84,6 +87,6 @@ function parsed(line: string): { changed?: unknown; failed?: unknown; message?: 
     const value: unknown = JSON.parse(line);
     return typeof value === 'object' ? value : null;
   } catch {
-    return null; // no line of ours
+    return null; // other output
   }
 }

@@ -4,13 +4,13 @@ import { keyOf, type Left, type SystemTexts } from './change/change.ts';
 import { knownIn } from './change/packages.ts';
 
 interface Tried {
-  /** What had changed in the sandbox. */
+  /** Changes of the sandbox. */
   wanted: ReadonlyMap<string, readonly FileChange[]>;
-  /** What differs between the sandbox and the fresh one, when the playbook was applied. */
+  /** Differences between the sandbox and the fresh one after applying the playbook. */
   remaining: ReadonlyMap<string, readonly FileChange[]>;
-  /** Of the fresh one before, of the sandbox, and of the fresh one behind it. */
+  /** Files of the fresh sandbox before, of the sandbox, and of the fresh one after applying. */
   texts: { fresh: SystemTexts; now: SystemTexts; applied: SystemTexts };
-  /** What was known not to be expressed, and files whose content is a variable. */
+  /** Changes known as not expressible, and files whose content is a variable. */
   known: readonly Left[];
   variables: readonly { name: string; of: string; kind: string }[];
 }
@@ -22,7 +22,7 @@ export interface Outcome {
   beyond: GuestName[];
 }
 
-/** What a playbook has brought about, and all that it has not. */
+/** Compares the applied changes with the wanted ones. */
 export function compareCheck({ wanted, remaining, texts, known, variables }: Tried): Outcome {
   const whys = new Map(known.map(({ path, why }) => [keyOf(path), why]));
   for (const { name, of, kind } of variables) if (kind === 'file') whys.set(of, `its content is the variable ${name}`);
@@ -37,7 +37,7 @@ export function compareCheck({ wanted, remaining, texts, known, variables }: Tri
   return { broughtAbout, paths: wanted.size, left: [...left, ...ofPackages(texts), ...ofAccounts(texts)], beyond };
 }
 
-/** Seen from the sandbox to the fresh one. */
+/** Describes changes from the sandbox to the fresh one. */
 function differenceOf(changes: readonly FileChange[]): string {
   const said = { added: 'it is still there', removed: 'it is not there', changed: 'it differs', renamed: 'it differs' };
   return changes

@@ -5,7 +5,7 @@ import { isSecretFile, isSecretPath } from './change/secrets.ts';
 import { literal, type Task, task, whyNotPath } from './tasks.ts';
 
 interface FileTasks {
-  /** Before packages are installed, and after it. */
+  /** Before the installation of packages, and after it. */
   first: Task[];
   last: Task[];
   files: { name: string; bytes: Uint8Array }[];
@@ -15,14 +15,14 @@ interface FileTasks {
 
 const RELOADED = /^\/(?:etc|usr\/local\/lib|usr\/lib)\/systemd\/system\//;
 export const RELOAD = 'Reload systemd';
-/** Of these no module of ansible.builtin tells. */
+/** Extended attributes that no module of ansible.builtin sets. */
 const XATTRS: Record<string, string> = {
   'security.capability': 'capabilities',
   'system.posix_acl_access': 'an access control list',
   'system.posix_acl_default': 'a default access control list',
 };
 
-/** Files, folders and links: what is no more first, then folders before what is in them. */
+/** Builds tasks for files, folders and links: removals first, then parents before their content. */
 export function fileTasks(change: Change): FileTasks {
   const written: FileTasks = { first: [], last: [], files: [], variables: [], left: [] };
   const there = new Set(change.entries.map(({ path }) => keyOf(path)));
@@ -46,7 +46,7 @@ function entryAt({ entries }: Change, path: Entry['path']): Entry | null {
   return entries.find((entry) => keyOf(entry.path) === keyOf(path)) ?? null;
 }
 
-/** What a package brings, or is in a folder that it brings, can only be changed behind it. */
+/** True for paths of a package, or below its folders: they are changed after the installation. */
 function isBehind({ path }: Entry, listed: ReadonlySet<string>): boolean {
   if (typeof path !== 'string') return false;
   for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) if (listed.has(at)) return true;
@@ -67,7 +67,7 @@ function whyNot({ path, type, target, bytes, isKept, sameAs, why }: Entry): stri
   return null;
 }
 
-/** What pip has put where Python looks for packages; PEP 376 has the name of its folder. */
+/** Explains a file installed by pip; its .dist-info folder (PEP 376) names the package. */
 function whyOfPip(path: string): string | null {
   const [, inside] = /\/(?:site|dist)-packages\/(.+)$/.exec(path) ?? [];
   if (inside === undefined) return null;
@@ -140,7 +140,7 @@ function taskOf(written: FileTasks, entry: Entry, path: string, more: Task): Tas
   );
 }
 
-/** What a link says about a unit, for people. */
+/** Describes a link of a systemd unit, for display. */
 function unitName(path: string, target: string): string | null {
   if (!path.startsWith('/etc/systemd/system/')) return null;
   if (target === '/dev/null') return 'Mask the unit';

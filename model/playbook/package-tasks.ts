@@ -4,12 +4,12 @@ import { type Task, task } from './tasks.ts';
 
 export interface PackageTasks {
   tasks: Task[];
-  /** Of what is brought about, for people. */
+  /** Applied changes, for display. */
   said: { name: string; version: string | null; change: 'installed' | 'changed' | 'removed' | 'purged' }[];
   left: Left[];
 }
 
-/** Packages as dpkg had them: the very versions, nothing else beside them. */
+/** Builds tasks that install exactly the versions of the sandbox, without recommended packages. */
 export function packageTasks({ before, after, foreign }: Change): PackageTasks {
   const { installed, changed, removed, marked } = packageChange(before, after);
   const wanted = [...installed, ...changed];
@@ -72,17 +72,17 @@ function absent(what: string, names: readonly string[], purge: boolean): Task[] 
   return [task(what, 'that are no more', 'apt', { name: names, state: 'absent', ...(purge && { purge }) })];
 }
 
-/** Before anything is installed: `apt` marks what it is given as installed manually, also where it has it already. */
+/** Records the marks before the installation, since `apt` marks everything it is given as manual. */
 function asked(as: 'auto' | 'manual', names: readonly string[]): Task[] {
   if (names.length === 0) return [];
   const more = { register: listOf(as), changed_when: false };
   return [task('Ask which packages were installed', WAYS[as], 'command', { argv: ['apt-mark', `show${as}`] }, more)];
 }
 
-/** Which of them apt may take away again when nothing needs them. */
+/** Sets which packages apt may remove when nothing depends on them. */
 function mark(as: 'auto' | 'manual', names: readonly string[]): Task[] {
   if (names.length === 0) return [];
-  const all = names.map((name) => `'${name}'`).join(', '); // names have no quotes: isPackage
+  const all = names.map((name) => `'${name}'`).join(', '); // isPackage excludes quotes in names
   const more = { changed_when: `[${all}] | difference(${listOf(as)}.stdout_lines) | length > 0` };
   return [task('Say which packages were installed', WAYS[as], 'command', { argv: ['apt-mark', as, ...names] }, more)];
 }

@@ -3,21 +3,21 @@ import type { SandboxInput } from '../sagas/messages.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
-/** The workflow of one playbook; its id is {@link playbookWorkflowIdOf}. */
+/** Workflow of one playbook; its id is {@link playbookWorkflowIdOf}. */
 export const PLAYBOOK_WORKFLOW = 'playbook';
-/** Ids: what is found out stands in the store. */
+/** Ids only: results are in the store. */
 export interface PlaybookInput {
   playbookId: string;
   sandboxId: string;
-  /** Where the sandbox is. */
+  /** Host of the sandbox. */
   host: HostRef;
-  /** When the sandbox was made, or the snapshot was taken; ISO 8601. */
+  /** Creation of the sandbox or of the snapshot, ISO 8601. */
   since: string;
-  /** What both states come from, for people. */
+  /** Base of both states, for display. */
   base: string;
-  /** The fresh sandbox. */
+  /** Fresh sandbox. */
   checker: SandboxInput;
-  /** Of the sandbox as it is, of the fresh one, and of that when the playbook was applied. */
+  /** Snapshot ids of the sandbox, of the fresh one, and of the fresh one after applying. */
   snapshots: Record<PlaybookSnapshot, string>;
   actor: Actor;
   /** `@default` DEFAULT_TIMEOUTS */
@@ -26,7 +26,7 @@ export interface PlaybookInput {
 
 export type PlaybookSnapshot = 'now' | 'fresh' | 'applied';
 
-/** Signal with an {@link Actor}: nothing more is done, and its sandbox and snapshots go. */
+/** Signal with an {@link Actor}: stops the playbook, and deletes its sandbox and snapshots. */
 export const CANCEL_PLAYBOOK = 'cancelPlaybook';
 
 export function playbookWorkflowIdOf(playbookId: string): string {

@@ -22,7 +22,7 @@ const writtenSummary = z.object({
   left: left.describe(`What it is known not to bring about, the first ${listed}`),
   leftCount: z.int(),
 });
-/** What was written. A record has the first of each list, the report in the archive has all. */
+/** Summary of a written playbook. A record has the first items of each list, the report in the archive has all. */
 export interface WrittenSummary extends Omit<z.infer<typeof writtenSummary>, 'left'> {
   left: Left[];
 }
@@ -44,14 +44,14 @@ const checkSummary = z.object({
   beyondCount: z.int(),
 });
 export type CheckSummary = z.infer<typeof checkSummary>;
-/** One run of Ansible. */
+/** Result of one run of Ansible. */
 export type PlaybookRun = CheckSummary['runs'][number];
 
 /**
  * diffing → writing → checking → checked, or → unchecked, or → failed, or → cancelled
  *
- * `checking`: it is applied in a fresh sandbox, twice, and what comes of it is compared. `unchecked`: it is written, and that
- * could not be done. The record is inserted by the API, from then on written by its workflow alone.
+ * `checking`: applies the playbook twice in a fresh sandbox and compares the result. `unchecked`: written, but the
+ * check was impossible. Inserted by the API, then written only by its workflow.
  */
 export const playbookRecord = z.object({
   id: z.string(),
@@ -78,5 +78,8 @@ export function isPlaybookOver(state: PlaybookRecord['state']): boolean {
   return state === 'checked' || state === 'unchecked' || state === 'failed' || state === 'cancelled';
 }
 
-/** What the archive of a playbook is made of: `playbook` is written once, `report` once more when it was checked. `left`: all that is known of it, for the check. */
+/**
+ * Parts of a playbook's archive: `playbook` is written once, `report` again after the check; `left` has all known gaps,
+ * for the check.
+ */
 export type PlaybookPart = 'playbook' | 'report' | 'left';

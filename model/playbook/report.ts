@@ -4,17 +4,17 @@ import { redactText } from '../redaction/redact.ts';
 import type { Left } from './change/change.ts';
 import type { CheckSummary, WrittenSummary } from './playbook.ts';
 
-/** All that there is to say, where a record has the first of each list. */
+/** Input of a report, with the full lists of which a record has only the first items. */
 export interface Report {
   sandboxId: string;
   written: WrittenSummary;
   left: readonly Left[];
   check: (Omit<CheckSummary, 'left' | 'beyond'> & { left: readonly Left[]; beyond: readonly GuestName[] }) | null;
-  /** Why it was not checked, or not yet. */
+  /** Reason why the check is missing. */
   unchecked: string | null;
 }
 
-/** report.md: what is brought about, and all that is not. */
+/** Formats report.md: changes that the playbook applies, and all gaps. */
 export function reportOf({ sandboxId, written, left, check, unchecked }: Report): string {
   const { paths, noise, tasks, packages, variables } = written;
   return [
@@ -56,12 +56,12 @@ function lineOf({ path, why }: Left): string {
   return `${shown(path)}: ${oneLine(why)}`;
 }
 
-/** In a line of Markdown, whatever it is called. */
+/** Formats a path of any characters as inline code of Markdown. */
 function shown(path: GuestName): string {
   return `\`${plainPath(path).replaceAll('`', "'")}\``;
 }
 
-/** In one line, as Git writes it; a name that looks like a secret is not said. */
+/** Formats a path as one line like Git, redacted. */
 export function plainPath(path: GuestName): string {
   return redactText(quotedPath(path));
 }

@@ -8,18 +8,18 @@ import { commentOf, Unsafe, type Value, yamlOf } from './yaml.ts';
 export interface WrittenPlaybook {
   /** playbook.yml */
   text: string;
-  /** Beside it, byte for byte. */
+  /** Additional files, byte for byte. */
   files: { name: string; bytes: Uint8Array }[];
   variables: Variable[];
   packages: PackageTasks['said'];
-  /** What it does not bring about, as far as that is known before it is tried. */
+  /** Gaps known before the check. */
   left: Left[];
   tasks: number;
 }
 
 /**
- * A change as a playbook of `ansible.builtin` alone. Nothing of what it is written of is taken for a template, or for YAML.
- * Pure: the same change is the same playbook.
+ * Writes a change as a playbook with `ansible.builtin` modules only. Guest text is never evaluated as a template or as
+ * YAML. Pure.
  */
 export function writePlaybook(change: Change): WrittenPlaybook {
   const accounts = accountTasks(change);
@@ -37,7 +37,7 @@ export function writePlaybook(change: Change): WrittenPlaybook {
   };
 }
 
-/** Where systemd runs, as sd_booted(3) tells it. */
+/** Handlers for machines that run systemd, detected like sd_booted(3). */
 const RELOADING: Value = [
   {
     name: 'Look for systemd',

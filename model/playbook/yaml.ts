@@ -1,22 +1,22 @@
-/** Text that a guest has chosen: Ansible is told not to look for templates in it. */
+/** Text chosen by a guest; tagged so that Ansible evaluates no templates in it. */
 export class Unsafe {
   constructor(readonly text: string) {}
 }
 
 export type Value = string | number | boolean | Unsafe | readonly Value[] | { readonly [name: string]: Value };
 
-/** Characters of one line of a long text; `ansible-lint` allows 160 in all. */
+/** Characters per line of a long text; `ansible-lint` allows 160 in all. */
 const LINE = 96;
 
 /**
- * What could be a number, a date, `yes`, `null` or `*`. Behind `!unsafe`, ansible-core 2.19 takes it for that, also in quotes
- * (construct_yaml_unsafe); in quotes alone it is a text, and without a brace no template.
+ * Texts that look like a number, a date, `yes`, `null` or `*`. After `!unsafe`, ansible-core 2.19 converts them even in
+ * quotes (construct_yaml_unsafe); without the tag, quotes keep them texts, and without a brace they are no templates.
  */
 const TYPED = /^[\w.+:~<=*&! -]*$/;
 
 /**
- * A document of YAML 1.2 that is ASCII, whatever is in it: texts in double quotes, with escapes for all else, so that no
- * character of a text ends a line, or is one that YAML does not have.
+ * Formats YAML 1.2 in ASCII: texts in double quotes with escapes, so that no character ends a line or is invalid in
+ * YAML.
  */
 export function yamlOf(value: Value, indent = 0): string {
   const margin = ' '.repeat(indent);
@@ -40,7 +40,10 @@ function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 
-/** A backslash at the end of a line joins it with the next, from the first character that is no blank (YAML 1.2, 7.3.1). */
+/**
+ * Quotes a text; a backslash at the end of a line joins it with the next line's first non-blank character (YAML 1.2,
+ * 7.3.1).
+ */
 function quoted(text: string, indent: number): string {
   const pieces: string[] = [];
   let line = '';
@@ -64,7 +67,7 @@ function escaped(char: string): string {
   return code > 0xffff ? `\\U${code.toString(16).padStart(8, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
 }
 
-/** A comment is one line, whatever is in it. */
+/** Formats a comment on one line. */
 export function commentOf(text: string): string {
   const line = Array.from(text, escaped).join('');
   return line.length > 140 ? `# ${line.slice(0, 137)}...` : `# ${line}`.trimEnd();

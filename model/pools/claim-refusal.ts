@@ -1,12 +1,12 @@
 import type { ErrorCode, MayflyError } from '../errors.ts';
 
 /**
- * Why no member was had: none was ready that would do; others had them; those that were asked could not be had; its project
- * has had its share of a pool that all share, or may have no more sandboxes.
+ * Reason for a claim without a member: none was ready; others got them; the candidates could not be claimed; or the
+ * project has used its share of a shared pool or its quota.
  */
 export type Miss = 'empty' | 'taken' | 'unfit' | 'limited';
 
-/** It is another's, ends, is not what is wanted, or more than the project may have; whatever else is wrong with it, another may do. */
+/** Errors of a claim after which another member may succeed: already claimed, ending, not matching, or over a quota. */
 const REFUSED: ReadonlySet<string> = new Set<ErrorCode>([
   'sandbox_busy',
   'sandbox_ended',
@@ -23,7 +23,10 @@ const MISS_OF: Partial<Record<ErrorCode, Miss>> = {
   quota_exceeded: 'limited',
 };
 
-/** Whether a member was not had; also when too many ask it, so that Temporal does not take one more: then it is another's soon. */
+/**
+ * True when a claim failed for this member only. Temporal rejecting an update because too many wait counts too: others
+ * will claim the member.
+ */
 export function isRefusedClaim({ code, options }: MayflyError): boolean {
   return REFUSED.has(code) || (code === 'temporal_unavailable' && options.mayHaveBegun === false);
 }

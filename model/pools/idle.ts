@@ -1,7 +1,7 @@
-/** Memory that members of a pool held while nobody used them, since there is the pool. */
+/** Memory held by unclaimed members over the lifetime of a pool. */
 export interface Idle {
   mibHours: number;
-  /** Up to when it is counted, ISO 8601. */
+  /** End of the counted time, ISO 8601. */
   at: string;
 }
 
@@ -12,7 +12,10 @@ interface Holder {
 
 const HOUR_MS = 3_600_000;
 
-/** With what members hold that are ready. Those that were claimed since the last look are not seen any more. @param now milliseconds since 1970 */
+/**
+ * Adds the memory of ready members. Misses members claimed since the last count.
+ * @param now ms since 1970
+ */
 export function idleUntil({ mibHours, at }: Idle, members: readonly Holder[], now: number): Idle {
   const since = Date.parse(at);
   const held = members.map(({ warmAt, memoryMib }) => {

@@ -1,21 +1,21 @@
 import type { PoolWish } from './pool.ts';
 import type { Demand, PoolMember, PoolSight, PoolTimes } from './pool-saga.ts';
 
-/** Claims are reckoned over so long. Seconds. */
+/** Window of the demand, seconds. */
 export const DEMAND_SECONDS = 300;
-/** More than as many as are claimed while one is made. */
+/** Factor over the claims expected during a refill. */
 const MARGIN = 1.5;
 
 interface PoolPlan {
-  /** Members that are to be. */
+  /** Target number of members. */
   wanted: number;
-  /** So many are made now. */
+  /** Members to create now. */
   make: number;
-  /** More are missing, for which others leave no room yet. */
+  /** True when more are missing, but capacity for creates is used up. */
   isWaiting: boolean;
-  /** These are claimed no more. */
+  /** Members to withdraw from claims. */
   retire: PoolMember[];
-  /** Some of these since there are too many. */
+  /** True when some of them are surplus. */
   isShrinking: boolean;
 }
 
@@ -23,31 +23,34 @@ interface Standing {
   wish: PoolWish;
   revision: number;
   demand: readonly Demand[];
-  /** That one takes to be made. Seconds. */
+  /** Duration of a member's creation, seconds. */
   refillSeconds: number;
-  /** When it last let one go of which it had too many, milliseconds since 1970. */
+  /** Time of the last surplus retirement, ms since 1970. */
   shrunkAt: number;
   times: Pick<PoolTimes, 'replaceMs' | 'shrinkMs'>;
-  /** Begun, and not in the store yet. */
+  /** Members being created without a record in the store. */
   begun: number;
-  /** Members that do not answer. */
+  /** Members that do not answer probes. */
   silent: ReadonlySet<string>;
 }
 
-/** How many a pool wants: what is claimed while one is made, and half as many again. */
+/** Returns the target of a pool: 1.5 × the claims expected while a member is created. */
 export function wantedOf({ min, max }: PoolWish, demand: readonly Demand[], refillSeconds: number): number {
   const claims = demand.reduce((sum, { count }) => sum + count, 0);
   return Math.min(max, Math.max(min, Math.ceil((MARGIN * claims * refillSeconds) / DEMAND_SECONDS)));
 }
 
-/** The demand that still counts. @param now milliseconds since 1970 */
+/**
+ * Returns the demand within the window.
+ * @param now ms since 1970
+ */
 export function lately(demand: readonly Demand[], now: number): Demand[] {
   return demand.filter(({ second }) => second > now / 1_000 - DEMAND_SECONDS);
 }
 
 /**
- * What a pool does now. What is being made counts as if it were there. An old member goes when another is there in its
- * stead, so that nobody finds the pool empty for its age; one that is not what is wished for, or does not answer, at once.
+ * Plans the next actions of a pool. Members being created count as present. An old member is retired only when another
+ * is ready, so that age never empties the pool; an unfit or unresponsive one at once.
  */
 export function planOf(sight: PoolSight, standing: Standing, now: number): PoolPlan {
   const { wish, revision, demand, refillSeconds, times, begun, silent } = standing;
@@ -82,7 +85,9 @@ function isDrained({ stage, hostId }: PoolMember, { drainedHostIds }: PoolSight)
   return stage === 'warm' && hostId !== null && drainedHostIds.includes(hostId);
 }
 
-/** Its source holds something else than when it was made. One that has no host yet is asked by that. */
+/**
+ * True when the source's content on its host has changed since the creation. Members without a host are not checked.
+ */
 function isStale({ stage, hostId, content }: PoolMember, contents: PoolSight['contents']): boolean {
   if (stage !== 'warm' || hostId === null || !(hostId in contents)) return false;
   return contents[hostId] !== content;

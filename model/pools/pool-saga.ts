@@ -6,15 +6,18 @@ import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { PoolRecord, PoolWish } from './pool.ts';
 
-/** The workflow of one pool, and what it is asked. */
+/** Workflow of one pool. */
 export const POOL_WORKFLOW = 'pool';
-/** Update with a {@link PoolOrder}: answers when the pool goes by it, and no member of before can be claimed any more. */
+/**
+ * Update with a {@link PoolOrder}: returns when the pool applies it and members of an older revision can no longer be
+ * claimed.
+ */
 export const SET_POOL = 'setPool';
 /** Signal with an {@link Actor}: ends all members, then the workflow. */
 export const DELETE_POOL = 'deletePool';
-/** Signal with {@link PoolClaims}: so many creates came since the last one. */
+/** Signal with {@link PoolClaims}: creates since the last signal. */
 export const POOL_USED = 'poolUsed';
-/** Signal with {@link PreemptionReason}: members of it are evicted, so it makes none for a while. */
+/** Signal with {@link PreemptionReason}: members are being evicted, so the pool creates none for a while. */
 export const POOL_PREEMPTED = 'poolPreempted';
 
 export interface PreemptionReason {
@@ -32,13 +35,13 @@ export interface PoolInput extends PoolOrder {
   name: string;
   /** ISO 8601. */
   at: string;
-  /** It goes on with a pool, or ends one, and makes none: where there is none it is over. `@default` false */
+  /** True when an existing pool is resumed or deleted; ends at once if there is none. `@default` false */
   isResumed?: boolean;
   /** `@default` DEFAULT_POOL_TIMES */
   times?: Partial<PoolTimes>;
-  /** Of its members. `@default` DEFAULT_TIMEOUTS */
+  /** Timeouts of its members. `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
-  /** What the run before this one hands over. `@default` this is the first */
+  /** State handed over by the previous run. `@default` first run */
   continued?: ContinuedPool;
 }
 
@@ -56,55 +59,55 @@ interface ContinuedPool {
   shrunkAt: number;
 }
 
-/** Creates of one second that wanted a member. */
+/** Creates of one second that requested a member. */
 export interface Demand {
   /** Seconds since 1970. */
   second: number;
   count: number;
 }
 
-/** How long a pool waits. Milliseconds; arguments of the workflow, so that tests need not wait. */
+/** Intervals of a pool, ms; arguments of the workflow, so that tests can shorten them. */
 export const DEFAULT_POOL_TIMES = {
-  /** Between two looks at its members. */
+  /** Between two polls of its members. */
   lookMs: 10_000,
   /** Age at which a member is replaced. */
   replaceMs: 50 * 60_000,
-  /** Between two members of which it has too many. */
+  /** Between two retirements of surplus members. */
   shrinkMs: 5 * 60_000,
-  /** How long nobody has claimed any before members are made. */
+  /** Time without creates before members are created. */
   quietMs: 1_000,
-  /** After so long they are made nevertheless. */
+  /** Time after which members are created despite other creates. */
   patienceMs: 10_000,
-  /** After three failures; doubles up to {@link longestRetryMs}. */
+  /** Backoff after three failures; doubles up to {@link longestRetryMs}. */
   retryMs: 30_000,
   longestRetryMs: 600_000,
 };
 export type PoolTimes = typeof DEFAULT_POOL_TIMES;
 
-/** A member's own: nobody's pool lets it live for ever. Seconds. */
+/** TTL of a member, so that no orphan lives forever. Seconds. */
 export const MEMBER_TTL_SECONDS = 3_600;
-/** What is left of a member's TTL when it is too old to be claimed. Milliseconds. */
+/** Remaining TTL at which a member is too old to be claimed, ms. */
 export const TOO_OLD_MS = 300_000;
 
 export function poolWorkflowIdOf(of: Pick<PoolRecord, 'project' | 'name'>): string {
   return `pool/${poolIdOf(of)}`;
 }
 
-/** Whether its members are whose project claims them. Until then they are no project's. */
+/** True for a pool of no project; a claim assigns the member to the claiming project. */
 export function isShared({ project }: Pick<PoolRecord, 'project'>): boolean {
   return project === NO_PROJECT;
 }
 
-/** Whether members made for one wish are what the other asks for. */
+/** True when two specifications describe the same members. */
 export function hasSameMembers(one: PoolWish, other: PoolWish): boolean {
   const { source, cpus, memoryMib, egress } = one;
   return source === other.source && cpus === other.cpus && memoryMib === other.memoryMib && egress === other.egress;
 }
 
-/** A member as its pool sees it in the store. */
+/** Member of a pool according to the store. */
 export interface PoolMember {
   sandboxId: string;
-  /** `making`: it has not come to be warm. `ending`: nothing can be had of it any more. */
+  /** `making`: not warm yet. `ending`: cannot be claimed. */
   stage: 'making' | 'warm' | 'ending';
   hostId: string | null;
   installationId: string | null;
@@ -115,24 +118,24 @@ export interface PoolMember {
   warmAt: string | null;
 }
 
-/** What a pool looks at before it does anything. */
+/** State of the world that a pool's plan depends on. */
 export interface PoolSight {
-  /** The store has the pool's own record. */
+  /** True when the store has the pool's record. */
   isRecorded: boolean;
   members: PoolMember[];
-  /** Processors of the hosts that have its source. */
+  /** CPUs of the hosts that have its source. */
   cpus: number;
-  /** Members of all pools that are being made. */
+  /** Members of all pools being created. */
   making: number;
-  /** Other sandboxes that are being made. */
+  /** Other sandboxes being created. */
   creates: number;
-  /** Hosts that are given no more sandboxes: none is claimed there either. */
+  /** Drained hosts, whose members are not claimed. */
   drainedHostIds: string[];
-  /** What the source holds now, by host. */
+  /** Current content of the source by host. */
   contents: Record<string, string | null>;
 }
 
-/** As it is made. */
+/** Input of a member's creation. */
 export interface MemberInput {
   sandboxId: string;
   size: Size;

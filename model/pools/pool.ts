@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { actor, egress, instant, optional, shownText } from '../fields.ts';
 
-/** Counts creates that might have had a member. */
+/** Counts creates that could have used a member. */
 const poolClaims = z
   .object({ hits: z.int(), misses: z.int() })
   .describe('Creates that had a member, and those that found none');
 export type PoolClaims = z.infer<typeof poolClaims>;
 
-/** Written by its own workflow's activities only. */
+/** Written only by activities of its own workflow. */
 export const poolRecord = z.object({
   project: z.string().describe('`-`: of none, all share it'),
   name: z.string(),
@@ -36,10 +36,10 @@ export const poolRecord = z.object({
   updatedAt: instant,
 });
 export type PoolRecord = z.infer<typeof poolRecord>;
-/** Members that a pool keeps ready. */
+/** Specification of a pool's members. */
 export type PoolWish = Pick<PoolRecord, 'source' | 'cpus' | 'memoryMib' | 'egress' | 'min' | 'max'>;
 
-/** What a project may have of a shared pool until that is filled again: half of it, so that others find some. */
+/** Returns a project's share of a shared pool until its next refill: half of it, which leaves members for others. */
 export function shareOf(pool: PoolRecord, project: string) {
   return { pool, project, refill: pool.refills ?? 0, most: Math.max(1, Math.floor(pool.wanted / 2)) };
 }

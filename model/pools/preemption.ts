@@ -2,7 +2,7 @@ import type { HostRecord } from '../host.ts';
 import type { Shortage, Size } from '../project-limits.ts';
 import type { SandboxState } from '../sandbox/sandbox-state.ts';
 
-/** A member of a pool that nobody has claimed. */
+/** Unclaimed member of a pool. */
 export interface SpareMember {
   state: SandboxState;
   size?: Size | undefined;
@@ -11,8 +11,8 @@ export interface SpareMember {
 const NO_SIZE: Size = { cpus: 0, memoryMib: 0 };
 
 /**
- * Selects the members that make up for a shortage: ready ones first, then unfinished ones, then those that end already.
- * @returns null: all of them would not do
+ * Selects the members that make up for a shortage: ready ones first, then unfinished ones, then ending ones.
+ * @returns null when all of them together do not suffice
  */
 export function selectVictims<M extends SpareMember>(shortage: Shortage, members: readonly M[]): M[] | null {
   let left = shortage;
@@ -26,14 +26,14 @@ export function selectVictims<M extends SpareMember>(shortage: Shortage, members
   return isMet(left) ? victims : null;
 }
 
-/** Those that are ready, which are gone soonest, then those that are being made. */
+/** Sorts ready members first, since they end soonest, then unfinished ones, then ending ones. */
 export function readyFirst<M extends SpareMember>(members: readonly M[]): M[] {
   return members.toSorted((a, b) => rankOf(a) - rankOf(b));
 }
 
 /**
- * Whether a host may have memory for a sandbox when all of these are gone. What it promises beside them is not known here, so
- * it may refuse all the same; but nothing is evicted for what is larger than the host.
+ * True when a host may have memory for a sandbox after these members end. Its other promises are unknown here, so it
+ * may still refuse; but nothing is evicted for a sandbox larger than the host.
  */
 export function mayHaveRoom(
   { capacity, sources }: Pick<HostRecord, 'capacity' | 'sources'>,

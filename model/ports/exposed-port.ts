@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { actor, encrypted, instant } from '../fields.ts';
 
-/** A port of a sandbox that is open for HTTP. It ends with its sandbox; a fork has none. */
+/** Port of a sandbox that is open for HTTP. Ends with its sandbox; forks do not inherit it. */
 export const exposedPort = z.object({
   sandboxId: z.string(),
   port: z.int(),
@@ -21,5 +21,5 @@ export const exposedPort = z.object({
   openedAt: instant,
 });
 export type ExposedPort = z.infer<typeof exposedPort>;
-/** How a port of a sandbox is open for HTTP. */
+/** Settings of an open port. */
 export type PortSettings = Pick<ExposedPort, 'visibility' | 'host' | 'cors' | 'wake'>;

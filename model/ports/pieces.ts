@@ -1,19 +1,22 @@
 /**
- * A direction of a TCP connection, as it is carried through the API (docs/ports.md): pieces of four bytes of length,
- * big-endian, and so many bytes. Length 0 is its end; a stream that ends without was cut off. Length 2³² − 1 means nothing
- * and has no bytes: `fetch` sends the head of a request together with the first of its body.
+ * Header of a frame in one direction of a tunneled TCP connection (docs/ports.md): four bytes of length, big-endian,
+ * then the bytes. Length 0 is the end; a stream without it was cut off. Length 2³² − 1 is a no-op without bytes:
+ * `fetch` sends a request's head only together with its first body bytes.
  */
 const HEADER_BYTES = 4;
 export const MAX_PIECE_BYTES = 1_048_576;
 const NOTHING_LENGTH = 0xffff_ffff;
 
-/** The end of a direction. */
+/** End of a direction. */
 export const END: Uint8Array = new Uint8Array(HEADER_BYTES);
 
-/** Means nothing. */
+/** No-op frame. */
 export const NOTHING: Uint8Array = new Uint8Array(HEADER_BYTES).fill(0xff);
 
-/** A piece with its length: one write, which costs more than the copy. @param bytes at least one, at most {@link MAX_PIECE_BYTES} */
+/**
+ * Builds a frame; copying is cheaper than a second write.
+ * @param bytes 1 to {@link MAX_PIECE_BYTES} bytes
+ */
 export function pieceOf(bytes: Uint8Array): Uint8Array {
   const piece = new Uint8Array(HEADER_BYTES + bytes.length);
   new DataView(piece.buffer).setUint32(0, bytes.length);
@@ -21,19 +24,19 @@ export function pieceOf(bytes: Uint8Array): Uint8Array {
   return piece;
 }
 
-/** Finds the content of pieces in the chunks of a stream, however it was cut. */
+/** Extracts the content of frames from chunks of any size. */
 export class PieceReader {
   readonly #header = new Uint8Array(HEADER_BYTES);
   #inHeader = 0;
   #left = 0;
   #isEnded = false;
 
-  /** Whether the end has come; what comes after it is not looked at. */
+  /** True after the end frame; later bytes are ignored. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
 
-  /** @throws RangeError for what is no piece */
+  /** @throws RangeError for an invalid frame */
   *read(chunk: Uint8Array): Generator<Uint8Array, void, undefined> {
     for (let at = 0; at < chunk.length && !this.#isEnded; ) {
       if (this.#left > 0) {

@@ -1,6 +1,6 @@
 import { SANDBOX_ID } from '../sandbox-id.ts';
 
-/** Which port of which sandbox. */
+/** Port of a sandbox. */
 export interface PortTarget {
   sandboxId: string;
   port: number;
@@ -9,21 +9,21 @@ export interface PortTarget {
 const LABEL = new RegExp(`^([1-9]\\d{0,4})-(${SANDBOX_ID.source.slice(1, -1)})$`);
 const MAX_PORT = 65_535;
 
-/** Where open ports of sandboxes are found: each at a name of its own, or at a path of the name that all have in common. */
+/** Public addresses of open ports: each at its own host name, or at a path of the common host name. */
 export class PortAddress {
   readonly #base: URL;
 
-  /** @param base scheme, name and port of all, such as `https://sandboxes.example.net` */
+  /** @param base common scheme, host name and port, such as `https://sandboxes.example.net` */
   constructor(base: string) {
     this.#base = new URL(base);
   }
 
-  /** Scheme, name and port of all. */
+  /** Common scheme, host name and port. */
   get url(): string {
     return this.#base.origin;
   }
 
-  /** The name below which each port has its own. */
+  /** Common host name; each port has a subdomain. */
   get domain(): string {
     return this.#base.hostname;
   }
@@ -32,22 +32,25 @@ export class PortAddress {
     return this.#base.protocol === 'https:' ? 'https' : 'http';
   }
 
-  /** As a browser's `Origin` has it. */
+  /** Returns the origin of a port, as in a browser's `Origin`. */
   originOf(target: PortTarget): string {
     return `${this.#base.protocol}//${labelOf(target)}.${this.#base.host}`;
   }
 
-  /** As a request's `Host` has it. */
+  /** Returns the value of `Host` for a port. */
   hostOf(target: PortTarget): string {
     return `${labelOf(target)}.${this.#base.host}`;
   }
 
-  /** For where names below the common one lead nowhere. No browser keeps cookies there, or lets its pages be of an origin. */
+  /**
+   * Returns the URL for networks without wildcard DNS. Browsers keep no cookies for it, and its pages have an opaque
+   * origin.
+   */
   pathUrlOf(target: PortTarget): string {
     return `${this.#base.origin}/${labelOf(target)}/`;
   }
 
-  /** What a request's `Host` names; null: all in common, or nothing of ours. */
+  /** Parses a request's `Host`; `all`: the common host name; null: unrelated. */
   targetOfHost(host: string): PortTarget | 'all' | null {
     const name = host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
     if (name === this.domain) return 'all';
@@ -56,12 +59,12 @@ export class PortAddress {
   }
 }
 
-/** `3000-sbx-0123456789abcdef`: 26 characters at most, of which a name in the DNS may have 63. */
+/** `3000-sbx-0123456789abcdef`: at most 26 characters, of 63 that DNS allows in a label. */
 export function labelOf({ port, sandboxId }: PortTarget): string {
   return `${port}-${sandboxId}`;
 }
 
-/** Null: it is no port of a sandbox. */
+/** Null: not a port's label. */
 export function targetOfLabel(label: string): PortTarget | null {
   const [, port = '', sandboxId = ''] = LABEL.exec(label) ?? [];
   return sandboxId !== '' && Number(port) <= MAX_PORT ? { port: Number(port), sandboxId } : null;

@@ -4,30 +4,30 @@ import type { Arguments, Operands, ValueType } from './table.ts';
 import { mayStartWithDash, quote, valueFault } from './value.ts';
 
 interface Operand {
-  /** Of `argv`. */
+  /** Index in `argv`. */
   index: number;
   type: string;
-  /** Whether there may be any number of this. */
+  /** True for an operand of the repeatable last type. */
   repeated: boolean;
 }
 
 export interface Reading {
   operands: Operand[];
-  /** Indexes of the arguments that are options, or values of options. */
+  /** Indexes of options and of their separate values. */
   options: number[];
-  /** Of the argument `--`. */
+  /** Index of the argument `--`. */
   separator: number | null;
-  /** Whether every fixed operand is there and any number may follow, and of which type. */
+  /** Type of further operands when all fixed ones are present; null: further ones are refused. */
   open: string | null;
-  /** Values by option name, the last one given. */
+  /** Values by option name; the last one wins. */
   values: Map<string, string>;
-  /** Commands of which one must be what is piped into it, if anything is; null for any. */
+  /** Commands allowed before its pipe, if there is one; null: any. */
   fedBy: string[] | null;
 }
 
 /**
- * Reads a program's arguments as `table.ts` says.
- * @throws Fault for the first argument that is not allowed.
+ * Parses a program's arguments by the rules of `table.ts`.
+ * @throws Fault for the first disallowed argument
  */
 export function readArguments(node: Arguments, types: Record<string, ValueType>, argv: readonly string[]): Reading {
   const reader = new ArgumentReader(node, types, argv);
@@ -36,9 +36,9 @@ export function readArguments(node: Arguments, types: Record<string, ValueType>,
 }
 
 /**
- * Reads options up to the first operand only.
- * @returns the operand's index, and the options' values.
- * @throws Fault for the first option that is not allowed.
+ * Parses options up to the first operand.
+ * @returns index of the operand, and the options' values
+ * @throws Fault for the first disallowed option
  */
 export function readLeadingOptions(
   node: Arguments,
@@ -71,7 +71,11 @@ class ArgumentReader {
     if (node.first !== undefined && !isFirst(node.first, argv[1])) throw new Fault(0, `must begin with: ${node.first}`);
   }
 
-  /** Goes through the arguments. @param permutes Whether options may follow operands. @returns where it stopped */
+  /**
+   * Scans the arguments.
+   * @param permutes true when options may follow operands
+   * @returns index where it stopped
+   */
   scan(permutes: boolean): number {
     for (; this.#at < this.#end; this.#at++) {
       const argument = this.argv[this.#at] ?? '';
@@ -101,7 +105,10 @@ class ArgumentReader {
     if (fault !== null) throw new Fault(index, `${name}: ${fault}`);
   }
 
-  /** What was read. @throws Fault when something is missing, or is an operand that is not allowed */
+  /**
+   * Returns the result.
+   * @throws Fault when something is missing, or an operand is not allowed
+   */
   reading(): Reading {
     for (const group of this.#scopes.flatMap((scope) => scope.require ?? [])) {
       if (!this.#given(group)) throw new Fault(0, `one of these must be given: ${group}`);
@@ -115,7 +122,7 @@ class ArgumentReader {
     return { ...this.#assign(others?.[1] ?? operands ?? []), ...read };
   }
 
-  /** Takes the next argument as the value of an option. */
+  /** Consumes the next argument as the value of an option. */
   #takeValue(name: string, option: Option): void {
     const index = this.#at + 1;
     const value = this.argv[index];

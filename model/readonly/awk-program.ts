@@ -1,16 +1,16 @@
 import { regexEnd } from './regex-end.ts';
 
-/** After these, `/` begins a regular expression. */
+/** Keywords after which `/` starts a regular expression. */
 const BEFORE_EXPRESSION = new Set('print printf return exit else do in delete if while for'.split(' '));
 const STATEMENTS = new Set('BEGIN END next nextfile continue break'.split(' '));
-/** Functions of awk, mawk and gawk that compute and do nothing else. */
+/** Pure functions of awk, mawk and gawk. */
 const FUNCTIONS = new Set(
   (
     'length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand srand tolower toupper ' +
     'gensub strftime systime mktime asort asorti patsplit strtonum and or xor lshift rshift compl'
   ).split(' '),
 );
-/** They run, read or write something, or make the rest of this check say too little. */
+/** Words that run, read or write something, or that would defeat this check. */
 const REFUSED = new Set(
   'system getline close fflush function func switch case default ARGV ARGC PROCINFO SYMTAB FUNCTAB'.split(' '),
 );
@@ -26,8 +26,8 @@ const TOKEN = new RegExp(
 );
 
 /**
- * What is wrong with an awk program, or null: it may match, compute, and print to its standard output. Nothing that
- * runs a program, opens a file or a connection, or that implementations read differently.
+ * Returns why an awk program is not allowed; null when it only matches, computes and prints to standard output. Refuses
+ * running programs, opening files or connections, and ambiguous syntax.
  */
 export function awkProgramFault(program: string): string | null {
   return new AwkProgram(program).fault();
@@ -35,12 +35,12 @@ export function awkProgramFault(program: string): string | null {
 
 class AwkProgram {
   #at = 0;
-  /** What came last, as far as it decides whether `/` divides, or begins a regular expression. */
+  /** Kind of the last token: decides whether `/` divides or starts a regular expression. */
   #before: 'operand' | 'operator' | 'unclear' = 'operator';
-  /** Of the open parentheses: whether each is that of an `if`, `while` or `for`. */
+  /** For each open parenthesis, true after `if`, `while` or `for`. */
   readonly #parentheses: boolean[] = [];
   #control = false;
-  /** How many parentheses were open when a print statement began; null outside of one. */
+  /** Depth of parentheses at the current print statement; null outside of one. */
   #printing: number | null = null;
 
   constructor(private readonly text: string) {}

@@ -7,7 +7,7 @@ import { programOf, type Table } from './table.ts';
 import { quote, valueFault } from './value.ts';
 import { checkXargs } from './xargs-command.ts';
 
-/** A word that is not allowed, by its indexes. */
+/** Disallowed word, by its indexes. */
 interface Objection {
   pipeline: number;
   stage: number;
@@ -18,7 +18,7 @@ interface Objection {
 
 /**
  * Checks a parsed command against the table.
- * @returns the command to run: as it was, but for `--` where xargs needs it; or what is wrong with it.
+ * @returns the command, with a `--` where xargs needs it; or the objection
  */
 export function check(table: Table, command: ReadonlyCommand): ReadonlyCommand | Objection {
   const checked: ReadonlyCommand = { pipelines: [] };
@@ -67,7 +67,7 @@ function checkEnvironment(table: Table, variables: readonly string[]): void {
   }
 }
 
-/** What the stage before writes is an argument too, where a program sends it on. */
+/** Checks the preceding stage's command where a program transmits its standard input. */
 function checkInput(fedBy: string[] | null, feeding: Stage | undefined): void {
   if (fedBy === null || feeding === undefined) return;
   if (!fedBy.includes(feeding.argv.map(textOf).join(' ').trim())) {

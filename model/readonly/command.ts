@@ -1,7 +1,6 @@
 /**
- * A command for looking at a source, after the caller's text was parsed: this, as JSON, is all that the gate on the
- * source ever gets. There is nothing in it that expands, substitutes or writes to a file, so no shell is
- * needed to run it, and none is.
+ * Parsed command for inspecting a source; as JSON, the only input of the gate on the source. Nothing in it expands,
+ * substitutes or writes to a file, so it runs without a shell.
  */
 export interface ReadonlyCommand {
   pipelines: Pipeline[];
@@ -9,43 +8,43 @@ export interface ReadonlyCommand {
 
 export interface Pipeline {
   /**
-   * Whether it runs, by the exit status of the pipeline that ran last: a text `a && b || c ; d` is `always`,
-   * `success`, `failure`, `always`; the end of a line is a `;`. One that is skipped leaves that status as it was.
+   * Condition on the last executed pipeline's exit status: `a && b || c ; d` is `always`, `success`, `failure`,
+   * `always`; a line end is a `;`. A skipped pipeline leaves the status unchanged.
    */
   when: 'always' | 'success' | 'failure';
-  /** At least one. The standard output of each is the standard input of the next; the status is the last one's. */
+  /** At least one. Each stage's standard output is the next one's standard input; the last one sets the status. */
   stages: Stage[];
 }
 
 export interface Stage {
-  /** Variables of the table, `NAME=value`, for this stage alone; of the same name the last holds. `@default` none */
+  /** Variables `NAME=value` for this stage; the last duplicate wins. `@default` none */
   environment?: string[];
-  /** The program's name in the table, or its path in one of the standard folders, then its arguments. */
+  /** Program's name in the table, or its path in a standard folder, then its arguments. */
   argv: [string, ...Argument[]];
-  /** `null`: `</dev/null`. Of the first stage it always is. */
+  /** `null`: `</dev/null`; always for the first stage. */
   stdin: 'pipe' | 'null';
   /** `null`: `>/dev/null`. `@default` to the next stage, or into the answer */
   stdout?: 'null';
-  /** `null`: `2>/dev/null`; `stdout`: `2>&1`, to the next stage or into the answer, as standard output usually goes. */
+  /** `null`: `2>/dev/null`; `stdout`: `2>&1`, to the next stage or into the answer. */
   stderr: 'inherit' | 'null' | 'stdout';
 }
 
 /**
- * `glob` is a pattern of `*`, `?` and `[…]` as POSIX sh has them, where a backslash makes the next character an
- * ordinary one. It is expanded by the gate, and only where a program takes any number of paths; anywhere else it stands
- * for its {@link textOf | text}. One that matches nothing stands for its text too.
+ * Argument; `glob` is a POSIX sh pattern of `*`, `?` and `[…]`, in which a backslash quotes the next character. The
+ * gate expands it only where a program takes any number of paths; elsewhere, or without a match, it becomes its
+ * {@link textOf | text}.
  */
 export type Argument = string | { glob: string };
 
-/** What an argument is when it is not expanded: the pattern without the backslashes that quote. */
+/** Returns an argument without expansion: a pattern loses its quoting backslashes. */
 export function textOf(argument: Argument): string {
   return typeof argument === 'string' ? argument : argument.glob.replace(/\\([\s\S])/g, '$1');
 }
 
-/** Why a command is not allowed, and where. */
+/** Reason and position of a refusal. */
 export interface Refusal {
-  /** In the caller's text, from 0, in UTF-16 code units; null where only the parsed command is known. */
+  /** Offset in the caller's text, from 0, UTF-16 code units; null when only the parsed command is known. */
   position: number | null;
-  /** A sentence without a capital and a full stop: what is wrong, and what to write instead where there is something. */
+  /** Clause without capital letter and full stop: the problem, and an alternative if there is one. */
   reason: string;
 }

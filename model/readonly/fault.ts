@@ -1,7 +1,7 @@
-/** Thrown inside of the check: a word of a stage that is not allowed. */
+/** Thrown within the check for a disallowed word of a stage. */
 export class Fault extends Error {
   constructor(
-    /** Of `argv`, where 0 is the program; or of `environment`. */
+    /** Index in `argv`, where 0 is the program, or in `environment`. */
     readonly index: number,
     reason: string,
     readonly part: 'argv' | 'environment' = 'argv',

@@ -3,11 +3,11 @@ import { optionOf } from './options.ts';
 import type { Program, ValueType } from './table.ts';
 import { quote, valueFault } from './value.ts';
 
-/** They stand before the starting points. */
+/** Options before the starting points. */
 const LEADING = ['-H', '-L', '-P'];
 
 /**
- * Checks the arguments of find: options, starting points, and an expression of what the table has and nothing else.
+ * Checks the arguments of find: options, starting points, and an expression with only the table's tests and actions.
  * @throws Fault
  */
 export function checkFind(program: Program, types: Record<string, ValueType>, argv: readonly string[]): void {
@@ -29,7 +29,7 @@ export function checkFind(program: Program, types: Record<string, ValueType>, ar
   }
 }
 
-/** As GNU find has it (looks_like_expression), and a little wider. */
+/** Detects the expression like GNU find (looks_like_expression), slightly more broadly. */
 function beginsExpression(argument: string): boolean {
   return /^(?:-.|[(),!])/s.test(argument);
 }

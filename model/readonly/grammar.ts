@@ -2,13 +2,13 @@ import { type Argument, type Pipeline, type ReadonlyCommand, type Refusal, type 
 import { Streams } from './streams.ts';
 import { readWord, Syntax, type Word } from './word.ts';
 
-/** Where in the text the words of a stage begin. */
+/** Offsets of a stage's words in the text. */
 interface StagePositions {
   argv: number[];
   environment: number[];
 }
 
-/** The command that a text says, and where its words are: `positions[pipeline][stage]`. */
+/** Parsed command with the offsets of its words: `positions[pipeline][stage]`. */
 interface Parsed {
   command: ReadonlyCommand;
   positions: StagePositions[][];
@@ -21,20 +21,20 @@ const CONNECTORS: Record<string, Pipeline['when']> = {
   '\n': 'always',
 };
 const OPERATOR = /&&|&|\|\||\|&|\||;;|;|\n|\(|\)/y;
-/** bash opens a descriptor and sets the variable to its number: `{name}<file` (bash(1), REDIRECTION). */
+/** Descriptor variable of bash: `{name}<file` (bash(1), REDIRECTION). */
 const NAMED_DESCRIPTOR = /\{[A-Za-z_][A-Za-z0-9_]*\}[<>]/y;
-/** Of the first word: a word of the shell's own language (POSIX 2.4 and bash). */
+/** Reserved words of POSIX (2.4) and bash, checked for the first word. */
 const RESERVED = new Set(
   '! { } [[ ]] if then else elif fi do done case esac while until for in select function time coproc'.split(' '),
 );
-/** Before the program, with nothing of the name quoted (POSIX 2.10.2, rule 7). */
+/** Assignment before the program, with an unquoted name (POSIX 2.10.2, rule 7). */
 const ASSIGNMENT = /[A-Za-z_][A-Za-z0-9_]*=/y;
 const OTHER_ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=/;
 
 /**
- * Parses a caller's text: pipelines of words joined by `&&`, `||`, `;` and line ends, with POSIX quoting, comments,
- * patterns, variables before a program, and redirections to nowhere. Everything else that means something to a shell is refused.
- * @param maxLength Characters.
+ * Parses a caller's text: pipelines joined by `&&`, `||`, `;` and line ends, with POSIX quoting, comments, patterns,
+ * assignments, and redirections to /dev/null. Refuses all other shell syntax.
+ * @param maxLength characters
  */
 export function parse(text: string, maxLength: number): Parsed | Refusal {
   try {
@@ -121,7 +121,7 @@ class Parser {
     return { stage: { ...(environment.length > 0 && { environment }), argv, ...streams.said }, at };
   }
 
-  /** @param mayBeProgram whether no word but variables came before; null at an operator */
+  /** @param mayBeProgram true when only assignments came before; null at an operator */
   #word(mayBeProgram: boolean): Word | null {
     const word = readWord(this.text, this.#at);
     if (word.end === this.#at) return null;
@@ -147,7 +147,7 @@ class Parser {
     return { operator, position };
   }
 
-  /** Skips blanks, lines joined by a backslash between words, and a comment, which ends where its line does. */
+  /** Skips blanks, continued lines between words, and a comment; true at the end of the text. */
   #atEnd(): boolean {
     for (;;) {
       if (this.text.startsWith('\\\n', this.#at)) this.#at += 2;
@@ -161,7 +161,7 @@ class Parser {
     return this.#at === this.text.length;
   }
 
-  /** Skips lines with nothing on them: a list may go on behind them. */
+  /** Skips empty lines. */
   #skipLines(): void {
     while (!this.#atEnd() && this.text.charAt(this.#at) === '\n') this.#at++;
   }

@@ -2,11 +2,11 @@ import type { Arguments } from './table.ts';
 
 export interface Option {
   kind: 'flag' | 'value' | 'optional';
-  /** Of its value; empty for a flag. */
+  /** Type of its value; empty for a flag. */
   type: string;
 }
 
-/** The option of that name, as the innermost subcommand that knows it has it. */
+/** Finds an option by name in the innermost subcommand that defines it. */
 export function optionOf(scopes: readonly Arguments[], name: string): Option | undefined {
   for (const scope of [...scopes].reverse()) {
     if (names(scope.flags).includes(name)) return { kind: 'flag', type: '' };
@@ -18,7 +18,7 @@ export function optionOf(scopes: readonly Arguments[], name: string): Option | u
   return undefined;
 }
 
-/** The names in one of the table's lists. */
+/** Splits one of the table's lists. */
 export function names(list: string | undefined): string[] {
   return list === undefined ? [] : list.split(' ');
 }

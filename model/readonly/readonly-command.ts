@@ -4,12 +4,12 @@ import type { ReadonlyCommand, Refusal } from './command.ts';
 import { parse } from './grammar.ts';
 import type { Table } from './table.ts';
 
-/** Which programs may be run on a source, and how. */
+/** Programs allowed on a source, with their arguments. */
 export const PROGRAMS = programs as unknown as Table;
 
 /**
- * What a caller's text asks for, if it may be run on a source; docs/read-only.md says what may.
- * The gate on the source checks the result once more by its own rules.
+ * Parses and checks a caller's command for a source; docs/read-only.md describes the rules. The gate on the source
+ * checks the result again by its own implementation.
  */
 export function readReadonlyCommand(text: string): { command: ReadonlyCommand } | { refusal: Refusal } {
   const parsed = parse(text, PROGRAMS.limits.text);

@@ -1,13 +1,13 @@
-/** How implementations read a bracket expression when they look for the end of a pattern. */
+/** Treatment of bracket expressions in the search for the end of a pattern. */
 type Brackets = 'unknown' | 'plain' | 'escaping';
 const READINGS: readonly Brackets[] = ['unknown', 'plain', 'escaping'];
 const CLASS = /\[:[a-z]+:\]/y;
 
 /**
- * Finds the delimiter that ends a regular expression. Some know brackets when they look for it and some do not, some
- * take a backslash in them as an escape and some do not.
- * @param from After the delimiter that begins it.
- * @returns null when it does not end, or when implementations may differ on where.
+ * Finds the closing delimiter of a regular expression. Implementations differ: some ignore brackets, some treat a
+ * backslash within them as an escape.
+ * @param from offset after the opening delimiter
+ * @returns null when there is no end, or implementations may disagree
  */
 export function regexEnd(text: string, from: number, delimiter: string): number | null {
   const ends = new Set(READINGS.map((brackets) => endAs(brackets, text, from, delimiter)));
@@ -25,7 +25,10 @@ function endAs(brackets: Brackets, text: string, from: number, delimiter: string
   return null;
 }
 
-/** The `]` of a bracket expression: not its first character, nor that of `[:alpha:]`; none where `[.` or `[=` is in it. */
+/**
+ * Finds the `]` of a bracket expression: not its first character, nor that of `[:alpha:]`; none when it contains `[.`
+ * or `[=`.
+ */
 function bracketEnd(text: string, open: number, escapes: boolean): number {
   let at = open + (text.charAt(open + 1) === '^' ? 2 : 1);
   if (text.charAt(at) === ']') at++;

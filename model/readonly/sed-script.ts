@@ -1,8 +1,8 @@
 import { regexEnd } from './regex-end.ts';
 
-/** Commands that take nothing: they print, delete or move what was read. */
+/** Commands without arguments: they print, delete or move the read text. */
 const SIMPLE = '=dDgGhHnNpPxz';
-/** Commands that take a number, or nothing. */
+/** Commands with an optional number. */
 const NUMBERED = 'lqQ';
 const BRANCHES = 'btT';
 const DELIMITERS = '/|,#:!@%+=~_;';
@@ -15,9 +15,9 @@ const NUMBER = /[ \t]*[0-9]*/y;
 const LABEL = /[ \t]*[A-Za-z0-9_]*/y;
 
 /**
- * What is wrong with a sed script, or null: it may print, delete and substitute on its way to standard output. Not
- * `w`, `W`, `s///w` (they write), `e`, `s///e` (they run programs), `r`, `R`, `a`, `i`, `c` (they read or take text to
- * the end of the line), and nothing that implementations read differently.
+ * Returns why a sed script is not allowed; null when it only prints, deletes and substitutes on the way to standard
+ * output. Refuses `w`, `W`, `s///w` (write), `e`, `s///e` (run programs), `r`, `R`, `a`, `i`, `c` (read files or text
+ * up to the line end), and ambiguous syntax.
  */
 export function sedScriptFault(script: string): string | null {
   return new SedScript(script).fault();
@@ -38,7 +38,7 @@ class SedScript {
     }
   }
 
-  /** Reads one command, with what must follow it. */
+  /** Consumes a command with its terminator. */
   #command(): boolean {
     const command = this.text.charAt(this.#at++);
     if (command === '') return false;
@@ -57,7 +57,7 @@ class SedScript {
     return this.text.slice(before, this.#at).trim() !== '';
   }
 
-  /** Whether a command has ended here: at a `;`, a `}`, a comment or the end. */
+  /** True at the end of a command: a `;`, a `}`, a comment or the end. */
   #followed(): boolean {
     this.#skip(BLANKS);
     return this.#ended() || ';}'.includes(this.text.charAt(this.#at));
@@ -67,7 +67,10 @@ class SedScript {
     return this.#at >= this.text.length || this.text.charAt(this.#at) === '#';
   }
 
-  /** Skips what may come before a command. @returns false for a pattern whose end is not clear */
+  /**
+   * Consumes the addresses before a command.
+   * @returns false for a pattern without a clear end
+   */
   #addresses(): boolean {
     if (!this.#address(ADDRESS)) return false;
     this.#skip(BLANKS);
@@ -97,7 +100,7 @@ class SedScript {
     return true;
   }
 
-  /** The two parts of `s` or `y`. */
+  /** Consumes the two parts of `s` or `y`. */
   #delimited(regex: boolean): boolean {
     const delimiter = this.text.charAt(this.#at);
     if (delimiter === '' || !DELIMITERS.includes(delimiter)) return false;

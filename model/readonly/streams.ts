@@ -1,26 +1,26 @@
 import type { Stage } from './command.ts';
 import { Syntax } from './word.ts';
 
-/** The only redirections there are: to and from /dev/null, and `2>&1`. What follows must end the word. */
+/** Allowed redirections: to and from /dev/null, and `2>&1`. A word must end after them. */
 const REDIRECTION =
   /(?:(?<both>&>[ \t]*\/dev\/null)|(?<err>2>[ \t]*\/dev\/null)|(?<out>1?>[ \t]*\/dev\/null)|(?<join>2>&1)|(?<in><[ \t]*\/dev\/null))(?![^ \t\n|&;<>()])/y;
 const OTHER_REDIRECTION = /&>|[0-9]*[<>]/y;
 
-/** Where the streams of one stage go, as its redirections say from left to right (POSIX, Shell Command Language, 2.7). */
+/** Streams of a stage after its redirections, applied from left to right (POSIX, Shell Command Language, 2.7). */
 export class Streams {
   #stdin: Stage['stdin'];
   #stdout: 'inherit' | 'null' = 'inherit';
   #stderr: Stage['stderr'] = 'inherit';
 
-  /** @param first whether the stage is the first of its pipeline */
+  /** @param first true for the first stage of a pipeline */
   constructor(first: boolean) {
     this.#stdin = first ? 'null' : 'pipe';
   }
 
   /**
-   * Takes the redirection that begins at `position`.
-   * @returns how many characters it has; 0 when there is none.
-   * @throws Syntax on any that goes elsewhere
+   * Consumes a redirection at `position`.
+   * @returns its length; 0 when there is none
+   * @throws Syntax for a redirection elsewhere
    */
   take(text: string, position: number): number {
     REDIRECTION.lastIndex = position;
@@ -37,7 +37,7 @@ export class Streams {
     );
   }
 
-  /** Redirections; `stdout` only where it differs from the usual. */
+  /** Streams; `stdout` only where it differs from the default. */
   get said(): Pick<Stage, 'stdin' | 'stdout' | 'stderr'> {
     const { stdin, stderr } = { stdin: this.#stdin, stderr: this.#stderr };
     return this.#stdout === 'null' ? { stdin, stdout: 'null', stderr } : { stdin, stderr };

@@ -1,21 +1,21 @@
 /**
- * What programs.json says: which programs a command on a source may run, and with which arguments. It is a closed
- * list, read by two checkers that share nothing but this file: `check.ts` here, and the gate's own in go/gate.
- * What is not in it is refused: a program, a flag, a subcommand, a form of writing a flag.
+ * Table of programs.json: programs that a command on a source may run, with their arguments. A closed list, read by two
+ * checkers that share only this file: `check.ts` here, and the gate's own in go/gate. Anything not listed is refused: a
+ * program, an option, a subcommand, a spelling of an option.
  *
- * How arguments are read, in short (`style`):
+ * Parsing styles of arguments (`style`):
  *
- * * `getopt` (the default), as GNU getopt_long with permutation: every argument that starts with `-`, wherever it is,
- *   is an option, until `--`. `-` alone is an operand.
- *   `-abc` is `-a -b -c` for as long as they are `flags`; the first of `values` or `optional` takes the rest of the
- *   argument; when nothing is left, one of `values` takes the next argument, and one of `optional` has no value.
- *   `--name` must be written out, abbreviations are refused; `--name=value` or, for `values` only, `--name value`.
- * * `long`, as find, ip or openssl have it: the whole argument is the name of an option, `-name` or `--name`; one of
- *   `values` takes the next argument. No bundles, nothing attached, no `=`, and `--` is refused.
- * * `words`: no options at all, every argument is an operand, also `-n` and `--`.
+ * * `getopt` (default), like GNU getopt_long with permutation: every argument that starts with `-` is an option at any
+ *   position, until `--`. `-` alone is an operand. `-abc` is `-a -b -c` as long as these are `flags`; the first of
+ *   `values` or `optional` takes the rest of the argument; when nothing is left, one of `values` takes the next
+ *   argument, and one of `optional` has no value. `--name` must be complete; `--name=value` or, for `values` only,
+ *   `--name value`.
+ * * `long`, like find, ip or openssl: the whole argument is the name of an option, `-name` or `--name`; one of `values`
+ *   takes the next argument. No bundles, no attached values, no `=`; `--` is refused.
+ * * `words`: no options; every argument is an operand, even `-n` and `--`.
  *
- * A value that is an argument of its own and more than `-` may start with `-` only when its type is a `pattern` or
- * `words`, so that a program that sees an option where the table sees a value is not given one of the caller's.
+ * A separate value may start with `-` only when it is `-` itself or its type is a `pattern` or `words`: so a program
+ * that takes the table's value for an option never gets one chosen by the caller.
  */
 export interface Table {
   version: 1;
@@ -24,99 +24,100 @@ export interface Table {
     text: number;
     /** Stages in all pipelines together. */
     stages: number;
-    /** Arguments of a stage, the program's name among them; also after patterns were expanded. */
+    /** Arguments of a stage with the program's name; also after the expansion of patterns. */
     arguments: number;
     /** Bytes of one argument. */
     argumentBytes: number;
   };
   types: Record<string, ValueType>;
-  /** Variables that may be set for one program, names by blanks → type of the value. */
+  /** Variables allowed for a program: names separated by blanks → type of the value. */
   environment: Record<string, string>;
   programs: Record<string, Program>;
 }
 
 /**
- * A type of values by name; the built-in ones need no entry:
- * `text` is anything; `path` is anything but nothing; `file` is a path whose content is read: no URL, no `/inet/…`, no
- * device but /dev/null and /dev/stdin, no memory or environment of a process (see value.ts); `awkProgram` and
- * `sedScript` are parsed (awk-program.ts, sed-script.ts).
+ * Type of a value. Built-in types need no entry: `text` is anything; `path` is any non-empty text; `file` is a path
+ * whose content is read: no URL, no `/inet/…`, no device but /dev/null and /dev/stdin, no memory or environment of a
+ * process (see value.ts); `awkProgram` and `sedScript` are parsed (awk-program.ts, sed-script.ts).
  *
  * Patterns (`{glob}`) are expanded in operands of type `path...` or `file...`, and in find's starting points, but not
  * under xargs; every result is checked as a value again.
  *
- * The whole value must match: `pattern` is in what ECMAScript and RE2 have in common (no `.`, no look-around, no
- * back-references, no \-classes), `words` are separated by blanks.
+ * The whole value must match: `pattern` is in the common subset of ECMAScript and RE2 (no `.`, look-around,
+ * back-references, \-classes); `words` are separated by blanks.
  */
 export type ValueType = { words: string } | { pattern: string; ignoreCase?: true };
 
-/** Names of types in the order of the operands: `file` one, `file?` one or none, `file...` any number, only the last. */
+/** Types of the operands in order: `file` one, `file?` at most one, `file...` any number, only as the last. */
 export type Operands = string[];
 
 export interface Arguments {
   style?: 'getopt' | 'long' | 'words';
-  /** Options without a value, by blanks: `-l --long`. */
+  /** Options without a value, separated by blanks: `-l --long`. */
   flags?: string;
-  /** Options with a value: names by blanks → type. */
+  /** Options with a value: names separated by blanks → type. */
   values?: Record<string, string>;
-  /** Options whose value can only be attached: `-n5`, `--color=auto`. */
+  /** Options with an attached value only: `-n5`, `--color=auto`. */
   optional?: Record<string, string>;
-  /** Whether `-5` is an option too (any number of digits). */
+  /** True when `-5` is an option too (any number of digits). */
   digits?: true;
-  /** Absent: there may be none. */
+  /** Absent: none. */
   operands?: Operands;
-  /** Other operands when one of these options is there, as grep has no pattern after `-e`: names by blanks → operands. */
+  /**
+   * Other operands with one of these options, as grep has no pattern after `-e`: names separated by blanks → operands.
+   */
   operandsWith?: Record<string, Operands>;
   /**
-   * Whether options stand before all operands: for programs that take what comes behind an operand for another one, and
-   * do something with it (`xxd F -e` writes to a file `-e`).
+   * True when options must come before all operands: for programs that interpret later arguments differently
+   * (`xxd F -e` writes to a file `-e`).
    */
   optionsFirst?: true;
-  /** The first argument must be one of these options, or a bundle that begins with it. */
+  /** Options of which the first argument must be one, or a bundle that starts with one. */
   first?: string;
-  /** Of each of these, names by blanks, at least one option must be there. */
+  /** Groups of names separated by blanks; at least one option of each is required. */
   require?: string[];
-  /** What may be piped into it, whole commands: for programs that send what they read to a service. Absent: anything. */
+  /** Whole commands that may be piped into it: for programs that send their input to a service. Absent: any. */
   fedBy?: string[];
-  /** The last argument must be this, and is not looked at further: the `]` of `[`. */
+  /** Required last argument, otherwise ignored: the `]` of `[`. */
   last?: string;
   /**
-   * Subcommands, names by blanks: the first operand is one of them, and what follows it is read with its arguments
-   * and those here together (its own `style` is ignored). Then `operands` here is not used.
+   * Subcommands, names separated by blanks: the first operand selects one, and the rest is parsed with both its options
+   * and these (its own `style` is ignored). `operands` here is then unused.
    */
   verbs?: Record<string, Arguments>;
-  /** Whether a subcommand may be left out. */
+  /** True when the subcommand may be omitted. */
   verbOptional?: true;
 }
 
 export interface Program extends Arguments {
-  /** What it is for, in a few words. */
+  /** Purpose in a few words. */
   about: string;
-  /** Where it may be; the first that exists is run, by that path. */
+  /** Candidate paths; the first existing one is run. */
   paths: string[];
-  /** Options with which it goes on until the command's time is over, by blanks; it is ended before what reads from it. */
+  /** Options, separated by blanks, with which it runs until the timeout; it is ended before its reader. */
   follows?: string;
-  /** What was left out on purpose, and why: for the person who reviews the table. */
+  /** Deliberate omissions with reasons, for reviewers of the table. */
   leftOut?: string;
   /**
-   * Arguments that have a grammar of their own:
+   * Grammar of the arguments where it is special:
    * `find`: options `-H -L -P`, starting points (`path...`), then the expression, in which each argument is one of
    * `flags`, or one of `values` followed by its value.
-   * `xargs`: options as getopt without permutation, then a command, checked by this same table, whose operands may end
-   * with items that nobody has seen; see {@link Program.xargs}.
+   * `xargs`: getopt options without permutation, then a command checked by this table, whose operands may end with
+   * unchecked items; see {@link Program.xargs}.
    */
   language?: 'find' | 'xargs';
   /**
-   * Whether xargs may run it, on items that can be anything, also `-o`. `--`: its options stand before a `--`, so that
-   * items are operands (check.ts puts it there, the gate insists on it). `plain`: it has no options that matter.
-   * Its operands must end in one that takes any number. Absent: xargs may not run it.
+   * Safety under xargs, whose items can be anything, even `-o`. `--`: options come before a `--`, so that items are
+   * operands (check.ts inserts it, the gate requires it). `plain`: has no relevant options. Its operands must end with
+   * a repeatable one. Absent: xargs may not run it.
    */
   xargs?: '--' | 'plain';
 }
 
-/** Where programs may be, and may be written by their path: of the system alone. */
+/** System folders in which a program may be given by its path. */
 const PROGRAM_FOLDERS = ['/usr/bin', '/usr/sbin', '/bin', '/sbin'];
 
-/** The program of that name, or of that path in one of the standard folders. */
+/** Finds a program by name, or by path in a standard folder. */
 export function programOf(table: Table, written: string): Program | undefined {
   const slash = written.lastIndexOf('/');
   if (slash >= 0 && !PROGRAM_FOLDERS.includes(written.slice(0, slash))) return undefined;

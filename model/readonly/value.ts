@@ -2,7 +2,7 @@ import { awkProgramFault } from './awk-program.ts';
 import { sedScriptFault } from './sed-script.ts';
 import type { ValueType } from './table.ts';
 
-/** Types that programs.json need not define: what is wrong with a value, or null. */
+/** Built-in types of programs.json; each returns why a value is invalid, or null. */
 const BUILT_IN: Record<string, (value: string) => string | null> = {
   text: () => null,
   path: (value) => (value === '' ? 'a path cannot be empty' : null),
@@ -11,13 +11,13 @@ const BUILT_IN: Record<string, (value: string) => string | null> = {
   sedScript: sedScriptFault,
 };
 
-/** Types for which any value will do that xargs puts there without anybody having seen it. */
+/** Types that accept any unchecked item of xargs. */
 export const UNSEEN: readonly string[] = ['text', 'path', 'file'];
 export function isBuiltIn(type: string): boolean {
   return Object.hasOwn(BUILT_IN, type);
 }
 
-/** What is wrong with a value of a type, or null. */
+/** Returns why a value does not match a type, or null. */
 export function valueFault(types: Record<string, ValueType>, type: string, value: string): string | null {
   const builtIn = BUILT_IN[type];
   if (builtIn) return builtIn(value);
@@ -30,7 +30,7 @@ export function valueFault(types: Record<string, ValueType>, type: string, value
   return whole.test(value) ? null : `${quote(value)} is not allowed here (${type})`;
 }
 
-/** Whether a value that is an argument of its own may start with `-`. */
+/** True when a separate value may start with `-`. */
 export function mayStartWithDash(type: string): boolean {
   return !isBuiltIn(type);
 }
@@ -40,8 +40,9 @@ export function quote(value: string): string {
 }
 
 /**
- * What some program would take for a connection (a URL, gawk's `/inet/…`), devices (reading some never ends, reading others changes them), what the kernel hands out once, and the memory and
- * environment of processes. By name only: it spares mistakes; what holds is that the gate runs unprivileged.
+ * Refuses connections, devices and special kernel files by name. Connections are URLs and gawk's `/inet/…`; reads of
+ * some devices never end or have side effects; kernel files are those readable only once, and memory and environment of
+ * processes. Prevents mistakes only; the actual protection is the unprivileged gate.
  */
 function fileFault(value: string): string | null {
   if (value === '') return 'a path cannot be empty';
@@ -52,7 +53,7 @@ function fileFault(value: string): string | null {
   return connection || device || kernel ? `${quote(value)} is not a file that may be read` : null;
 }
 
-/** The path from the root, where every program starts, without `.`, `..` and empty parts. */
+/** Normalizes a path from the root, where every program starts. */
 function lexical(path: string): string {
   const parts: string[] = [];
   for (const part of path.split('/')) {

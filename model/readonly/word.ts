@@ -1,6 +1,6 @@
 import type { Argument } from './command.ts';
 
-/** Thrown inside of the grammar; {@link parse} makes it a refusal. */
+/** Thrown within the grammar; {@link parse} converts it to a refusal. */
 export class Syntax extends Error {
   constructor(
     readonly position: number,
@@ -12,33 +12,33 @@ export class Syntax extends Error {
 
 export interface Word {
   argument: Argument;
-  /** In the text, of its first character. */
+  /** Offset of its first character. */
   position: number;
-  /** Where the text goes on after it. */
+  /** Offset after the word. */
   end: number;
 }
 
-/** What ends a word unless it is quoted (POSIX, Shell Command Language, 2.3 Token Recognition). */
+/** Characters that end an unquoted word (POSIX, Shell Command Language, 2.3 Token Recognition). */
 const ENDS = ' \t\n|&;<>()';
-/** What a backslash quotes inside of double quotes (ibid., 2.2.3). */
+/** Characters that a backslash escapes within double quotes (ibid., 2.2.3). */
 const ESCAPED_IN_DOUBLE = '$`"\\';
-/** After these a `$` inside of double quotes is an ordinary character, as in `"foo$"` and `"^a$|^b$"`. */
+/** Characters before which a `$` within double quotes is literal, as in `"foo$"` and `"^a$|^b$"`. */
 const AFTER_PLAIN_DOLLAR = '" |)/\\';
-/** Braces that no shell expands: nothing between them that lists or counts. */
+/** Braces that no shell expands: no list or range between them. */
 const PLAIN_BRACES = /\{[A-Za-z0-9_]*\}/y;
 
 /**
- * Reads the word that starts at `position`, with the quotes and backslashes of POSIX sh.
- * @throws Syntax where a shell would expand something, and on a quote that is not closed.
+ * Reads the word at `position` with the quotes and backslashes of POSIX sh.
+ * @throws Syntax for expansions and unclosed quotes
  */
 export function readWord(text: string, position: number): Word {
   return new WordReader(text, position).read();
 }
 
 class WordReader {
-  /** The word as it stands for itself. */
+  /** Literal word. */
   #plain = '';
-  /** The word as a pattern: what was quoted is quoted by backslashes. */
+  /** Word as a pattern: quoted characters are escaped with backslashes. */
   #pattern = '';
   #live = false;
   #bracket = false;

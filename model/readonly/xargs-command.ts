@@ -4,12 +4,12 @@ import { Fault } from './fault.ts';
 import { type Program, programOf, type Table } from './table.ts';
 import { quote, UNSEEN } from './value.ts';
 
-/** Options of xargs that make it put items in the place of a word instead of at the end. */
+/** Options of xargs that replace a word by items, instead of appending them. */
 const REPLACING = ['-I', '-i', '--replace'];
 
 /**
- * Checks the arguments of xargs, and the command in them, by the same table.
- * @returns the arguments, with a `--` before the place of the items where the command's program takes options.
+ * Checks the arguments of xargs and the nested command by the same table.
+ * @returns the arguments, with a `--` before the items where the program takes options
  * @throws Fault
  */
 export function checkXargs(table: Table, xargs: Program, argv: [string, ...Argument[]]): [string, ...Argument[]] {
@@ -33,7 +33,7 @@ export function checkXargs(table: Table, xargs: Program, argv: [string, ...Argum
   }
 }
 
-/** The word that items replace; null when they come at the end. */
+/** Returns the word that items replace; null when they are appended. */
 function placeOf(values: Map<string, string>): string | null {
   const given = REPLACING.filter((option) => values.has(option));
   if (given.length > 1) throw new Fault(0, 'only one of -I, -i and --replace can be given');
@@ -41,7 +41,7 @@ function placeOf(values: Map<string, string>): string | null {
   return option === undefined ? null : values.get(option) || '{}';
 }
 
-/** Items may only become operands that can be anything; -n after -I makes them come at the end again. */
+/** Checks that items only become operands of any value; after -I, -n appends them again. */
 function checkItems(nested: readonly string[], reading: Reading, place: string | null): void {
   if (reading.open === null || !UNSEEN.includes(reading.open)) throw new Fault(0, 'items cannot follow here');
   for (const [index, argument] of nested.entries()) {
@@ -51,7 +51,7 @@ function checkItems(nested: readonly string[], reading: Reading, place: string |
   }
 }
 
-/** Where `--` is, or belongs: before the first operand, and after every option. */
+/** Returns the index of `--`, present or to be inserted: after every option and before the first operand. */
 function separatorOf(reading: Reading, nested: readonly string[]): number {
   if (reading.separator !== null) {
     const early = reading.operands.find((operand) => operand.index < (reading.separator ?? 0));

@@ -1,4 +1,7 @@
-/** ResourceDescriptor of in-toto's attestation framework v1. Its name is that of the file that `mayfly receipt get --save` writes. */
+/**
+ * ResourceDescriptor of in-toto's attestation framework v1. Its name is that of the file written by `mayfly receipt get
+ * --save`.
+ */
 export interface Descriptor {
   name: string;
   uri?: string;
@@ -9,7 +12,7 @@ export interface Descriptor {
   annotations?: Record<string, unknown>;
 }
 
-/** What is said of a run: an in-toto Statement v1, whose predicate is SLSA Provenance v1. */
+/** Statement about a run: in-toto Statement v1 with the predicate SLSA Provenance v1. */
 export interface Statement {
   _type: string;
   subject: Descriptor[];
@@ -32,7 +35,7 @@ export interface Statement {
 export const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
 export const PREDICATE_TYPE = 'https://slsa.dev/provenance/v1';
-/** What the predicate's parameters mean: docs/receipts.md. */
+/** Build type that defines the predicate's parameters: docs/receipts.md. */
 export const BUILD_TYPE = 'urn:mayfly:run:1';
 
 export const RESULT_NAME = 'result';
@@ -42,7 +45,7 @@ export function artifactName(path: string): string {
   return `artifacts/${path}`;
 }
 
-/** Of what the process of an attempt printed. */
+/** Name of an attempt's output stream. */
 export function logName(n: number, stream: string): string {
   return `attempt-${n}/${stream}`;
 }
@@ -51,13 +54,13 @@ export function proofName(sandboxId: string): string {
   return `proofs/${sandboxId}.json`;
 }
 
-/** All that a statement says the digest of. */
+/** Lists all descriptors of a statement that have a digest. */
 export function describedBy({ subject, predicate: { buildDefinition, runDetails } }: Statement): Descriptor[] {
   const all = [...subject, ...buildDefinition.resolvedDependencies, ...runDetails.byproducts];
   return all.filter(({ digest }) => digest !== undefined);
 }
 
-/** What is signed: DSSE v1, "PAE". */
+/** Encodes the bytes to sign: "PAE" of DSSE v1. */
 export function preAuthEncoding(payloadType: string, payload: Uint8Array): Uint8Array {
   const head = `DSSEv1 ${Buffer.byteLength(payloadType)} ${payloadType} ${payload.length} `;
   return Buffer.concat([Buffer.from(head), payload]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { instant } from '../fields.ts';
 
-/** A signed text as DSSE v1 has it: https://github.com/secure-systems-lab/dsse */
+/** DSSE v1 envelope: https://github.com/secure-systems-lab/dsse */
 export const envelope = z.object({
   payloadType: z.string(),
   payload: z.string().describe('Base64'),
@@ -9,7 +9,7 @@ export const envelope = z.object({
 });
 export type Envelope = z.infer<typeof envelope>;
 
-/** A key with which receipts are signed, or were. */
+/** Current or former signing key of receipts. */
 export const receiptKey = z.object({
   keyid: z.string().describe('SHA-256 of the key as SubjectPublicKeyInfo in DER, hex'),
   publicKey: z.string().describe('The same in PEM'),

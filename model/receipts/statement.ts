@@ -16,44 +16,44 @@ import {
   type Statement,
 } from './in-toto.ts';
 
-/** What is kept of one stream of a process. */
+/** Facts about a retained output stream of a process. */
 export interface LogFacts extends StreamSummary {
-  /** SHA-256 of what is kept, hex. */
+  /** SHA-256 of the retained output, hex. */
   digest: string;
 }
 
-/** What was looked at when a sandbox of a run was gone. */
+/** Result of the inspection after a run's sandbox was destroyed. */
 export interface ProofFacts {
   sandboxId: string;
   /** SHA-256 of the proof in canonical JSON, hex. */
   digest: string;
   provedAt: string;
-  /** Why nothing is proved; null: it is. */
+  /** Reason why absence is not proved; null: proved. */
   unproved: string | null;
 }
 
-/** All that a receipt says. */
+/** Inputs of a receipt. */
 export interface ReceiptFacts {
   run: RunRecord;
-  /** SHA-256 of the event as its process had it, hex; null: it is not there any more. */
+  /** SHA-256 of the event as given to its process, hex; null: no longer stored. */
   eventDigest: string | null;
-  /** Null: it is not there any more. */
+  /** Null: no longer stored. */
   spec: Pick<FunctionSpec, 'source' | 'snapshotId' | 'filesDigest'> | null;
-  /** What its sandboxes were made of, as far as that is known, by disk; `''`: of all disks of a source. SHA-256, hex. */
+  /** Known contents of its base disks by disk; `''`: all disks of a source. SHA-256, hex. */
   disks: Record<string, string>;
-  /** Of each attempt whose process was started. */
+  /** Output of each attempt with a started process. */
   logs: { n: number; streams: Record<OutputStream, LogFacts> }[];
-  /** Of the sandboxes that were begun for it. */
+  /** Result for each sandbox of the run. */
   proofs: ProofFacts[];
-  /** SHA-256 of what it changed, hex; null: that was not asked for. */
+  /** SHA-256 of its file changes, hex; null: not recorded. */
   diffDigest: string | null;
-  /** Of its chain, up to its last event; null: it has none. */
+  /** Audit chain up to its last event; null: no chain. */
   auditHead: { entries: number; hash: string } | null;
   /** Id of the installation, a URI. */
   builder: string;
 }
 
-/** The same facts are the same statement. */
+/** Builds the statement. Deterministic. */
 export function statementOf(facts: ReceiptFacts): Statement {
   const { run } = facts;
   const { function: name, version, versionDigest, event, startedAt, endedAt } = run;
@@ -87,7 +87,7 @@ export function statementOf(facts: ReceiptFacts): Statement {
   };
 }
 
-/** Which versions each process was given; never a value. */
+/** Lists the secret versions given to each process; never a value. */
 function secretsOf({ attempts }: RunRecord) {
   return attempts.flatMap(({ n, secrets }) => secrets.map(({ name, version }) => ({ name, version, attempt: n })));
 }
@@ -116,7 +116,7 @@ function attemptOf({ n, sandboxId, commandId, outcome, startedAt, endedAt, clean
   return { n, sandboxId, commandId, outcome, startedAt, endedAt, cleanup };
 }
 
-/** A statement is about something: where a process has left nothing, about how its run ended. */
+/** Returns the subjects, of which a statement needs at least one: without outputs, the outcome of the run. */
 function subjectsOf({ id, result, artifacts, outcome, exitCode, signal, endedAt }: RunRecord): Descriptor[] {
   const subjects = artifacts.map(({ path, digest }) => described(artifactName(path), digest));
   if (result) {
@@ -167,7 +167,7 @@ function described(name: string, digest: string): Descriptor {
   return { name, digest: { sha256: digest } };
 }
 
-/** RFC 8141; the parts keep to its characters, or are percent-encoded. */
+/** Formats a URN (RFC 8141); encodes other characters in the parts. */
 function urn(...parts: string[]): string {
   return `urn:mayfly:${parts.map((part) => encodeURIComponent(part)).join(':')}`;
 }

@@ -1,16 +1,16 @@
 import type { Span } from './span.ts';
 
-/** Programs that are fed lines of `user:password`: chpasswd(8), newusers(8). */
+/** Programs that read lines of `user:password`: chpasswd(8), newusers(8). */
 const PROGRAM = /(?<![\w.-])(?:chpasswd|newusers)(?![\w-])/g;
-/** What feeds them stands before a pipe, or behind `<<`: within so many characters. */
+/** Distance between such a program and its input before the pipe or after `<<`, characters. */
 const NEAR = 1_000;
-/** A name, or the variable that has it, and what a line has behind it: in quotes with its spaces, else a shell's word. */
+/** Lines with a literal or variable user name: quoted with spaces, or a shell word. */
 const LINES = [
   /(?<=["'`\n]|\\n)\$?\{?[A-Za-z_][\w.-]{0,31}\}?:(?!\/\/)((?:[^\r\n"'`\\]|\\(?!n))+)(?=["'`\r\n]|\\n|$)/g,
   /(?<![\w.:/-])\$?\{?[A-Za-z_][\w.-]{0,31}\}?:(?!\/\/)((?:[^\s"'`\\]|\\(?!n).)+)/g,
 ];
 
-/** Passwords on their way into those programs, as a command line has them. */
+/** Finds passwords fed to those programs on a command line. */
 export function spansFed(text: string): Span[] {
   const spans: Span[] = [];
   let read = 0;

@@ -1,6 +1,9 @@
 import type { Span } from './span.ts';
 
-/** Secrets that can be told by their looks. The text can be a hostile guest's: nothing unbounded is tried from each character. */
+/**
+ * Patterns of secrets with a recognizable format. Text may come from a hostile guest, so no pattern is unbounded at
+ * each character.
+ */
 const WHOLE: readonly RegExp[] = [
   /\bmfk_[0-9a-f]{12}_[\w-]{20,43}/g,
   /\bmfw_[0-9a-z]{16}_[\w-]{20,43}/g,
@@ -11,7 +14,7 @@ const WHOLE: readonly RegExp[] = [
   /\bey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?/g,
   /(?<=\bhttps?:\/\/[^\s"'`]{1,256}\/(?:web)?hooks?\/)[\w./=+-]{12,}/g,
 ];
-/** The secret is what the first group holds. */
+/** Patterns with the secret in the first group. */
 const AFTER: readonly RegExp[] = [
   /\b(?:Bearer|Basic|ApiKey)\s{1,3}([\w.~+/-]{8,}=*)/gi,
   /\bAuthorization\b["'`]?\s{0,3}[:=]\s{0,3}["'`]?Token\s{1,3}([^\s"'`]+)/gi,
@@ -21,14 +24,14 @@ const AFTER: readonly RegExp[] = [
 const KEY_BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const KEY_END = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const AUTHORITY = /(https?)?:\/\/([^\s/?#"'`<>\\]+)/gi;
-/** A name alone before the host is a token when it is as long as one. Characters. */
+/** Length from which a name alone before the host counts as a token, characters. */
 const TOKEN_LENGTH = 16;
 
 export function spansByLooks(text: string): Span[] {
   return [...privateKeys(text), ...userInfo(text), ...WHOLE.flatMap((each) => whole(text, each)), ...groups(text)];
 }
 
-/** Also of a key whose end is cut off. */
+/** Finds private keys, including truncated ones. */
 function* privateKeys(text: string): Generator<Span> {
   let at = 0;
   for (const { 0: begin, index } of text.matchAll(KEY_BEGIN)) {
@@ -40,7 +43,7 @@ function* privateKeys(text: string): Generator<Span> {
   }
 }
 
-/** `scheme://user:password@host`, and `https://token@host`. */
+/** Finds the secrets of `scheme://user:password@host` and `https://token@host`. */
 function* userInfo(text: string): Generator<Span> {
   for (const { 0: found, 1: http, 2: authority = '', index } of text.matchAll(AUTHORITY)) {
     const end = authority.lastIndexOf('@');

@@ -2,14 +2,17 @@ import { isSecretName } from './secret-name.ts';
 import type { Span } from './span.ts';
 import { valueAt } from './value.ts';
 
-/** `NAME=`, `name: `, `"name": "`, `name => `; also within quotes that are escaped, and in a path that is percent-encoded. A word that is too long is no name. */
+/**
+ * `NAME=`, `name: `, `"name": "`, `name => `; also with escaped quotes, or percent-encoded in a path. A longer word is
+ * not a name.
+ */
 const ASSIGNMENT = /(?<![\w.-])([\w.-]{1,128})(?:\\{0,3}["'`])?\s{0,3}(?::=|=>|[=:]|%3[AaDd])\s{0,3}/g;
 /** `--name value`, `-name value`. */
 const FLAG = /(?<![\w.-])--?([A-Za-z][\w.-]{1,63})\s{1,3}(?![\s-])/g;
-/** Headers, whose values have spaces. */
+/** Headers, whose values contain spaces. */
 const HEADER = /(?:authorization|cookie)$/i;
 
-/** The values that follow the name of a secret. */
+/** Finds the values after names of secrets. */
 export function spansAfterNames(text: string): Span[] {
   return [...after(text, ASSIGNMENT), ...after(text, FLAG)];
 }
@@ -21,6 +24,6 @@ function* after(text: string, pattern: RegExp): Generator<Span> {
     if (!isSecretName(name)) continue;
     const value = valueAt(text, index + all.length, HEADER.test(name));
     yield value;
-    pattern.lastIndex = Math.max(value.end, index + all.length); // or a word of names would be read once for each
+    pattern.lastIndex = Math.max(value.end, index + all.length); // avoids rescans of a sequence of names
   }
 }

@@ -1,7 +1,7 @@
 import type { Span } from './span.ts';
 import { valueAt } from './value.ts';
 
-/** Programs that take a secret after a flag of one letter. */
+/** Programs with a secret after a one-letter flag. */
 const PROGRAMS: readonly { names: string; flag: string; isJoined?: boolean }[] = [
   { names: 'mysql\\w*|mariadb[\\w-]*|mycli|7za?|7zr', flag: 'p', isJoined: true },
   { names: 'sshpass|mongo\\w*|docker|podman|helm|oras|nerdctl|az|cf|rabbitmqadmin', flag: 'p' },
@@ -10,7 +10,7 @@ const PROGRAMS: readonly { names: string; flag: string; isJoined?: boolean }[] =
   { names: 'ldap\\w+', flag: 'w' },
   { names: 'zip|unzip|sqlcmd|bcp|ipmitool', flag: 'P' },
 ];
-/** Of those that are passed a port, or a user and a group, by the same letter. */
+/** Values of the same flag that are a port, or a user and a group. */
 const NO_SECRET = /^(?:\d{1,5}(?::\d{1,5}){0,2}(?:\/(?:tcp|udp))?|\d{1,3}(?:\.\d{1,3}){3}:.*)$/;
 
 const PATTERNS = PROGRAMS.map(({ names, flag, isJoined = false }) => ({
@@ -21,13 +21,15 @@ const PATTERNS = PROGRAMS.map(({ names, flag, isJoined = false }) => ({
   joined: isJoined ? `-${flag}` : null,
 }));
 
-/** `curl -u user:password`, and what has its flags. */
+/** `curl -u user:password`, and programs with the same flags. */
 const USER = /(?<!\S)(?:-u|-U|--user|--proxy-user)(?:=|\s{1,3}|(?=[^\s-]))/g;
 
-/** Of a binary file: `-u` and a colon come by chance in one of a hundred that have 100 kB. */
+/**
+ * Control characters, which mark a binary file: one in a hundred files of 100 kB contains `-u` and a colon by chance.
+ */
 const CONTROL = /(?![\s\u0080-\u009f])\p{Cc}/u;
 
-/** What follows the flags of programs which are known to take a secret there. */
+/** Finds secrets after the flags of known programs. */
 export function spansAfterFlags(text: string): Span[] {
   const spans: Span[] = [];
   if (!/(?<!\S)-/.test(text)) return spans;
@@ -48,7 +50,7 @@ export function spansAfterFlags(text: string): Span[] {
   return spans;
 }
 
-/** Which argument of a program is a secret because of the one before it: from this offset on; null: none is. */
+/** Returns the offset from which an argument is a secret, given the argument before it; null: no secret. */
 export function secretFrom(program: string, before: string, argument: string): number | null {
   if (/^(?:-u|-U|--user|--proxy-user)$/.test(before)) return passwordOf(argument);
   const base = program.slice(program.lastIndexOf('/') + 1);

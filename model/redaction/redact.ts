@@ -6,14 +6,14 @@ import { spansOfScanner } from './scanner.ts';
 import { isSecretName } from './secret-name.ts';
 import { REDACTED, type Span, withoutSpans } from './span.ts';
 
-/** A flag whose value is the next argument. */
+/** Flag whose value is the next argument. */
 const FLAG = /^--?([A-Za-z][\w.-]{1,63})$/;
-/** A flag, or a variable, with its value. */
+/** Flag or variable with its value. */
 const ASSIGNED = /^([\w.-]{1,128})=/;
 
 /**
- * A copy of `value` without the secrets that can be recognised: by the name of a field, variable or flag before them, or by
- * their looks. What cannot be recognised stays, so callers still must not hand over secrets.
+ * Copies `value` without recognizable secrets: by the name of a field, variable or flag before them, or by format.
+ * Other secrets stay, so callers must still not pass any.
  */
 export function redact<T>(value: T): T;
 export function redact(value: unknown): unknown {
@@ -30,12 +30,12 @@ export function redact(value: unknown): unknown {
   );
 }
 
-/** As {@link redact}, of a text: a command line, what a program has printed, a document. */
+/** Redacts a text like {@link redact}: a command line, a program's output, a document. */
 export function redactText(text: string): string {
   return withoutSpans(text, secretSpans(text));
 }
 
-/** Where the secrets of a text stand; they may overlap. */
+/** Finds the secrets of a text; spans may overlap. */
 export function secretSpans(text: string): Span[] {
   if (PLAIN.test(text)) return [];
   return [
@@ -47,7 +47,7 @@ export function secretSpans(text: string): Span[] {
   ];
 }
 
-/** As {@link redact}, of the arguments of a program: one can be a secret because of the one before it. */
+/** Redacts program arguments like {@link redact}: one can be a secret because of the one before it. */
 export function redactArgv(argv: readonly string[]): string[] {
   const program = argv[0] ?? '';
   return argv.map((argument, at) => {
@@ -59,13 +59,13 @@ export function redactArgv(argv: readonly string[]): string[] {
   });
 }
 
-/** The whole of an argument is the value, whatever else a shell would take for its end. */
+/** Returns the offset of an assigned secret, which extends to the end of the argument regardless of shell syntax. */
 function assignedFrom(argument: string): number | null {
   const [assigned, name = ''] = ASSIGNED.exec(argument) ?? [];
   return assigned && assigned.length < argument.length && isSecretName(name) ? assigned.length : null;
 }
 
-/** Nothing that is as short as this is a secret by its looks, and without a separator nothing names one. */
+/** Texts that need no scan: too short for a known format, and without a separator after a name. */
 const PLAIN = /^[\w.]{0,15}$/;
 
 function isHidden(name: string, member: unknown): boolean {

@@ -3,18 +3,18 @@ import type { Span } from './span.ts';
 
 interface Rule {
   pattern: RegExp;
-  /** Which group is the secret; undefined: the first that holds something, else all of it. */
+  /** Group with the secret; undefined: the first non-empty group, else the whole match. */
   group: number | undefined;
 }
 
-/** Of a known secret scanner: scripts/secret-rules.py says which and how they are brought here. */
+/** Rules of a known secret scanner; scripts/secret-rules.py names it and generates them. */
 const RULES = new Map<string, Rule[]>();
 for (const { keywords, pattern, group } of scanner.rules) {
   const rule = { pattern: new RegExp(pattern, 'g'), group };
   for (const keyword of keywords) RULES.set(keyword, [...(RULES.get(keyword) ?? []), rule]);
 }
 
-/** The longest first, so that each that begins with another brings the other's rules too. */
+/** Longest first, so that a keyword that starts with another includes the other's rules. */
 const KEYWORDS = [...RULES.keys()].sort((a, b) => b.length - a.length);
 const OF_KEYWORD = new Map(
   KEYWORDS.map((found) => [
@@ -27,7 +27,7 @@ const ANY_KEYWORD = new RegExp(
   'g',
 );
 
-/** What a secret scanner's rules find. A rule is tried where one of its keywords is in the text. */
+/** Finds secrets by the scanner's rules. A rule runs only when one of its keywords is in the text. */
 export function spansOfScanner(text: string): Span[] {
   const rules = new Set<Rule>();
   for (const [, keyword = ''] of text.toLowerCase().matchAll(ANY_KEYWORD)) {

@@ -1,15 +1,15 @@
-/** Whatever else is in a word, with one of these the value is a secret. */
+/** Parts of words that always mark a secret. */
 const TELLING = /passw(?:or)?d|passphrase|passcode|secret|token|credential|authorization|apikey|privatekey|accesskey/;
-/** Words that tell it at the end of a name. */
+/** Last words that mark a secret. */
 const LAST = new Set(['pass', 'pwd', 'auth', 'cookie', 'pat', 'psk', 'sig', 'jwt']);
-/** What a name ends in that speaks of a secret and is none. */
+/** Last words that mark a harmless property of a secret. */
 const ABOUT = new Set(
   (
     'id ids name names file files path dir url uri endpoint type kind size length count bytes budget limit min max used ' +
     'seconds ms ttl at expiry expires expiration version env algorithm fingerprint serial'
   ).split(' '),
 );
-/** What a `…_KEY` is of that is no secret. */
+/** Words before `_KEY` that mark no secret. */
 const OPEN_KEYS = new Set(
   'public pub primary foreign sort partition cache host idempotency group map object row index natural'.split(' '),
 );
@@ -20,8 +20,8 @@ const KEYS = new Set(
 );
 
 /**
- * Whether what is called this is a secret, going by the words of the name: `AWS_SECRET_ACCESS_KEY`, `dbPassword`, `--token`;
- * not `apiKeyId`, `token_url` or the shell's `PWD`.
+ * True when a name, split into words, is that of a secret: `AWS_SECRET_ACCESS_KEY`, `dbPassword`, `--token`; not
+ * `apiKeyId`, `token_url` or the shell's `PWD`.
  */
 export function isSecretName(name: string): boolean {
   if (name.length > MOST || name === 'PWD' || name === 'OLDPWD') return false;
@@ -38,5 +38,5 @@ export function isSecretName(name: string): boolean {
   return KEYS.has(before) || (/^[A-Z\d_]+$/.test(name) && !OPEN_KEYS.has(before));
 }
 
-/** A longer name is no name. UTF-16 code units. */
+/** Longest name, UTF-16 code units. */
 const MOST = 128;

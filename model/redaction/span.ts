@@ -1,12 +1,12 @@
 export const REDACTED = '[redacted]';
 
-/** Where a secret stands in a text: UTF-16 offsets, `end` is behind it. */
+/** Range of a secret in a text: UTF-16 offsets, `end` exclusive. */
 export interface Span {
   start: number;
   end: number;
 }
 
-/** The text with {@link REDACTED} in the place of each span; spans that overlap become one. */
+/** Replaces each span with {@link REDACTED}; overlapping spans become one. */
 export function withoutSpans(text: string, spans: readonly Span[]): string {
   if (spans.length === 0) return text;
   let kept = '';

@@ -1,17 +1,17 @@
 import type { Span } from './span.ts';
 
-/** A quote, also one that is escaped because the text is within another. */
+/** Quote, possibly escaped within another text. */
 const QUOTE = /\\*["'`]/y;
-/** A shell's word without quotes, which is more than what YAML or a query string would take. */
+/** Unquoted shell word, which is longer than YAML's or a query string's. */
 const WORD = /(?:[^\s"'`&;\\]|\\[^"'`])+/y;
 const LINE = /[^\r\n"'`]+/y;
-/** What ends a list or an object around a value. */
+/** Characters that close a list or an object after a value. */
 const CLOSING = ',)}]';
 
 /**
- * The value that begins at an offset: within its quotes, with what a shell would join to it; else a word. A quote that is not
- * closed goes to the end of the text, since texts are cut off.
- * @param isLine without quotes it goes to the end of its line, as a header's does
+ * Finds the value at an offset: a quoted text with the adjacent parts of its shell word, else a word. An unclosed quote
+ * extends to the end, since texts may be truncated.
+ * @param isLine an unquoted value extends to the end of its line, like a header's
  */
 export function valueAt(text: string, at: number, isLine = false): Span {
   QUOTE.lastIndex = at;

@@ -2,39 +2,42 @@ import type { HostRef } from '../host.ts';
 import type { Actor, SandboxFailure, SandboxRecord, StepTiming, StopReason } from '../sandbox/sandbox.ts';
 
 /**
- * State of a sandbox's entity workflow, which a run hands to the next one when it continues as new: never in the middle of a
- * create or an operation, so it holds no compensations. Some kilobytes, most of them the record's metadata.
+ * State of a sandbox's entity workflow across continue-as-new: never during a create or an operation, so it holds no
+ * compensations. Some kilobytes, mostly the record's metadata.
  */
 export interface EntityState {
-  /** As the run has written it last: the next one does not read a store that may have been set back. */
+  /**
+   * Record as last written by the run; the next run does not read the store, which may have been restored from a
+   * backup.
+   */
   record: SandboxRecord;
   /** Finished steps of its create, then of the latest operation, then of its end. */
   steps: StepTiming[];
-  /** Of those, the create's. */
+  /** Steps of the create. */
   createSteps: StepTiming[] | null;
-  /** Latest use that the workflow knows of, milliseconds since 1970. */
+  /** Latest use known to the workflow, ms since 1970. */
   usedAt: number;
-  /** Number of operations that were begun: the generation of the next one goes on rising. */
+  /** Number of started operations, from which the next generation is derived. */
   operations: number;
-  /** Outcomes of the latest operations, the oldest first, for a caller who asks again or still waits. */
+  /** Outcomes of the latest operations, oldest first, for retries and waiting callers. */
   outcomes: OperationOutcome[];
-  /** Number of snapshots that its disks refer to, as its latest snapshot found. */
+  /** Number of snapshots that its disks refer to, according to the latest snapshot. */
   chainLength: number;
-  /** Its disks refer to an ephemeral snapshot that is deleted. */
+  /** True when its disks refer to a deleted ephemeral snapshot. */
   hasDeletedLayer: boolean;
-  /** Update ids of the latest spec updates, the oldest first: one that is sent again changes nothing. */
+  /** Update ids of the latest spec updates, oldest first: a repeated one changes nothing. */
   updateIds: string[];
-  /** Hosts with steps of the create that refused or did not answer, and are not compensated yet. */
+  /** Candidate hosts whose steps of the create failed or timed out, and are not compensated yet. */
   uncompensated: HostRef[];
-  /** Those of the candidate hosts that were decommissioned. */
+  /** Candidate hosts that were decommissioned. */
   decommissioned: HostRef[];
-  /** Workflow ids of those that wait for it, besides its parent. */
+  /** Ids of workflows that wait for it, besides its parent. */
   subscribers: string[];
-  /** Why it ends; null: it does not. A run that begins with one has recorded it, and only removes what is left. */
+  /** Reason of its end; null: not ending. A run that starts with a reason has recorded it, and only removes residue. */
   end: SandboxEnd | null;
 }
 
-/** State of a sandbox that is requested, or adopted. */
+/** Initial state of a requested or adopted sandbox. */
 export function newEntityState(record: SandboxRecord, usedAt: number): EntityState {
   return {
     record,
@@ -53,24 +56,24 @@ export function newEntityState(record: SandboxRecord, usedAt: number): EntitySta
   };
 }
 
-/** Why a sandbox ends. The first reason counts. */
+/** Reason of a sandbox's end. The first one wins. */
 export interface SandboxEnd {
   reason: StopReason;
-  /** Who asked for it; null: nobody did. */
+  /** Principal that requested the end; null: none. */
   actor: Actor | null;
-  /** Null: it did not fail. */
+  /** Null: not a failure. */
   failure: SandboxFailure | null;
 }
 
-/** How an operation ended. */
+/** Outcome of an operation. */
 export interface OperationOutcome {
   operationId: string;
-  /** Null: it was done. */
+  /** Null: success. */
   failure: SandboxFailure | null;
 }
 
 /**
- * Type of the failure with which a message is refused whose run is about to continue as new. The caller sends it again, to the
+ * Failure type of a message that is refused because the run is about to continue as new. The caller resends it to the
  * next run.
  */
 export const RUN_CONTINUES = 'run_continues';

@@ -5,25 +5,24 @@ import { hostOf } from '../sandbox/sandbox-state.ts';
 import type { SandboxInput } from './messages.ts';
 
 /**
- * The workflow, and the id of the only one of it, that compares store, Temporal and hosts again and again, and makes them
- * agree; workflows/reconcile.ts tells how.
+ * Type and only id of the workflow that continuously reconciles store, Temporal and hosts; see workflows/reconcile.ts.
  */
 export const RECONCILE_WORKFLOW = 'reconcile';
-/** One round of it, which ends. */
+/** Workflow of a single round. */
 export const RECONCILE_ONCE_WORKFLOW = 'reconcileOnce';
 export interface ReconcileInput {
-  /** How long something on a host may belong to nobody before it is destroyed. Milliseconds. */
+  /** Grace period before an orphan on a host is destroyed, ms. */
   graceMs: number;
 }
 
-/** Signal: begin the next round at once, and go on with these times. */
+/** Signal: starts the next round at once, and sets these intervals. */
 export const RECONCILE_NOW = 'reconcile-now';
 export interface ReconcileTimes extends ReconcileInput {
-  /** From one round's end to the next one's start. Milliseconds. */
+  /** Pause between two rounds, ms. */
   everyMs: number;
 }
 
-/** The part of it that is about one host; a workflow of its own when the worker of that host has come back. */
+/** Part of a round for one host; a separate workflow when the host's worker has come back. */
 export const RECONCILE_HOST_WORKFLOW = 'reconcileHost';
 export interface ReconcileHostInput extends ReconcileInput, HostRef {}
 
@@ -31,23 +30,23 @@ export function reconcileHostWorkflowIdOf(hostId: string): string {
   return `reconcile/${hostId}`;
 }
 
-/** Sandboxes that one round takes on; the next takes the rest. */
+/** Sandboxes handled in one round; the next one continues. */
 export const RECONCILED_A_ROUND = 500;
 
-/** Who acts, where nobody asked. No API key has this id. */
+/** Actor of actions that no principal requested. No API key has this id. */
 export const RECONCILER: Actor = { apiKeyId: 'reconciler', agentId: null, project: NO_PROJECT };
 
 /**
- * What a reconciliation came to. `taken-over`: goes on under a new run. `lost`: ended, since its machine is gone or can't be
- * carried on. `orphan-destroyed`: was on a host and in no record. `record-restored`: the store did not have what its run
- * knows. `unproved`: ended with its host, which was forgotten.
+ * Outcomes of a reconciliation. `taken-over`: adopted by a new run. `lost`: ended, since its machine disappeared or
+ * cannot be adopted. `orphan-destroyed`: was on a host without a record. `record-restored`: written again from its run
+ * into the store. `unproved`: ended with its decommissioned host.
  */
 export const RECONCILED_OUTCOMES = ['taken-over', 'lost', 'orphan-destroyed', 'record-restored', 'unproved'] as const;
 export type ReconciledOutcome = (typeof RECONCILED_OUTCOMES)[number];
 
-/** One of them, as it is counted. */
+/** Counted outcome. */
 export interface Reconciled {
-  /** Of the audit event that tells of it: the same is counted once. */
+  /** Id of its audit event, which deduplicates the count. */
   id: string;
   outcome: ReconciledOutcome;
   /** Sandbox, command, snapshot, capture or source. */
@@ -57,7 +56,7 @@ export interface Reconciled {
   at: string;
 }
 
-/** What nobody knows of a sandbox that was found on a host. */
+/** Specification of an orphan, which has no record. */
 const UNKNOWN_SPEC: SandboxSpec = {
   source: 'unknown',
   snapshotId: null,
@@ -72,14 +71,17 @@ const UNKNOWN_SPEC: SandboxSpec = {
   network: { egress: 'none' },
 };
 
-/** Input of the workflow that goes on with a recorded sandbox, where its own is gone. */
+/** Builds the input of a workflow that adopts or destroys a recorded sandbox without a workflow. */
 export function recordedInput(record: SandboxRecord, begin: 'destroy' | 'takeOver'): SandboxInput {
   const { id, spec, createdBy, createdAt: requestedAt } = record;
   const host = hostOf(record);
   return { id, spec, createdBy, requestedAt, begin, hosts: host ? [host] : [] };
 }
 
-/** What takes away a sandbox that is on a host and belongs to nobody. @param foundAt ISO 8601 */
+/**
+ * Builds the input of a workflow that destroys an orphan on a host.
+ * @param foundAt ISO 8601
+ */
 export function orphanInput(id: string, host: HostRef, foundAt: string): SandboxInput {
   return {
     id,

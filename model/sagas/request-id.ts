@@ -1,2 +1,2 @@
-/** Temporal header with the id of the request on whose behalf something is done. */
+/** Temporal header with the id of the original API request. */
 export const REQUEST_ID = 'mayfly-request-id';

@@ -1,7 +1,7 @@
 import type { SandboxRecord } from '../sandbox/sandbox.ts';
 import type { SandboxInput } from './messages.ts';
 
-/** The first record of a sandbox: what was asked for, and which host is asked first. */
+/** Builds the first record of a sandbox, with the first candidate host. */
 export function requestedRecord(input: SandboxInput): SandboxRecord {
   const { id, name = null, spec, createdBy, requestedAt, hosts, size, builds, pool } = input;
   const [host] = hosts;
@@ -16,7 +16,7 @@ export function requestedRecord(input: SandboxInput): SandboxRecord {
     ...(size && { size }),
     ...(builds && { builds }),
     ...(pool && { pool }),
-    hostId: host?.hostId ?? null, // written before the host is touched: a cleanup must find it
+    hostId: host?.hostId ?? null, // recorded before the host is used, so that a cleanup finds it
     installationId: host?.installationId ?? null,
     askedHosts: host ? [host] : [],
     parentSnapshotId: spec.snapshotId,

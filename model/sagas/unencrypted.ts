@@ -1,2 +1,2 @@
-/** Stands for a payload that reached a workflow unencrypted; its workflow decides whether to drop or to refuse it. */
+/** Placeholder for a payload that reached a workflow unencrypted; the workflow drops or refuses it. */
 export const UNENCRYPTED = 'mayfly: a payload that is not encrypted';

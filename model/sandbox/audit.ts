@@ -1,6 +1,6 @@
 import type { Actor } from './sandbox.ts';
 
-/** What the audit trail speaks of. */
+/** Kinds of audit events. */
 export type AuditKind =
   | 'sandbox.requested'
   | 'sandbox.state'
@@ -92,12 +92,12 @@ export type AuditKind =
   | 'source.command'
   | 'source.file';
 
-/** One thing to be remembered. `eventId` makes a repeated append harmless: same id, one entry. */
+/** Event to append. `eventId` is an idempotency key: one entry per id. */
 export interface AuditEvent {
   eventId: string;
   kind: AuditKind;
   actor: Actor | null;
-  /** Which Temporal run did it; null for what a person did by hand. */
+  /** Temporal run that caused it; null: a manual action. */
   runId: string | null;
   hostId: string | null;
   /** ISO 8601. */
@@ -105,10 +105,13 @@ export interface AuditEvent {
   detail: Record<string, unknown>;
 }
 
-/** An entry of the chain of a sandbox, or of a source, an approval or a build, whose id then is in `sandboxId`. `body` is the canonical JSON of the event: the hashed bytes are the stored bytes. */
+/**
+ * Entry of an audit chain; `sandboxId` is the id of its subject: a sandbox, source, approval or build. `body` is the
+ * event in canonical JSON: the hashed bytes are the stored bytes.
+ */
 export interface AuditEntry {
   sandboxId: string;
-  /** 0, 1, 2 … without a gap. */
+  /** Consecutive from 0. */
   seq: number;
   body: string;
   /** Hex HMAC-SHA256 over previous hash, sandbox id, seq and body. */

@@ -2,38 +2,38 @@ import type { CertificatePurpose } from './certificate.ts';
 import type { Actor, SandboxFailure } from './sandbox.ts';
 import type { RequestSignature } from './signed-request.ts';
 
-/** The workflow that signs one public key. */
+/** Workflow that signs one public key. */
 export const CERTIFICATE_WORKFLOW = 'certificate';
 export interface CertificateInput {
   sandboxId: string;
-  /** One OpenSSH public key line. */
+  /** OpenSSH public key, one line. */
   publicKey: string;
   purpose: CertificatePurpose;
-  /** Null for the platform's own: then it is whoever asked for the sandbox. */
+  /** Null for Mayfly's own: then it is the sandbox's creator. */
   actor: Actor | null;
   /** `@default` 1800 */
   ttlSeconds: number | null;
-  /** Of who asks; without one it is refused. */
+  /** Required: a request without a signature is refused. */
   signature?: RequestSignature;
 }
 
-/** Why there is none. */
+/** Refusal with its reason. */
 export interface RefusedCertificate {
   refused: SandboxFailure;
 }
 
 /**
- * The workflow, one at a time a sandbox, that brings what a guest trusts in line with the store and the CA's keys. Its
- * result: whether the guest was seen to have it; false when the sandbox ended first.
+ * Workflow, at most one per sandbox, that synchronizes a guest's trust with the store and the CA's keys. Returns
+ * whether the guest was verified; false when the sandbox ended first.
  */
 export const TRUST_WORKFLOW = 'trust';
 export interface TrustInput {
   sandboxId: string;
 }
-/** Signal, with a {@link Revocation} or null: look again, and first revoke what is named. */
+/** Signal with a {@link Revocation} or null: revokes first, then synchronizes. */
 export const TRUST_CHANGED = 'changed';
 export interface Revocation {
-  /** Decimal serials, or `all` of those that callers have. */
+  /** Decimal serials, or `all` certificates of callers. */
   serials: string[] | 'all';
   actor: Actor;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { actor, instant, optional } from '../fields.ts';
 
-/** Certificate that was issued, without the certificate itself, which whoever asked for it has. */
+/** Record of an issued certificate; only the requester has the certificate itself. */
 export const certificateRecord = z.object({
   serial: z.string().describe('Decimal, unique for ever; 64 bits do not fit a JSON number'),
   sandboxId: z.string().describe('The one principal: the id of the sandbox, or of the source, that it opens'),
@@ -27,8 +27,8 @@ export const certificateRecord = z.object({
 export type CertificateRecord = z.infer<typeof certificateRecord>;
 export type CertificatePurpose = CertificateRecord['purpose'];
 
-/** A certificate as it is handed out, once. */
+/** Certificate as issued, once. */
 export interface IssuedCertificate extends Pick<CertificateRecord, 'serial' | 'keyId' | 'validAfter' | 'validBefore'> {
-  /** One OpenSSH certificate line. */
+  /** OpenSSH certificate, one line. */
   certificate: string;
 }

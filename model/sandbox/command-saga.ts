@@ -1,8 +1,8 @@
 import type { HostRef } from '../host.ts';
 
-/** The Temporal workflow that sees one command to its end; its id is `command/<commandId>`. */
+/** Temporal workflow that supervises one command; its id is `command/<commandId>`. */
 export const COMMAND_WORKFLOW = 'command';
-/** Ids only: what it runs, and with which environment, is in the store and never in a payload. */
+/** Ids only: command line and environment are in the store, never in a payload. */
 export interface CommandInput extends HostRef {
   commandId: string;
   sandboxId: string;

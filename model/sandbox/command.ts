@@ -4,9 +4,9 @@ import type { HostRef } from '../host.ts';
 import type { Actor } from './sandbox.ts';
 
 /**
- * `exited`: by itself, `exitCode` says how. `signaled`: by `signal`, which we did not send. `timed-out`, `cancelled`: we
- * ended it. `interrupted`: its sandbox ended, or was restored, while it ran. `unknown`: it was started, and what became
- * of it cannot be found out. `not-started`: it never began, `failure` says why.
+ * Outcomes of a command. `exited`: with `exitCode`. `signaled`: by a foreign `signal`. `timed-out`,
+ * `cancelled`: ended by Mayfly. `interrupted`: its sandbox ended, or was restored. `unknown`: started, but its end
+ * cannot be determined. `not-started`: see `failure`.
  */
 export const commandOutcome = z.enum([
   'exited',
@@ -40,15 +40,15 @@ export const commandSpec = z.object({
     'Secrets are taken from what it prints, before that is stored: nobody follows it live',
   ),
 });
-/** What to run; defaults filled in by the API. One of `command` and `argv` is set. */
+/** Specification of a command; the API fills in defaults. Exactly one of `command` and `argv` is set. */
 export type CommandSpec = z.infer<typeof commandSpec>;
 
-/** What the guest needs to start it and nobody needs to keep: removed from the store after the start. */
+/** Inputs needed only for the start, after which the store deletes them. */
 export interface CommandInputs {
   env: Record<string, string>;
-  /** Written to standard input first. */
+  /** Initial standard input. */
   stdin: Uint8Array;
-  /** Files of a tmpfs, by their names, which only its user reads; they go with it. `@default` none */
+  /** Files by name on a tmpfs, readable only by its user; removed with the tmpfs. `@default` none */
   secretFiles?: Record<string, string>;
 }
 
@@ -61,9 +61,9 @@ export type StreamSummary = z.infer<typeof streamSummary>;
 /**
  * requested → running → ended
  *
- * `requested`: recorded, its supervisor told; nothing has run. `running`: the guest has made its start marker, and from
- * then on it is never started again. `ended`: `outcome` says how; nothing of it changes any more. Inserted by the API, from
- * then on written by the worker of its host only.
+ * `requested`: recorded, its supervisor notified; nothing has run. `running`: the guest has written its start marker,
+ * so it is never started again. `ended`: final, with an `outcome`. Inserted by the API, then written only by its host's
+ * worker.
  */
 export const commandRecord = z.object({
   id: z.string(),
@@ -85,17 +85,17 @@ export const commandRecord = z.object({
 });
 export type CommandRecord = z.infer<typeof commandRecord>;
 
-/** How a command ended, as the guest saw it, and by its clock. */
+/** End of a command as reported by the guest, by its clock. */
 export type CommandExit = Pick<
   CommandRecord,
   'exitCode' | 'signal' | 'startedAt' | 'endedAt' | 'stdout' | 'stderr' | 'reason'
 > & { outcome: CommandOutcome };
 
-/** First signal to the processes of a cancelled command; `SIGPIPE` when the reader of its output has left. */
+/** First signal to the processes of a cancelled command; `SIGPIPE` when the reader of its output has disconnected. */
 export const END_SIGNALS = ['SIGTERM', 'SIGPIPE'] as const;
 export type EndSignal = (typeof END_SIGNALS)[number];
 
-/** A command as it is before anything of it has run. */
+/** Builds the record of a command before its start. */
 export function requestedCommand(
   id: string,
   { id: sandboxId, hostId, installationId }: HostRef & { id: string },

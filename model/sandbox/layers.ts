@@ -1,21 +1,24 @@
 import type { HostRef } from '../host.ts';
 
-/** The five kinds of residue a sandbox can leave, in the order in which destroy removes them. */
+/** Kinds of residue of a sandbox, in the order in which destroy removes them. */
 export const LAYERS = ['credentials', 'domain', 'lease', 'workspace', 'record'] as const;
 export type Layer = (typeof LAYERS)[number];
 
-/** What stands in the place of looks at a host that is given up. */
+/** Returns the observations for a decommissioned host, which cannot be inspected. */
 export function unprovedObservations(hostId: string, at: string) {
   const lookedAt = `nothing: ${hostId} was forgotten`;
   return LAYERS.map((layer) => ({ layer, lookedAt, absent: false, found: 'unproved', at }));
 }
 
-/** Why nothing is proved of it. @param hostIds the hosts that were given up, of those that it may have something on */
+/**
+ * Explains why absence is not proved.
+ * @param hostIds decommissioned hosts that may have residue
+ */
 export function unprovedSince(hostIds: readonly string[]): string {
   return `unproved: ${hostIds.join(', ')} ${hostIds.length === 1 ? 'was' : 'were'} forgotten, and nobody can look there`;
 }
 
-/** The layers in which the observations found something, or which nobody looked at. */
+/** Returns the layers with residue, or without an observation. */
 export function unprovenLayers(observations: readonly { layer: Layer; absent: boolean }[]): Layer[] {
   return LAYERS.filter((layer) => {
     const looks = observations.filter((o) => o.layer === layer);
@@ -23,7 +26,7 @@ export function unprovenLayers(observations: readonly { layer: Layer; absent: bo
   });
 }
 
-/** An observation that another than the host meant has made: of a sandbox that it never had, so it says nothing. */
+/** Finds an observation made by a host other than the given one, which proves nothing; null: none. */
 export function foreignLook<O extends { layer: Layer; by?: HostRef }>(
   observations: readonly O[],
   { hostId, installationId }: HostRef,

@@ -1,18 +1,18 @@
 import type { ErrorCode } from '../errors.ts';
 
 /**
- * How a sandbox's machine came to its end without anybody here having asked for that: it went off (by its guest, or by an
- * operator), its process died, it is not there any more, or it stands still since its disk failed for another reason than room.
+ * Unrequested end of a sandbox's machine: shut down (by its guest or an operator), its process died, it disappeared, or
+ * it is suspended after a disk error other than lack of space.
  */
 export type MachineEnd = 'stopped' | 'crashed' | 'lost' | 'io-error';
 
-/** `hibernated`: it is off, and its memory can be gone back to. */
+/** `hibernated`: off, with its memory saved. */
 export type MachineState = 'on' | 'hibernated' | MachineEnd;
 
-/** `host-restarted`: the host has booted since, so the machine ended with all others. */
+/** `host-restarted`: the host has rebooted, which ended all machines. */
 export type MachineEndReason = MachineEnd | 'host-restarted';
 
-/** What a host worker tells a sandbox's workflow. The workflow has the host look again before it believes it. */
+/** Report of a host worker to a sandbox's workflow, which has the host verify it. */
 export interface MachineEndReport {
   hostId: string;
   reason: MachineEndReason;
@@ -47,7 +47,10 @@ export function isMachineEndCode(code: string): code is MachineEndCode {
   return MACHINE_END_CODES.some((known) => known === code);
 }
 
-/** Code and message of a sandbox whose machine has ended. @param report its `hostId` is named where it is given */
+/**
+ * Returns code and message of a sandbox whose machine has ended.
+ * @param report `hostId` is optional, and part of the message
+ */
 export function describeMachineEnd(
   sandboxId: string,
   { hostId, reason, seenAt }: Omit<MachineEndReport, 'hostId'> & Partial<Pick<MachineEndReport, 'hostId'>>,

@@ -1,15 +1,15 @@
 import type { StepTiming } from './sandbox.ts';
 
 /**
- * The heartbeat details of an activity in which a host does several steps of one sandbox, one after another: what the
- * Temporal UI shows, and where the next attempt goes on.
+ * Heartbeat details of an activity that runs several steps of a sandbox in sequence: displayed in the Temporal UI, and
+ * the starting point of a retry.
  */
 export interface MultiStepHeartbeat {
-  /** The step that it is at; empty: it waits for an earlier activity of the same sandbox. */
+  /** Current step; empty: waiting for an earlier activity of the same sandbox. */
   step: string;
-  /** The last that the step said of itself. */
+  /** Latest progress message of the step. */
   seen: string;
-  /** The steps that are over, each with what it returned. */
+  /** Finished steps with their results. */
   done: DoneStep[];
 }
 
@@ -17,11 +17,11 @@ export interface DoneStep extends StepTiming {
   result: unknown;
 }
 
-/** The details of the failure of such an activity. */
+/** Details of the failure of such an activity. */
 export interface MultiStepFailure {
-  /** The step that failed; empty: it never began one. */
+  /** Failed step; empty: none was started. */
   step: string;
-  /** No attempt was at any step before this one, so a refusal to begin has left nothing behind. */
+  /** True when no attempt started an earlier step, so a refusal left nothing behind. */
   isFirst: boolean;
 }
 

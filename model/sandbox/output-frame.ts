@@ -2,41 +2,40 @@ import { MayflyError } from '../errors.ts';
 import type { OutputStream } from './command.ts';
 
 /**
- * A piece of a command's output, as the guest read it from the command at one moment. The same bytes are the guest's
- * log, the answer of its agent, and the live answer of the relay, so that all between only copy:
+ * Header of a frame: output as the guest read it from the command in one read. The guest's log, its agent's answer and
+ * the relay's live answer use the same bytes, so that intermediaries only copy:
  *
  *     stream:u8 (1 stdout, 2 stderr, 0 the end) | at:u64 ms since 1970 | offset:u64 | length:u32 | bytes
  *
- * Big-endian. `offset` is the position of the first byte in its own stream. The end's bytes are a CommandExit in JSON.
- * Frames stand in the order in which the guest read them, over both streams.
+ * Big-endian. `offset` is the position of the first byte in its stream. The end's bytes are a CommandExit in JSON.
+ * Frames of both streams are in the order of the guest's reads.
  */
 export const FRAME_HEADER_BYTES = 21;
-/** A longer frame is not one of ours: a guest is not trusted to be brief. Bytes. */
+/** Limit for frames of an untrusted guest, bytes. */
 export const FRAME_MAX_BYTES = 1_048_576;
 
 export interface OutputFrame {
   stream: OutputStream;
-  /** Guest clock, milliseconds since 1970. */
+  /** Guest clock, ms since 1970. */
   atMs: number;
   /** Position of the first byte in its stream. */
   offset: number;
   bytes: Uint8Array;
 }
 
-/** The size of a chunk of stored output: `_id` is `<commandId>/<stream>/<n>`, chunk n holds bytes from n × this on. */
+/** Size of a stored output chunk, bytes: `_id` is `<commandId>/<stream>/<n>`, chunk n starts at n × this. */
 export const OUTPUT_CHUNK_BYTES = 65_536;
 
-/** The last thing of an output: how the command ended, as JSON of a CommandExit that nobody has checked yet. */
+/** Last item of an output: unvalidated JSON of a CommandExit. */
 interface OutputEnd {
   exit: string;
 }
 
 const STREAMS: readonly (OutputStream | undefined)[] = [undefined, 'stdout', 'stderr'];
 const END = 0;
-/** A CommandExit takes a few hundred. Bytes. */
+/** Limit for a CommandExit, which takes some hundred bytes. */
 const END_MAX_BYTES = 65_536;
 
-/** One frame as it is sent. */
 export function encodeFrame({ stream, atMs, offset, bytes }: OutputFrame): Uint8Array {
   return encode(STREAMS.indexOf(stream), atMs, offset, bytes);
 }
@@ -57,20 +56,20 @@ function encode(stream: number, atMs: number, offset: number, bytes: Uint8Array)
 }
 
 /**
- * Reads frames from bytes that come in any pieces. What has come of a frame is handed on at once, as a shorter frame,
- * so that nothing is kept but a header or an end, and the bytes are never copied.
+ * Parses frames from chunks of any size. Yields the available part of a frame at once as a shorter frame: buffers only
+ * a header or an end, and never copies output.
  */
 export class FrameReader {
   readonly #header = new Uint8Array(FRAME_HEADER_BYTES);
   readonly #view = new DataView(this.#header.buffer);
   #headerBytes = 0;
-  /** Of the frame that is being read: what is still to come. */
+  /** Remaining bytes of the current frame. */
   #left = 0;
   #offset = 0;
   #end: Uint8Array | null = null;
   #isOver = false;
 
-  /** @throws MayflyError guest_failed for what is not a sequence of frames; the reader is of no use then */
+  /** @throws MayflyError guest_failed for invalid frames; the reader is unusable afterwards */
   *push(bytes: Uint8Array): Generator<OutputFrame | OutputEnd> {
     for (let at = 0; at < bytes.length; ) {
       if (this.#isOver) throw nonsense('something after its end');
@@ -88,7 +87,7 @@ export class FrameReader {
     }
   }
 
-  /** Whether the end was read: otherwise more is to come, or the connection broke. */
+  /** True after the end frame; otherwise more follows, or the connection broke. */
   get isOver(): boolean {
     return this.#isOver;
   }

@@ -13,10 +13,10 @@ const observation = z.object({
   at: instant.describe('When the look ended'),
   by: optional(observer).describe('Who looked, and at which machine; absent where no host was asked'),
 });
-/** One look at one layer: what was asked of the machine, and what it answered. */
+/** Observation of one layer: the query to the machine, and its answer. */
 export type Observation = z.infer<typeof observation>;
 
-/** Answer of a destroy: every layer was looked at after the last removal, and nothing was there. */
+/** Result of a destroy: every layer was inspected after the last removal, and found empty. */
 export const proof = z.object({
   sandboxId: z.string(),
   hostId: z.string().nullable(),

@@ -20,17 +20,17 @@ export type Network = z.infer<typeof network>;
 export type Actor = z.infer<typeof actor>;
 export type SandboxFailure = z.infer<typeof stepFailure>;
 
-/** The last is of a restore: the disks are back, and the guest is told anew whom to trust. The others are of a create. */
+/** Phases of a create; the last one is that of a restore, which renews the guest's trust. */
 const sandboxPhase = z.enum(['placing', 'cloning', 'booting', 'awaiting-ip', 'verifying-ssh', 'renewing-trust']);
 export type SandboxPhase = z.infer<typeof sandboxPhase>;
 
-/** Fate of a sandbox that is not used. */
+/** Action on an idle sandbox. */
 export const idleAction = z.enum(['destroy', 'hibernate']);
 export type IdleAction = z.infer<typeof idleAction>;
 
 /**
- * Why a sandbox ends. `lost`: its saga was lost, and it could not be carried on. `retired`: its pool needs it no more. With `machine-ended` its `failure` says how
- * its machine was seen to be dead.
+ * Reasons for the end of a sandbox. `lost`: its workflow was lost, and adoption failed. `retired`: a surplus pool
+ * member. With `machine-ended`, `failure` has the details.
  */
 const stopReason = z.enum([
   'deleted',
@@ -44,25 +44,26 @@ const stopReason = z.enum([
 ]);
 export type StopReason = z.infer<typeof stopReason>;
 
-/** Why a host has stopped a sandbox that grows. */
+/** Causes for which a host suspends a growing sandbox. */
 export const SPACE_SUSPENSION_CAUSES = ['quota_exceeded', 'host_disk_full'] as const satisfies readonly ErrorCode[];
 export type SpaceSuspensionCause = (typeof SPACE_SUSPENSION_CAUSES)[number];
 
-/** How a caller wants a sandbox to come to its machine. `auto`: the quickest way there is. */
+/** Requested way to get a machine. `auto`: the fastest available. */
 export const bootWish = z.enum(['auto', 'cold', 'template']);
 export type BootWish = z.infer<typeof bootWish>;
 
 /**
- * How a sandbox came to its machine. `warm`: it ran already, in a pool. `template`: it woke from the memory of a machine like
- * it. `cold`: its guest booted.
+ * Actual way to get a machine. `warm`: it was already running, in a pool. `template`: restored from a similar machine's
+ * memory. `cold`: booted.
  */
 const bootWay = z.enum(['warm', 'template', 'cold']);
 export type BootWay = z.infer<typeof bootWay>;
 
 /**
- * Why it was not a quicker way; the closed list. `pool_empty`: none of its pool's members could be had. `asked`: the caller
- * wanted it so. `origin`: it is made of a snapshot or a capture. `unsupported`: the host makes no templates, or none of that machine. `no_template`: none is ready yet.
- * `template_failed`: it did not wake. `template_changed`: what was saved is not what it was.
+ * Reasons for not using a faster way; a closed list. `pool_empty`: no member could be claimed. `asked`: requested by
+ * the caller. `origin`: created from a snapshot or a capture. `unsupported`: the host makes no templates, or none of
+ * that machine. `no_template`: none is ready. `template_failed`: it did not wake. `template_changed`: its saved files
+ * have changed.
  */
 const bootReason = z.enum([
   'pool_empty',
@@ -83,7 +84,7 @@ const boot = z.object({
 });
 export type Boot = z.infer<typeof boot>;
 
-/** Of which pool a sandbox is, or was before it was claimed. */
+/** Pool of a sandbox, even after its claim. */
 const membership = z.object({
   name: z.string(),
   revision: z.int(),
@@ -110,7 +111,7 @@ export const sandboxSpec = z.object({
   network,
   boot: optional(bootWish).describe('How it gets its machine. Default: auto'),
 });
-/** Wish of a caller; defaults filled in by the API. */
+/** Specification by the caller; the API fills in defaults. */
 export type SandboxSpec = z.infer<typeof sandboxSpec>;
 
 const sshEndpoint = z.object({
@@ -119,14 +120,14 @@ const sshEndpoint = z.object({
   user: z.string().describe('Login user inside the guest'),
   hostKey: z.string().describe('The pinned host key, one line in OpenSSH public key format'),
 });
-/** How to reach a sandbox's sshd. */
+/** Endpoint of a sandbox's sshd. */
 export type SshEndpoint = z.infer<typeof sshEndpoint>;
 
 const stepTiming = z.object({ step: z.string(), startedAt: instant, endedAt: instant });
-/** One step of a saga as it is remembered: how long it took, on which attempt. */
+/** Timing of a step. */
 export type StepTiming = z.infer<typeof stepTiming>;
 
-/** Written only by its own workflow's activities. */
+/** Written only by activities of its own workflow. */
 export const sandboxRecord = z.object({
   id: z.string(),
   project: z.string().describe('Of the key that asked for it. Never changes'),
@@ -170,7 +171,7 @@ export const sandboxRecord = z.object({
 });
 export type SandboxRecord = z.infer<typeof sandboxRecord>;
 
-/** What changes when its disks are replaced by those of a snapshot. */
+/** Returns the fields that change when its disks are replaced by those of a snapshot. */
 export function generationOf({
   parentSnapshotId,
   restoreId = null,

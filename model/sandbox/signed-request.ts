@@ -2,64 +2,67 @@ import type { AuditEvent, AuditKind } from './audit.ts';
 import type { CertificatePurpose } from './certificate.ts';
 import type { Actor } from './sandbox.ts';
 
-/** Who asks the control worker for what only that can do. */
+/** Process that requests an action of the control worker. */
 export type Asker = { process: 'api' } | { process: 'host'; hostId: string; installationId: string };
 
-/** What is asked for, as it is signed. */
+/** Signed contents by kind of request. */
 export interface SignedRequests {
   certificate: {
-    /** The workflow in which it is to be signed: in no other does the request count. */
+    /** Only workflow in which the request is valid. */
     workflowId: string;
     sandboxId: string;
-    /** One OpenSSH public key line. */
+    /** OpenSSH public key, one line. */
     publicKey: string;
     purpose: CertificatePurpose;
-    /** Null for the platform's own. */
+    /** Null for Mayfly's own. */
     actor: Actor | null;
     /** Null: the default. */
     ttlSeconds: number | null;
   };
-  /** The event's `runId` is null: the run that appends it fills it in. */
+  /** `runId` of the event is null: the appending run fills it in. */
   event: { sandboxId: string; event: AuditEvent };
 }
 export type RequestKind = keyof SignedRequests;
 
-/** Says which process asks, and proves it. */
+/** Signature that identifies the requesting process. */
 export interface RequestSignature {
   by: Asker;
-  /** Of Ed25519, its 32 bytes in base64url (RFC 8032 §5.1.5). */
+  /** Ed25519 public key, 32 bytes in base64url (RFC 8032 §5.1.5). */
   publicKey: string;
-  /** When it was signed, by the asker's clock, ISO 8601. */
+  /** Time of signing by the signer's clock, ISO 8601. */
   at: string;
-  /** Random: no two requests are the same. */
+  /** Random, so each request is unique. */
   nonce: string;
-  /** Ed25519 over what is asked and all of the above, base64url. */
+  /** Ed25519 signature over the request and all fields above, base64url. */
   value: string;
 }
 
-/** Signs what a process asks for, with the key that is that process's own. */
+/** Signs requests with the process's own key. */
 export interface RequestSigner {
   sign<Kind extends RequestKind>(kind: Kind, asked: SignedRequests[Kind]): RequestSignature;
 }
 
-/** A public key that is to be certified, with the word of the host that has made it. */
+/** Public key to certify, signed by the host that generated it. */
 export interface KeyToCertify {
-  /** One OpenSSH public key line. */
+  /** OpenSSH public key, one line. */
   publicKey: string;
-  /** Without one it is refused. */
+  /** Required: refused without it. */
   signature?: RequestSignature | undefined;
 }
 
-/** An event with the word of the process that has it recorded; without one it is refused. */
+/** Event signed by the process that recorded it; refused without a signature. */
 export type SignedEvent = AuditEvent & { signature?: RequestSignature };
 
 /**
- * A request older than this, or as far in the future, is refused; that one is not granted twice is seen to besides, for as
- * long as its certificate is remembered. A process may have been without Temporal for hours, and its clock be wrong. Milliseconds.
+ * Maximum age of a request, past or future, ms: a process may have been without Temporal for hours, and its clock be
+ * wrong. Replays are detected separately, by the stored certificate.
  */
 export const REQUEST_COUNTS_MS = 24 * 3_600_000;
 
-/** What the API may have recorded: accesses, which no saga sees. A host has nothing recorded: what it did is told by sagas. */
+/**
+ * Kinds that the API may sign: accesses, which have no workflow. Hosts may sign none, since workflows record their
+ * actions.
+ */
 export const ACCESS_KINDS: ReadonlySet<AuditKind> = new Set([
   'file.read',
   'file.written',
@@ -77,7 +80,7 @@ export const ACCESS_KINDS: ReadonlySet<AuditKind> = new Set([
   'source.file',
 ]);
 
-/** And what came of an approval, in the trail of that and in no other. */
+/** Kinds that are also allowed, in the audit of their approval only. */
 export const APPROVAL_KINDS: ReadonlySet<AuditKind> = new Set([
   'approval.requested',
   'approval.approved',

@@ -2,8 +2,8 @@ import { MayflyError } from '../errors.ts';
 import type { SandboxState } from './sandbox-state.ts';
 
 /**
- * Which states may follow each in a sandbox's record. A record may stay in its state; a phase that is over before it is
- * written leaves its state out, so `requested` may be followed by `running`. What has ended is never opened again.
+ * Allowed successors of each state in a sandbox's record. A record may keep its state; short phases are not written, so
+ * `running` may follow `requested`. Final states have no successor.
  */
 export const TRANSITIONS: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   requested: ['creating', 'running', 'warm', 'destroying'],
@@ -18,7 +18,7 @@ export const TRANSITIONS: Readonly<Record<SandboxState, readonly SandboxState[]>
   failed: [],
 };
 
-/** @throws MayflyError internal when no sandbox goes that way: the workflow is wrong, and writes nothing */
+/** @throws MayflyError internal for a disallowed transition, which is a bug in the workflow */
 export function assertTransition(id: string, from: SandboxState, to: SandboxState): void {
   if (to === from || TRANSITIONS[from].includes(to)) return;
   throw new MayflyError('internal', `${id} cannot go from ${from} to ${to}.`);

@@ -1,4 +1,4 @@
-/** The times of a day, and the days, of a cron expression; each in ascending order. */
+/** Times of a day and days of a cron expression, each in ascending order. */
 export interface Cron {
   minutes: number[];
   hours: number[];
@@ -7,18 +7,18 @@ export interface Cron {
   months: number[];
   /** 0 … 6, 0 is Sunday. */
   daysOfWeek: number[];
-  /** Whether a day of either matches, as crontab(5) has it where both are restricted; else it has to be of both. */
+  /** True when either kind of day suffices, by crontab(5) when both are restricted; else both must match. */
   isEither: boolean;
 }
 
-/** Characters of an expression. */
+/** Maximum length of an expression, characters. */
 export const CRON_LENGTH = 256;
 
 interface Field {
   name: string;
   min: number;
   max: number;
-  /** In the place of numbers, from `min` on. */
+  /** Alternatives to numbers, starting at `min`. */
   names: readonly string[];
 }
 
@@ -40,14 +40,14 @@ const SHORTHANDS: Readonly<Record<string, string>> = {
   '@midnight': '0 0 * * *',
   '@hourly': '0 * * * *',
 };
-/** The most that a month can have, in a leap year. */
+/** Longest length of each month. */
 const DAYS_OF_MONTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const TERM = /^(?:\*|([A-Za-z]{3}|\d{1,2})(?:-([A-Za-z]{3}|\d{1,2}))?)(?:\/(\d{1,2}))?$/;
 
 /**
- * Reads five fields as crontab(5) has them: `*`, numbers, names of months and days, ranges, steps and lists; or one of
+ * Parses five fields by crontab(5): `*`, numbers, names of months and days, ranges, steps and lists; or one of
  * `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`.
- * @returns what is wrong with it, for a person, when it is none
+ * @returns `problem` for an invalid expression
  */
 export function readCron(text: string): Cron | { problem: string } {
   if (text.length > CRON_LENGTH) return { problem: `has more than ${CRON_LENGTH} characters` };
@@ -72,7 +72,10 @@ export function readCron(text: string): Cron | { problem: string } {
   return isNever(cron) ? { problem: 'never fires: no month that it names has such a day' } : cron;
 }
 
-/** @param date what its UTC says is taken */
+/**
+ * True when a day matches.
+ * @param date read in UTC
+ */
 export function isDayOf({ months, daysOfMonth, daysOfWeek, isEither }: Cron, date: Date): boolean {
   if (!months.includes(date.getUTCMonth() + 1)) return false;
   const [ofMonth, ofWeek] = [daysOfMonth.includes(date.getUTCDate()), daysOfWeek.includes(date.getUTCDay())];
@@ -102,7 +105,7 @@ function rangeOf(term: string, field: Field): { from: number; to: number; step: 
   if (step < 1) return null;
   if (first === undefined) return { from: field.min, to: field.names === DAYS ? 6 : field.max, step };
   const from = valueIn(first, field);
-  // `5/15` is from 5 on, as most have it
+  // as in most implementations, `5/15` starts at 5
   const end = steps === undefined ? from : field.max;
   const to = last === undefined ? end : valueIn(last, field);
   if (from === null || to === null || from > to) return null;

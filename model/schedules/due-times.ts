@@ -3,23 +3,26 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { DueTime, MissedReason, ScheduleAsk, ScheduleRecord, ScheduleSpec } from './schedule.ts';
 import { nextRun, type Occurrence, type Times, timesBetween } from './times.ts';
 
-/** A time that has no run. */
+/** Time without a run. */
 type MissedTime = Omit<DueTime, 'overlap'> & { reason: MissedReason };
 
-/** What became due of a schedule. */
+/** Decisions about due times. */
 interface Due {
   changes: Pick<ScheduleRecord, 'handledUntil' | 'queue' | 'past' | 'pauses' | 'asks'>;
   missed: MissedTime[];
-  /** When the next time is due. Milliseconds since 1970; Infinity: there is none. */
+  /** Next due time, ms since 1970; Infinity: none. */
   nextAt: number;
 }
 
-/** Times that may wait behind one that runs. */
+/** Times that may wait behind an active run. */
 const MOST_WAITING = 1_000;
-/** Times that are decided at once. */
+/** Times decided in one call. */
 const MOST_TIMES = 5_000;
 
-/** Decides on each time until `now`, and on what was asked for: it is queued, or it is missed. @param now milliseconds since 1970 */
+/**
+ * Decides each time until `now`, and each request: it is queued or missed.
+ * @param now ms since 1970
+ */
 export function decideDue(record: ScheduleRecord, now: number): Due {
   const queue = new DueQueue(record);
   let [handled, nextAt] = [Date.parse(record.handledUntil), now];
@@ -44,7 +47,7 @@ export function decideDue(record: ScheduleRecord, now: number): Due {
   return { changes, missed: queue.missed, nextAt };
 }
 
-/** @returns until when all times are decided, and when the next one is due */
+/** @returns end of the decided times, and the next due time */
 function decideTimes(record: ScheduleRecord, queue: DueQueue, now: number): [number, number] {
   let handled = Date.parse(record.handledUntil);
   let left = MOST_TIMES;
@@ -53,7 +56,7 @@ function decideTimes(record: ScheduleRecord, queue: DueQueue, now: number): [num
     let before = handled;
     for (const time of timesBetween(spec, handled, end)) {
       const dueAt = time.at + jitterOf(record, spec, time.at);
-      // times that a gap leaves out share their instant: they are decided together
+      // times skipped by a DST gap share an instant, so they are decided together
       if (time.at > before && (dueAt > now || left <= 0)) return [time.at - 1, dueAt];
       queue.addTime(spec, time, reasonOf(record, spec, time, now - dueAt));
       before = time.at;
@@ -77,7 +80,7 @@ function reasonOf(
   return lateMs > catchupWindowSeconds * 1_000 ? 'catch-up' : null;
 }
 
-/** Delay of a time: the same for the same time, and never beyond the next one. Milliseconds. */
+/** Returns the delay of a time, ms. Deterministic, and always before the next time. */
 export function jitterOf(
   { project, name }: Pick<ScheduleRecord, 'project' | 'name'>,
   spec: Times & Pick<ScheduleSpec, 'jitterSeconds'>,
@@ -97,7 +100,7 @@ export function isSerial({ overlap }: Pick<DueTime, 'overlap'>): boolean {
   return overlap !== 'allow-all';
 }
 
-/** Times that wait for their run: those that overlap are queued or missed, as their policies say. */
+/** Queue of times waiting for their run; overlapping ones are queued or missed according to their policies. */
 class DueQueue {
   waiting: DueTime[];
   readonly missed: MissedTime[] = [];
@@ -108,7 +111,7 @@ class DueQueue {
     this.#isRunning = active.some(isSerial);
   }
 
-  /** Whether times that could run at once still wait for their turn. */
+  /** True when times that could run concurrently are still waiting. */
   get hasBacklog(): boolean {
     return !this.waiting.every(isSerial);
   }
@@ -123,7 +126,7 @@ class DueQueue {
     else this.#miss(time, reason);
   }
 
-  /** @returns false: too many wait, it is for later */
+  /** @returns false when the queue is full, so that the request stays pending */
   addAsk(record: ScheduleRecord, { id, kind, at, from, to, overlap }: ScheduleAsk): boolean {
     if (this.waiting.length >= MOST_WAITING) return false;
     if (kind === 'trigger') {

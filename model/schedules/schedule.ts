@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { actor, encrypted, instant, optional, shownText } from '../fields.ts';
 
-/** Treatment of a time at which the run of one before has not ended, or something of it is left. */
+/** Policy for a time at which the previous run has not ended, or is not cleaned up. */
 export const overlap = z.enum(['skip', 'buffer-one', 'buffer-all', 'cancel-other', 'allow-all']);
 export type Overlap = z.infer<typeof overlap>;
 
@@ -32,7 +32,7 @@ export const scheduleSpec = z.object({
     }),
   ),
 });
-/** When, and what for. One of `cron` and `every` is set. */
+/** Specification of a schedule. Exactly one of `cron` and `every` is set. */
 export type ScheduleSpec = z.infer<typeof scheduleSpec>;
 
 const scheduleAsk = z.object({
@@ -43,7 +43,7 @@ const scheduleAsk = z.object({
   to: instant.nullable(),
   overlap,
 });
-/** Runs that are wanted beside the times: now, or the times of a range again. */
+/** Request for additional runs: one now, or those of a range of past times. */
 export type ScheduleAsk = z.infer<typeof scheduleAsk>;
 
 const dueTime = z.object({
@@ -53,13 +53,13 @@ const dueTime = z.object({
   isFilled: z.boolean().describe('Whether a backfill asked for it'),
   overlap,
 });
-/** A time, a trigger or a filled time that waits for its run. */
+/** Time, trigger or backfilled time that waits for its run. */
 export type DueTime = z.infer<typeof dueTime>;
 
 const activeRun = z.object({ runId: z.string(), overlap });
 
 const pastSpec = scheduleSpec.extend({ until: instant.describe('Inclusive') });
-/** A schedule before it was set anew: the times until then are of this, until all have their runs or are missed. */
+/** Previous specification of a changed schedule, valid for times up to `until` until all are decided. */
 export type PastSpec = z.infer<typeof pastSpec>;
 
 export const scheduleRecord = z.object({
@@ -87,7 +87,7 @@ export const scheduleRecord = z.object({
 });
 export type ScheduleRecord = z.infer<typeof scheduleRecord>;
 
-/** Fate of one time. */
+/** Outcome of one time. */
 export const scheduleTime = z.object({
   project: z.string(),
   schedule: z.string(),
@@ -106,15 +106,18 @@ export const scheduleTime = z.object({
 export type ScheduleTime = z.infer<typeof scheduleTime>;
 export type MissedReason = NonNullable<ScheduleTime['reason']>;
 
-/** What held of a schedule at an instant. @param at milliseconds since 1970 */
+/**
+ * Returns the specification valid at a time.
+ * @param at ms since 1970
+ */
 export function specAt(record: ScheduleRecord, at: number): ScheduleSpec {
   return record.past.find(({ until }) => at <= Date.parse(until)) ?? record;
 }
 
-/** Why there is a run: as its record has it. */
+/** Schedule of a run, as stored in its record. */
 export interface ScheduledFor {
   name: string;
-  /** The time of the schedule; of a trigger when it was asked for. ISO 8601. */
+  /** Nominal time; for a trigger, the time of its request. ISO 8601. */
   nominalAt: string;
 }
 
@@ -122,13 +125,13 @@ const UNITS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 const EVERY = /^([1-9]\d{0,6})([smhd])$/;
 export const EVERY_PATTERN = EVERY.source;
 
-/** Null: it is not written like that. */
+/** Null: invalid. */
 export function everySeconds(text: string): number | null {
   const [, count, unit] = EVERY.exec(text) ?? [];
   return count === undefined ? null : Number(count) * UNITS[unit as keyof typeof UNITS];
 }
 
-/** The source of its events. */
+/** Returns the `source` of its events. */
 export function scheduleSourceOf({ project, name }: Pick<ScheduleRecord, 'project' | 'name'>): string {
   return `/projects/${project}/schedules/${name}`;
 }

@@ -2,17 +2,17 @@ import { type Cron, isDayOf, readCron } from './cron.ts';
 import { everySeconds, type ScheduleSpec } from './schedule.ts';
 import { offsetAt, transitionsBetween, zoneOf } from './zone.ts';
 
-/** `gap`: the clocks leave it out. `repeat`: they have it for the second time. */
+/** `gap`: skipped by the clocks. `repeat`: second occurrence of a local time. */
 type Dst = 'gap' | 'repeat';
 
-/** A time of a schedule. */
+/** Time of a schedule. */
 export interface Occurrence {
-  /** Milliseconds since 1970; of a gap when it ends. */
+  /** Milliseconds since 1970; for a gap, its end. */
   at: number;
-  /** As the clocks of the zone show it, or would: `2026-03-29T02:30`. */
+  /** Local time in the zone, real or skipped: `2026-03-29T02:30`. */
   localTime: string;
   dst: Dst | null;
-  /** Whether it is run, by what the schedule says of such times. */
+  /** True when the schedule's DST rules let it run. */
   isRun: boolean;
 }
 
@@ -20,10 +20,10 @@ export type Times = Pick<ScheduleSpec, 'cron' | 'every' | 'timeZone' | 'startAt'
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** The last time of any schedule. Milliseconds since 1970. */
+/** Last time of any schedule, ms since 1970. */
 export const LAST_TIME = Date.UTC(2100, 0, 1) - 1;
 
-/** The times of a schedule after `after`, until `until`, in their order. Milliseconds since 1970. */
+/** Yields the times of a schedule after `after` until `until` (ms since 1970), in order. */
 export function* timesBetween(times: Times, after: number, until: number): Generator<Occurrence> {
   const from = Math.max(after, times.startAt === null ? -Infinity : Date.parse(times.startAt) - 1);
   const to = Math.min(until, times.endAt === null ? LAST_TIME : Date.parse(times.endAt), LAST_TIME);
@@ -33,7 +33,7 @@ export function* timesBetween(times: Times, after: number, until: number): Gener
   if (!('problem' in cron) && zone !== null) yield* cronTimes({ cron, zone, dst: times.dst }, from, to);
 }
 
-/** The next of them that is run; null: there is none. */
+/** Returns the next time with a run; null: none. */
 export function nextRun(times: Times, after: number): Occurrence | null {
   for (const time of timesBetween(times, after, LAST_TIME)) if (time.isRun) return time;
   return null;
@@ -51,10 +51,10 @@ interface CronTimes {
   dst: ScheduleSpec['dst'];
 }
 
-/** Between two changes of its offset the clocks of a zone go on evenly. */
+/** Yields cron times, segment by segment between two offset changes of the zone. */
 function* cronTimes({ cron, zone, dst }: CronTimes, after: number, until: number): Generator<Occurrence> {
   let [from, offset] = [after, offsetAt(zone, after)];
-  /** What the clocks show before that, they have shown before. */
+  /** Local times before this have occurred before. */
   let shownUntil = transitionsBetween(zone, after - DAY_MS, after).reduce(
     (latest, { at, before }) => Math.max(latest, at + before),
     -Infinity,
@@ -78,14 +78,14 @@ function* cronTimes({ cron, zone, dst }: CronTimes, after: number, until: number
   }
 }
 
-/** A year at once: who looks for the next time needs no more. */
+/** Yields offset changes year by year, since the next time is usually near. */
 function* changesFrom(zone: string, after: number, until: number) {
   for (let from = after; from < until; from += 366 * DAY_MS) {
     yield* transitionsBetween(zone, from, Math.min(from + 366 * DAY_MS, until));
   }
 }
 
-/** The first of them is run, unless the one after the gap is itself a time. */
+/** Yields the times within a gap; the first one runs, unless the gap ends at a regular time. */
 function* gapTimes(
   cron: Cron,
   at: number,
@@ -98,7 +98,7 @@ function* gapTimes(
   }
 }
 
-/** What clocks show at the times of a cron expression, as milliseconds of UTC; after `after`, until `until`. */
+/** Yields the local times of a cron expression as UTC ms; after `after`, until `until`. */
 function* wallTimes(cron: Cron, after: number, until: number): Generator<number> {
   for (let day = Math.floor(after / DAY_MS) * DAY_MS; day <= until; day += DAY_MS) {
     if (!isDayOf(cron, new Date(day))) continue;

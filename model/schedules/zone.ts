@@ -1,13 +1,13 @@
-/** A change of a zone's offset from UTC. */
+/** Change of a zone's offset from UTC. */
 interface Transition {
   /** Milliseconds since 1970. */
   at: number;
-  /** Offset of the zone before it, and from then on: what is added to UTC. Milliseconds. */
+  /** Offsets from UTC before and after, ms. */
   before: number;
   after: number;
 }
 
-/** No zone changes twice in a week. Milliseconds. */
+/** Step of the search, ms: no zone changes twice in a week. */
 const STEP_MS = 604_800_000;
 const SECOND_MS = 1_000;
 const FIELDS = {
@@ -21,12 +21,12 @@ const FIELDS = {
 } as const;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
-/** By zone and year. */
+/** Cache by zone and year. */
 const transitions = new Map<string, readonly Transition[]>();
-/** Of what is kept; a zone has about two transitions a year. */
+/** Maximum number of cached years; a zone has about two transitions a year. */
 const MOST_KEPT = 10_000;
 
-/** The name by which a zone is known everywhere; null: there is none of that name. Only names of IANA's are taken. */
+/** Returns the canonical IANA name of a zone; null: unknown. */
 export function zoneOf(name: string): string | null {
   if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(name)) return null;
   try {
@@ -36,7 +36,7 @@ export function zoneOf(name: string): string | null {
   }
 }
 
-/** Milliseconds that a clock in the zone is ahead of UTC. */
+/** Returns the offset of a zone from UTC, ms. */
 export function offsetAt(zone: string, at: number): number {
   if (zone === 'UTC') return 0;
   const [month = 1, day = 1, year = 1970, hour = 0, minute = 0, second = 0] = (
@@ -45,7 +45,7 @@ export function offsetAt(zone: string, at: number): number {
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(at / SECOND_MS) * SECOND_MS;
 }
 
-/** Those of a zone after `from`, until `to`, in their order. */
+/** Returns the transitions of a zone after `from` until `to`, in order. */
 export function transitionsBetween(zone: string, from: number, to: number): Transition[] {
   if (zone === 'UTC' || to <= from) return [];
   const years = new Date(to).getUTCFullYear() - new Date(from).getUTCFullYear() + 1;
@@ -73,7 +73,7 @@ function transitionsOf(zone: string, year: number): readonly Transition[] {
   return found;
 }
 
-/** The first second whose offset is another. */
+/** Returns the first second with another offset. */
 function changeBetween(zone: string, from: number, to: number, before: number): number {
   let [low, high] = [from, to];
   while (high - low > SECOND_MS) {

@@ -3,22 +3,24 @@ import type { SecretForm } from './secret-forms.ts';
 const BYTES = 256;
 
 /**
- * Finds many patterns at once, in time that grows with the text alone (A. Aho, M. Corasick, CACM 18 (6), 1975): what is looked
- * through is a hostile guest's. A state is a node of the tree of all patterns, 0 its root; children are lists, since most have
- * one.
+ * Matches many patterns in time linear in the text (A. Aho, M. Corasick, CACM 18 (6), 1975), since the text comes from
+ * a hostile guest. A state is a node of the trie, 0 its root; children are linked lists, since most nodes have one.
  */
 export class Automaton {
-  /** Of each state, the longest of its own text's ends that begins a pattern. */
+  /** Failure link of each state: the longest proper suffix that is a prefix of a pattern. */
   readonly #fail: Int32Array;
   readonly #child: Int32Array;
   readonly #sibling: Int32Array;
   readonly #byte: Uint8Array;
-  /** How many bytes up to here are covered by what ends here; and with a character of base64 before, where that is one. */
+  /**
+   * Length of the longest match that ends here; and its length with a preceding base64 character, where that is covered
+   * too.
+   */
   readonly #covered: Int32Array;
   readonly #withBefore: Int32Array;
-  /** Whether a character behind what ends here is covered too. */
+  /** 1 when a character after a match that ends here is covered too. */
   readonly #after: Uint8Array;
-  /** How many bytes up to here may still be covered by what ends later. */
+  /** Bytes up to here that a later match may still cover. */
   readonly #held: Int32Array;
   readonly #first = new Int32Array(BYTES);
   #size = 1;
@@ -33,7 +35,7 @@ export class Automaton {
     this.#link();
   }
 
-  /** The state behind a byte. */
+  /** Returns the state after a byte. */
   next(from: number, byte: number): number {
     for (let state = from; state !== 0; state = this.#at(this.#fail, state)) {
       const child = this.#childOf(state, byte);
@@ -46,7 +48,7 @@ export class Automaton {
     return this.#at(this.#covered, state);
   }
 
-  /** 0: none of what ends here covers what is before it. */
+  /** 0: no match here covers the character before it. */
   withBeforeAt(state: number): number {
     return this.#at(this.#withBefore, state);
   }
@@ -82,7 +84,7 @@ export class Automaton {
     return state;
   }
 
-  /** By depth, since each takes what it fails to into account. */
+  /** Sets failure links level by level, since each state inherits from its link. */
   #link(): void {
     let level = [...this.#first].filter((state) => state !== 0);
     while (level.length > 0) {

@@ -1,14 +1,14 @@
-/** Bytes that base64 has, of both alphabets. */
+/** Bytes of both base64 alphabets. */
 const BASE64 = new Uint8Array(256);
 for (const each of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_')) BASE64[each] = 1;
 const PADDING = 61;
 
-/** Whether base64 has such a byte; its padding is none. */
+/** True for a base64 character, except padding. */
 export function isBase64(byte: number | undefined): boolean {
   return byte !== undefined && BASE64[byte] === 1;
 }
 
-/** Whether a byte behind a piece of base64 belongs to it: its last character, then its padding. */
+/** Detects the bytes after a piece of base64 that belong to it: its last character, then padding. */
 export class EndOfBase64 {
   #left = 0;
   #isPadding = false;

@@ -7,7 +7,10 @@ const hexadecimal: Escape = (each) => `&#x${each.codePointAt(0)?.toString(16).to
 const NAMES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
 const named: Escape = (each) => `&${NAMES[each]};`;
 
-/** Text as HTML and XML have it, by what templates and libraries escape quotes, slashes and letters beyond ASCII. */
+/**
+ * Returns the forms of a text in HTML and XML, by the escapes that templates and libraries use for quotes, slashes and
+ * non-ASCII letters.
+ */
 export function inHtml(text: string): string[] {
   const markup = text.replace(/[&<>]/g, named);
   const quoted = markup.replaceAll('"', '&quot;');
@@ -25,7 +28,7 @@ export function inHtml(text: string): string[] {
   return forms.flatMap((form) => [form, form.replace(letters, decimal), form.replace(letters, hexadecimal)]);
 }
 
-/** Characters that programs write behind a backslash: printf %q of bash and of zsh, Ruby's Shellwords, and npm's shell-quote. */
+/** Characters escaped with a backslash by printf %q of bash and zsh, Ruby's Shellwords, and npm's shell-quote. */
 const ESCAPED_IN_SHELL = [
   /[\s!"#$&'()*,;<>?[\\\]^`{|}~]/g,
   /[\s!"#$&'()*;<=>?[\\\]^`{|}~]/g,
@@ -35,7 +38,10 @@ const ESCAPED_IN_SHELL = [
 ];
 const CONTROLS: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** Text as shells are given it, and as `set -x` shows it: between either quotes, in `$'…'`, and behind backslashes. */
+/**
+ * Returns the forms of a text in shell input and in the output of `set -x`: in either quotes, in `$'…'`, and with
+ * backslashes.
+ */
 export function inShell(text: string): string[] {
   const ansi = text.replace(/[\\']/g, '\\$&').replace(/[\n\r\t]/g, (each) => CONTROLS[each] ?? each);
   const octal = [...Buffer.from(ansi)].map((byte) =>
@@ -52,7 +58,7 @@ export function inShell(text: string): string[] {
   ];
 }
 
-/** Names that are made of a text for URLs, hosts and files. Those that would hide what logs say all the time are not among them. */
+/** Returns names derived from a text for URLs, hosts and files, except common words that would mask much of a log. */
 export function slugsOf(text: string): string[] {
   const plain = text.normalize('NFKD').replace(/\p{M}/gu, '');
   const slugs = [text, plain].flatMap((from) =>

@@ -2,7 +2,7 @@ import { Automaton } from './automaton.ts';
 import { EndOfBase64, isBase64 } from './base64-edge.ts';
 import { formsOf } from './secret-forms.ts';
 
-/** What stands in the place of a secret. */
+/** Replacement of a secret. */
 const MASKED = Buffer.from('***');
 
 interface Span {
@@ -10,11 +10,11 @@ interface Span {
   end: number;
 }
 
-/** Puts `***` in the place of secrets, in whichever form: docs/secrets.md has them. */
+/** Replaces secrets in all their forms with `***`; docs/secrets.md lists the forms. */
 export class Mask {
   readonly #automaton: Automaton;
 
-  /** @param secrets those that are not to be masked (maskable.ts) are not */
+  /** @param secrets those that maskable.ts excludes are ignored */
   constructor(secrets: readonly string[]) {
     this.#automaton = new Automaton(secrets.flatMap(formsOf));
   }
@@ -23,7 +23,10 @@ export class Mask {
     return new MaskStream(this.#automaton);
   }
 
-  /** @param isCut what was behind them is not there: what begins a secret at their end is masked too. `@default` false */
+  /**
+   * @param isCut true when the input is truncated: a possible start of a secret at its end is masked too. `@default`
+   * false
+   */
   bytes(bytes: Uint8Array, { isCut = false } = {}): Buffer {
     const stream = this.stream();
     return Buffer.concat([stream.push(bytes), stream.end({ isCut })]);
@@ -34,38 +37,41 @@ export class Mask {
   }
 }
 
-/** Masks bytes as they come: what comes out is the same whatever pieces they come in. */
+/** Masks a stream; its output does not depend on how the input is split. */
 export class MaskStream {
   readonly #tail = new EndOfBase64();
   #state = 0;
-  /** Bytes that may belong to a secret, and the place of the first. */
+  /** Buffered bytes that may belong to a secret, and the offset of the first. */
   #held: Uint8Array = new Uint8Array();
   #from = 0;
-  /** What is covered, in order, none meeting the next. */
+  /** Covered ranges, ordered and disjoint. */
   #spans: Span[] = [];
-  /** Whether the byte before those held was covered. */
+  /** True when the byte before the buffered ones was covered. */
   #isInside = false;
 
   constructor(private readonly automaton: Automaton) {}
 
-  /** @returns what can be said of all that came; the rest, less than the longest form of a secret, is held */
+  /** @returns decided output; buffers the rest, which is shorter than the longest form of a secret */
   push(bytes: Uint8Array): Buffer {
     if (bytes.length === 0) return Buffer.alloc(0);
     const all = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
     for (let at = this.#held.length; at < all.length; at++) this.#read(all, at);
-    const beside = isBase64(all.at(-1)) ? 1 : 0; // base64 of a secret may begin with the next
+    const beside = isBase64(all.at(-1)) ? 1 : 0; // the next byte may start base64 of a secret
     const safe = this.#from + all.length - Math.max(beside, this.automaton.heldAt(this.#state));
     return this.#release(all, Math.max(safe, this.#from));
   }
 
-  /** The rest. @param isCut there was more, that nobody gives: what begins a secret is masked. `@default` false */
+  /**
+   * Returns the rest.
+   * @param isCut true when the input is truncated: a possible start of a secret is masked. `@default` false
+   */
   end({ isCut = false } = {}): Buffer {
     const end = this.#from + this.#held.length;
     if (isCut && this.#held.length > 0) this.#cover({ start: this.#from, end });
     return this.#release(this.#held, end);
   }
 
-  /** @param all from `#from` on */
+  /** @param all bytes from `#from` */
   #read(all: Uint8Array, at: number): void {
     const byte = all[at] ?? 0;
     const end = this.#from + at + 1;
@@ -88,7 +94,10 @@ export class MaskStream {
     this.#spans.push({ start, end });
   }
 
-  /** @param all from `#from` on @param safe up to where they are decided */
+  /**
+   * @param all bytes from `#from`
+   * @param safe end of the decided bytes
+   */
   #release(all: Uint8Array, safe: number): Buffer {
     const pieces: Uint8Array[] = [];
     const later: Span[] = [];

@@ -1,9 +1,9 @@
-/** Shorter ones are in every log. Characters. */
+/** Minimum length of a masked secret, characters; shorter texts occur in every log. */
 const SHORTEST_MASKED = 4;
-/** Words and numbers that are shorter than this are in many logs. Characters. */
+/** Minimum length of masked words and numbers, characters; shorter ones occur in many logs. */
 const LIKELY_WORD = 8;
 
-/** What logs say all the time, whatever its length. */
+/** Common words of logs, never masked. */
 const COMMON = new Set(
   `true false null none undefined yes no on off error warn warning info debug trace fatal success failed failure enabled disabled
    default unknown localhost 127.0.0.1 0.0.0.0 admin root user username password passwd secret token changeme production
@@ -11,8 +11,8 @@ const COMMON = new Set(
 );
 
 /**
- * Why a secret is not masked in what its function prints: its log would be of no use.
- * @returns null: it is masked
+ * Explains why a secret is not masked: masking it would make logs useless.
+ * @returns null when it is masked
  */
 export function whyNotMasked(value: string): string | null {
   const text = value.trim();
@@ -29,7 +29,7 @@ export function whyNotMasked(value: string): string | null {
   return null;
 }
 
-/** Whether a line of a secret is masked by itself. */
+/** True when a single line of a secret is masked. */
 export function isMaskedLine(line: string): boolean {
   return Array.from(line).length >= SHORTEST_MASKED && !isCommon(line) && new Set(line).size > 1;
 }

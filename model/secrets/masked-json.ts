@@ -1,9 +1,9 @@
-/** What ends a token outside of strings. RFC 8259 §2. */
+/** Delimiters between tokens outside of strings, RFC 8259 §2. */
 const STRUCTURE = /([\s[\]{},:]+)/;
 
 /**
- * Quotes what stands outside of strings and has `***` in it: a number with a secret in it, of which a mask leaves what is no
- * JSON. One pass, in the time that the length takes, whatever the text.
+ * Quotes masked tokens outside of strings, so that a number with a masked secret is valid JSON again. Takes linear time
+ * for any text.
  */
 export function quoteMasked(text: string): string {
   const parts: string[] = [];

@@ -1,21 +1,21 @@
 import { inHtml, inShell, slugsOf } from './escaped-forms.ts';
 import { isMaskedLine, whyNotMasked } from './maskable.ts';
 
-/** Bytes that are not to be shown. */
+/** Form of a secret that is masked. */
 export interface SecretForm {
   bytes: Uint8Array;
   /**
-   * How many characters around them have bits of the secret, and of what stands beside it: 1 before, and 1 with its padding
-   * behind, where that is base64 whose groups begin elsewhere.
+   * Neighboring characters that carry bits of the secret: 1 before it, and 1 plus padding after it, for base64 with
+   * another alignment.
    */
   before: 0 | 1;
   after: 0 | 1;
 }
 
-/** Columns at which programs break base64: those of MIME (RFC 2045), and of PEM (RFC 7468). */
+/** Line lengths of wrapped base64: MIME (RFC 2045) and PEM (RFC 7468). */
 const COLUMNS = [76, 64];
 
-/** All that a secret may look like in what is printed; none of one that is not masked. */
+/** Lists all forms of a secret in output; none when it is not masked. */
 export function formsOf(value: string): SecretForm[] {
   if (whyNotMasked(value) !== null) return [];
   const whole = value.trim();
@@ -39,7 +39,7 @@ function plain(text: string): SecretForm {
   return { bytes: Buffer.from(text), before: 0, after: 0 };
 }
 
-/** As JavaScript, Python, Go and PHP write it. */
+/** Returns the forms of JSON encoders of JavaScript, Python, Go and PHP. */
 function asJson(text: string): string[] {
   const json = JSON.stringify(text).slice(1, -1);
   const ascii = json.replace(/[\u007f-\uffff]/g, unicodeEscape);
@@ -51,7 +51,7 @@ function unicodeEscape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** By encodeURIComponent, by encodeURI, by RFC 3986 to the letter, as a path, as a form; in digits of both cases. */
+/** Returns the forms of encodeURIComponent, encodeURI, strict RFC 3986, paths and forms; hex digits in both cases. */
 function inUrl(text: string): string[] {
   const component = encodeURIComponent(text);
   const strict = component.replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
@@ -64,7 +64,7 @@ function inUrl(text: string): string[] {
   return forms.flatMap((form) => [form, form.replace(/%[0-9A-F]{2}/g, (each) => each.toLowerCase())]);
 }
 
-/** @param offset how many bytes come before it in its group of three */
+/** @param offset bytes before the text in its group of three */
 function base64At(bytes: Uint8Array, offset: number): SecretForm[] {
   const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
   const first = Math.ceil((offset * 8) / 6);
@@ -75,7 +75,7 @@ function base64At(bytes: Uint8Array, offset: number): SecretForm[] {
   });
 }
 
-/** Line by line, as base64(1) and openssl(1) write what is longer than a line. */
+/** Returns the lines of wrapped base64, as written by base64(1) and openssl(1). */
 function wrapped(text: string): SecretForm[] {
   const whole = base64At(Buffer.from(text), 0)[0];
   if (!whole) return [];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { actor, instant } from '../fields.ts';
 
-/** Its value is kept apart, and only the newest. */
+/** Secret of a project; only its newest value is stored, separately. */
 export const secretRecord = z.object({
   project: z.string(),
   name: z.string(),
@@ -19,14 +19,16 @@ export const secretRecord = z.object({
 export type SecretRecord = z.infer<typeof secretRecord>;
 
 export const secretUse = z.object({ name: z.string(), env: z.string().nullable(), file: z.string().nullable() });
-/** Where a process finds a secret: in a variable, or in a file of the folder `$MAYFLY_SECRETS`. One of them is set. */
+/**
+ * Delivery of a secret to a process: in a variable, or in a file in the folder `$MAYFLY_SECRETS`. Exactly one is set.
+ */
 export type SecretUse = z.infer<typeof secretUse>;
 
 export const usedSecret = z.object({ name: z.string(), version: z.int() });
-/** Which value an attempt was given. */
+/** Version of a secret that an attempt received. */
 export type UsedSecret = z.infer<typeof usedSecret>;
 
-/** A secret as an attempt has it: the value that held when it began, whatever is put or deleted later. */
+/** Secret of an attempt: the current value at its start; later changes do not affect it. */
 export interface GivenSecret extends SecretUse, UsedSecret {
   value: string;
 }
@@ -38,7 +40,7 @@ export function isSecretName(text: string): boolean {
   return NAME.test(text);
 }
 
-/** A name below a folder, and no path: no slash, not hidden, nothing that a terminal or shell takes for more. */
+/** Plain file name: no slash, not hidden, no characters special to a terminal or shell. */
 export const SECRET_FILE = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 
 export const secretName = z.string().refine(isSecretName, 'is not the name of a secret').meta({
@@ -46,7 +48,7 @@ export const secretName = z.string().refine(isSecretName, 'is not the name of a 
   example: 'database-password',
 });
 
-/** Why a secret is not masked, as callers are told. */
+/** Formats the warning about an unmasked secret for callers. */
 export function warningOf(name: string, notMasked: string): string {
   return `The secret ${name} is not masked in what functions print: ${notMasked}.`;
 }

@@ -4,27 +4,27 @@ import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { BakedSource } from './baked-source.ts';
 
-/** The two workflows of a name, of which one runs at a time; their id is {@link bakeWorkflowIdOf}. */
+/** Workflows that bake and delete a source, of which one runs at a time; their id is {@link bakeWorkflowIdOf}. */
 export const BAKE_SOURCE_WORKFLOW = 'bakeSource';
 export interface BakeSourceInput extends HostRef {
-  /** Names this one bake: `opn-…`. */
+  /** Id of the bake: `opn-…`. */
   bakeId: string;
   sourceId: string;
   name: string;
   snapshot: { id: string; sandboxId: string; source: string };
   builderId: string;
-  /** A source of the same host that was made of the same snapshot: it is copied, while it is that. `@default` none */
+  /** Source of the same host made from the same snapshot, copied if it still is. `@default` none */
   like?: string;
-  /** Of the builder, as it counts in its project's quotas. `@default` as little as can be */
+  /** Size of the builder in its project's quotas. `@default` the minimum */
   size?: Size;
   actor: Actor;
   /** ISO 8601. */
   requestedAt: string;
-  /** Of the builder. `@default` DEFAULT_TIMEOUTS */
+  /** Timeouts of the builder. `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
 }
 
-/** The first record of a bake: what was asked for, and nothing that has happened. */
+/** Builds the first record of a bake. */
 export function requestedBake(input: BakeSourceInput): BakedSource {
   const { bakeId, sourceId, hostId, installationId, name, snapshot, builderId, actor, requestedAt } = input;
   return {
@@ -57,7 +57,7 @@ export interface DeleteSourceInput extends HostRef {
   timeouts?: Partial<Timeouts>;
 }
 
-/** Where the id of the bake that runs is told to whoever finds it running: Temporal's memo. */
+/** Key of Temporal's memo that holds the id of the running bake. */
 export const BAKE_MEMO = 'bake';
 
 export function bakeWorkflowIdOf(hostId: string, name: string): string {

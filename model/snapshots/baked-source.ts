@@ -7,14 +7,14 @@ const bakedImage = z.object({
   disks: z.array(savedDisk),
   sizeBytes: z.int().describe('What all of it takes on the host'),
 });
-/** Images that a host made of a snapshot: they refer to nothing. */
+/** Images that a host made from a snapshot; they have no backing files. */
 export type BakedImage = z.infer<typeof bakedImage>;
 
 /**
  * baking → ready → deleting → deleted, or baking → failed
  *
- * `ready` is said only of what its host lists as a source. A delete that is refused leads back to `ready`. A name can be
- * baked again once it is `failed` or `deleted`. Written by the workflows of its name.
+ * `ready` only once its host lists it as a source. A refused deletion returns to `ready`. A name can be baked again
+ * once it is `failed` or `deleted`. Written by the workflows of its name.
  */
 export const bakedSource = z.object({
   id: z.string(),
@@ -38,10 +38,10 @@ export type BakedSource = z.infer<typeof bakedSource>;
 export type BakedSourceState = BakedSource['state'];
 
 const NAME = /^[A-Za-z][A-Za-z0-9._-]*$/;
-/** virsh takes these for a domain's UUID; and names of ours are not to be mistaken for a source's. */
+/** Names that virsh would take for a domain's UUID, or that look like Mayfly's ids. */
 const MISLEADING = /^(?:[0-9a-f-]{32,}|(?:sbx|src|snp|opn|cmd)-.*)$/i;
 
-/** Whether a source that Mayfly makes may be called so: a path and a word of virsh are made of it. */
+/** True for names allowed for baked sources: they become a path and a word of a virsh command. */
 export function isBakedSourceName(name: string): boolean {
   return name.length <= LIMITS.bakedSourceName.maxLength && NAME.test(name) && !MISLEADING.test(name);
 }

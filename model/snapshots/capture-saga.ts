@@ -3,7 +3,7 @@ import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { CaptureRecord } from './capture.ts';
 
-/** The workflow type, and the input of its one execution at a time on a source; its id is {@link captureWorkflowIdOf}. */
+/** Workflow that captures a source, one at a time per source; its id is {@link captureWorkflowIdOf}. */
 export const CAPTURE_WORKFLOW = 'capture';
 interface CaptureTask extends HostRef {
   captureId: string;
@@ -23,7 +23,7 @@ export interface CaptureCreation extends CaptureTask, Pick<CaptureRecord, 'proje
 
 export type CaptureInput = CaptureCreation | (CaptureTask & { task: 'delete' });
 
-/** Where a run's task and capture are told to whoever finds it running: Temporal's memo. */
+/** Key of Temporal's memo that holds the task and capture of the running workflow. */
 export const CAPTURE_MEMO = 'capture';
 
 export function captureMemoOf({ task, captureId }: CaptureInput): string {
@@ -34,7 +34,7 @@ export function captureWorkflowIdOf({ hostId, source }: Pick<CaptureInput, 'host
   return `capture/${hostId}/${source}`;
 }
 
-/** The record of a capture that begins. */
+/** Builds the first record of a capture. */
 export function newCapture({
   captureId,
   hostId,

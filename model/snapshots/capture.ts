@@ -10,14 +10,14 @@ const savedCapture = z.object({
   parentId: z.string().nullable().describe('Only what changed since that capture was copied; null: all was'),
   fullBecause: z.string().nullable().describe('Why all was copied'),
 });
-/** Copy of a running source, checked by its host. */
+/** Copy of a running source, verified by its host. */
 export type SavedCapture = z.infer<typeof savedCapture>;
 
 /**
  * creating → ready → deleting → deleted, or creating → failed
  *
- * `ready` is said only of a copy that was checked. `deleting` goes back to `ready` when something turns out to refer to it.
- * A record is never removed. Written by the workflow that takes it, then by the one that deletes it.
+ * `ready` only for a verified copy. `deleting` returns to `ready` when something refers to it. Records are never
+ * removed. Written by the workflow that creates it, then by the one that deletes it.
  */
 export const captureRecord = z.object({
   id: z.string(),

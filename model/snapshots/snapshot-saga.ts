@@ -3,15 +3,15 @@ import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
 /**
- * A sandbox's disks may refer to so many snapshots, one below the other; from one more on they are flattened. Each is a
- * file that QEMU keeps open with a table of its own, is looked into for every cluster that those above it do not have,
- * and is checked by its digest before every fork (figures: docs/performance.md).
+ * Maximum length of a backing chain; longer ones are flattened. QEMU keeps each layer open with its own table, searches
+ * it for every cluster missing above, and each layer's digest is checked before every fork (figures:
+ * docs/performance.md).
  */
 export const LONGEST_CHAIN = 8;
-/** Where flattening cannot keep pace, a snapshot waits for it from here on. libvirt reads no more than 200 (9.0, storage_source.c). */
+/** Chain length at which a snapshot waits for flattening. libvirt reads at most 200 (9.0, storage_source.c). */
 export const CHAIN_LIMIT = 32;
 
-/** The workflow that deletes one snapshot, and the input of its one execution at a time; its id is {@link snapshotWorkflowIdOf}. */
+/** Workflow that deletes one snapshot; its id is {@link snapshotWorkflowIdOf}. */
 export const DELETE_SNAPSHOT_WORKFLOW = 'deleteSnapshot';
 export interface DeleteSnapshotInput extends HostRef {
   snapshotId: string;
@@ -25,15 +25,15 @@ export function snapshotWorkflowIdOf(snapshotId: string): string {
 }
 
 /**
- * The workflow that sees to it that a snapshot taken for a moment goes away: as soon as it is told, else by itself. It is
- * started before the snapshot is taken.
+ * Workflow that deletes an ephemeral snapshot: when signaled, else after a timeout. Started before the snapshot is
+ * taken.
  */
 export const EPHEMERAL_SNAPSHOT_WORKFLOW = 'ephemeralSnapshot';
 export interface EphemeralSnapshotInput extends DeleteSnapshotInput {
-  /** When it goes away by itself, milliseconds. `@default` ten minutes: a comparison takes two at most */
+  /** Timeout, ms. `@default` ten minutes: a comparison takes at most two */
   withinMs?: number;
 }
-/** Signal, no arguments: nobody needs the snapshot any more, or it was never begun. */
+/** Signal without arguments: the snapshot is unneeded, or was never started. */
 export const RELEASED = 'released';
 
 export function ephemeralSnapshotWorkflowIdOf(snapshotId: string): string {

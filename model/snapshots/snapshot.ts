@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { actor, hostRef, instant, network, optional, size, stepFailure } from '../fields.ts';
 
-/** `disk`: what the disks hold. `full`: the memory too, so that processes come back as they were. */
+/** `disk`: content of the disks. `full`: also memory, so that processes continue. */
 export const snapshotKind = z.enum(['disk', 'full']);
 export type SnapshotKind = z.infer<typeof snapshotKind>;
 
@@ -11,7 +11,7 @@ export const savedDisk = z.object({
   virtualBytes: z.int().describe('What the guest sees'),
   storedBytes: z.int().describe('What it takes on the host by itself, without what it refers to'),
 });
-/** One disk as a host saved it. */
+/** Disk as saved by a host. */
 export type SavedDisk = z.infer<typeof savedDisk>;
 
 const savedSnapshot = z.object({
@@ -26,20 +26,20 @@ const savedSnapshot = z.object({
     ),
   savedAt: instant,
 });
-/** Content of a snapshot, checked by its host. */
+/** Content of a snapshot, verified by its host. */
 export type SavedSnapshot = z.infer<typeof savedSnapshot>;
 
-/** What was found of a snapshot, and of the sandbox that it was taken of. */
+/** Verified snapshot, with the state of its sandbox. */
 export interface VerifiedSnapshot extends SavedSnapshot {
-  /** Snapshots that the sandbox refers to now, this one among them. */
+  /** Snapshots that the sandbox now refers to, including this one. */
   chainLength: number;
 }
 
 /**
  * creating → ready → deleting → deleted, or creating → failed
  *
- * `ready` is said only of what was saved and checked. A record is never removed. A sandbox's end leaves its snapshots:
- * they stay on their host until they are deleted. Written by the workflow that takes it, then by the one that deletes it.
+ * `ready` only once saved and verified. Records are never removed. Snapshots outlive their sandbox: they stay on their
+ * host until deleted. Written by the workflow that creates it, then by the one that deletes it.
  */
 export const snapshotRecord = z.object({
   id: z.string(),

@@ -4,7 +4,7 @@ import type { HostRef } from '../host.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
-/** The user that a prepared source has for looks: no password, no home, no shell but the gate. */
+/** User for inspecting a prepared source: no password, no home, no shell but the gate. */
 export const SOURCE_USER = 'mayfly-readonly';
 
 const sourceSshd = z.object({
@@ -17,8 +17,8 @@ export type SourceSshd = z.infer<typeof sourceSshd>;
 /**
  * unprepared → preparing → prepared → unpreparing → unprepared
  *
- * A prepare that fails goes from `preparing` through `unpreparing` back to `unprepared`: what it changed is taken back.
- * Known of a source once it has been asked to be prepared; written by its own workflow.
+ * A failed preparation goes through `unpreparing`, which compensates it, back to `unprepared`. Exists for sources with
+ * a requested preparation; written by its own workflow.
  */
 export const sourceAccess = z.object({
   id: z.string(),
@@ -36,21 +36,21 @@ export const sourceAccess = z.object({
 });
 export type SourceAccess = z.infer<typeof sourceAccess>;
 
-/** What preparing needs to know of a source before it changes anything. */
+/** Facts about a source that its preparation depends on. */
 export interface SourceInspection {
   sshd: SourceSshd;
   os: string;
   /** `enforcing`, `permissive`, or `none`. */
   selinux: string;
-  /** A file in sshd_config.d where the main file includes that folder, else a block at the main file's end. */
+  /** File in sshd_config.d where the main file includes that folder, else a block at the end of the main file. */
   placement: 'drop-in' | 'block';
-  /** Digest of the settings that sshd gives to everybody else; they must be the same afterwards. */
+  /** Digest of sshd's settings for all other users, which must not change. */
   othersDigest: string;
 }
 
 export type SourceTask = 'prepare' | 'unprepare';
 
-/** The workflow type, and the input of its one execution at a time; its id is {@link sourceWorkflowIdOf}. */
+/** Workflow that prepares or unprepares a source, one at a time per source; its id is {@link sourceWorkflowIdOf}. */
 export const SOURCE_WORKFLOW = 'source';
 export interface SourceInput extends HostRef {
   task: SourceTask;
@@ -61,29 +61,29 @@ export interface SourceInput extends HostRef {
   timeouts?: Partial<Timeouts>;
 }
 
-/** Where a run's task is told to whoever finds it running: Temporal's memo. */
+/** Key of Temporal's memo that holds the task of the running workflow. */
 export const SOURCE_TASK_MEMO = 'task';
 
 export function sourceWorkflowIdOf(hostId: string, name: string): string {
   return `source/${hostId}/${name}`;
 }
 
-/** How a command on a source ended, and what it printed. */
+/** Result of a command on a source. */
 export interface SourceCommandResult {
   exitCode: number | null;
   /** For example `SIGKILL`. */
   signal: string | null;
-  /** The gate's time or output bound ended it. */
+  /** True when the gate's limit on time or output ended it. */
   timedOut: boolean;
   stdout: SourceOutput;
   stderr: SourceOutput;
   durationMs: number;
 }
 
-/** One of `text` (it was UTF-8) and `base64` is set. */
+/** Exactly one of `text` (valid UTF-8) and `base64` is set. */
 export interface SourceOutput {
   text: string | null;
   base64: string | null;
-  /** It printed more than was kept. */
+  /** True when output was dropped. */
   truncated: boolean;
 }

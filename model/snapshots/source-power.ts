@@ -5,35 +5,37 @@ import type { Timeouts } from '../sandbox/timeouts.ts';
 
 export type SourcePowerTask = 'start' | 'stop';
 
-/** The workflow type, and the input of its one execution at a time; its id is {@link sourcePowerWorkflowIdOf}. */
+/** Workflow that starts or stops a source, one at a time per source; its id is {@link sourcePowerWorkflowIdOf}. */
 export const SOURCE_POWER_WORKFLOW = 'sourcePower';
 export interface SourcePowerInput extends HostRef {
   task: SourcePowerTask;
   sourceId: string;
   name: string;
-  /** Of a stop: as if its power cord were pulled. */
+  /** Hard stop, like pulling the power cord. */
   force: boolean;
   actor: Actor;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
 }
 
-/** What a task that succeeded says. */
+/** Result of a successful task. */
 export interface SourcePowered {
-  /** Whether its guest agent answers; null: it has none, or is shut off. */
+  /** True when its guest agent answers; null: it has none, or is shut off. */
   guestAnswers: boolean | null;
 }
 
-/** How a task ended. */
+/** Outcome of a task. */
 export type SourcePowerEnd = ({ failure: null } & SourcePowered) | { failure: { code: ErrorCode; message: string } };
 
-/** Where a run's task is told to whoever finds it running: Temporal's memo. */
+/** Key of Temporal's memo that holds the task of the running workflow. */
 export const SOURCE_POWER_MEMO = 'power';
 
-/** A stop that is under way need not be graceful any more: a signal, with who says so. */
+/** Signal with an {@link Actor}: turns a graceful stop in progress into a hard one. */
 export const FORCE_STOP = 'forceStop';
 
-/** Its own, not {@link sourceWorkflowIdOf}: an unprepare that waits for a source to run must not keep it from being started. */
+/**
+ * Separate from {@link sourceWorkflowIdOf}, so that an unprepare waiting for a running source does not block its start.
+ */
 export function sourcePowerWorkflowIdOf({ hostId, name }: Pick<SourcePowerInput, 'hostId' | 'name'>): string {
   return `source-power/${hostId}/${name}`;
 }

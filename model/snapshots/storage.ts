@@ -1,22 +1,22 @@
 import { z } from 'zod';
 import { MayflyError } from '../errors.ts';
 
-/** What of a sandbox, or of what is kept of it, takes room on a host. */
+/** Disk usage of a sandbox or a snapshot on a host. */
 export interface StoredPart {
   kind: 'workspace' | 'snapshot';
-  /** Of the sandbox, or of the snapshot. */
+  /** Id of the sandbox or of the snapshot. */
   id: string;
   sandboxId: string;
   hostId: string | null;
   project: string;
-  /** Whose quota it counts in: the key that asked for it. */
+  /** API key whose quota it counts in. */
   apiKeyId: string;
   bytes: number;
-  /** ISO 8601; null: not measured yet, `bytes` is what it is taken for until then. */
+  /** ISO 8601; null: not measured yet, so `bytes` is an assumption. */
   measuredAt: string | null;
 }
 
-/** How much may be stored. Null: no limit. */
+/** Storage quota. Null: no limit. */
 export const storageQuota = z.object({
   diskBytes: z.number().nullable().describe('All sandboxes that a key made, and all snapshots that it took'),
   sandboxDiskBytes: z.number().nullable().describe('One sandbox that it made, with its snapshots'),
@@ -27,7 +27,7 @@ export function isUnlimited({ diskBytes, sandboxDiskBytes }: StorageQuota): bool
   return diskBytes === null && sandboxDiskBytes === null;
 }
 
-/** The file system on which a host keeps its sandboxes. */
+/** File system on which a host stores its sandboxes. */
 export interface HostDisk {
   totalBytes: number;
   availableBytes: number;
@@ -35,12 +35,12 @@ export interface HostDisk {
 
 export const GIB = 1_073_741_824;
 
-/** What a sandbox counts as until its host has measured it: what a small guest has written when it has booted. */
+/** Assumed usage of an unmeasured sandbox: that of a small guest after its boot. */
 export const UNMEASURED_BYTES = 64 * 1_048_576;
 
 /**
- * What of a host's disk its sandboxes leave free: a twentieth, since a file system that is fuller gets slow, but no more
- * than 2 GiB: what a disk of 400 MB/s writes between two looks of the watch, twice, and a store's journal.
+ * Free space that a host reserves: 5 %, since fuller file systems get slow, but at most 2 GiB: twice the
+ * amount that a 400 MB/s disk writes between two polls of the storage watch, plus a store's journal.
  */
 const RESERVE = { share: 0.05, maxBytes: 2 * GIB };
 
@@ -48,7 +48,7 @@ export function reserveOf({ totalBytes }: HostDisk): number {
   return Math.floor(Math.min(RESERVE.share * totalBytes, RESERVE.maxBytes));
 }
 
-/** What must be free until those who wait for room go on: twice the reserve, or they would stop again at once. */
+/** True when suspended sandboxes may resume: twice the reserve is free, since less would suspend them again at once. */
 export function hasRoomAgain(disk: HostDisk): boolean {
   return disk.availableBytes >= 2 * reserveOf(disk);
 }
@@ -62,7 +62,7 @@ export function refuseFull(disk: HostDisk, what: string, neededBytes = 0): void 
   if (isFull(disk, neededBytes)) throw new MayflyError('host_disk_full', `${what} has no room: ${fullness(disk)}.`);
 }
 
-/** In words for a person. */
+/** Describes the free space for display. */
 export function fullness(disk: HostDisk): string {
   const { totalBytes, availableBytes } = disk;
   return `${sizeText(availableBytes)} of the host's disk of ${sizeText(totalBytes)} are free, and ${sizeText(reserveOf(disk))} are kept free`;
@@ -73,10 +73,10 @@ export function sumOf(parts: readonly StoredPart[]): number {
 }
 
 /**
- * Why a quota does not allow what is stored, or would be; null when it does.
- * @param whose subject of a sentence
- * @param parts what counts in it now
- * @param more bytes that would come to it
+ * Explains why a quota is or would be exceeded; null: it is not.
+ * @param whose subject of the sentence
+ * @param parts current usage
+ * @param more additional bytes
  */
 export function excessOf(
   whose: string,
@@ -94,7 +94,7 @@ export function excessOf(
   return `${whose} may store ${sizeText(quotaBytes)} and stores ${spent}${wish}. Delete snapshots${first}, or sandboxes, or have the quota raised`;
 }
 
-/** As people say it: `1.5 GiB`, `64.0 MiB`. */
+/** Formats a size: `1.5 GiB`, `64.0 MiB`. */
 export function sizeText(bytes: number): string {
   const [unit, name] = bytes >= GIB ? [GIB, 'GiB'] : [1_048_576, 'MiB'];
   return `${(bytes / unit).toFixed(1)} ${name}`;

@@ -4,70 +4,76 @@ import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { TemplateRecord, TemplateSubject } from './template.ts';
 
-/** The workflow of one key on one host, while there is a template of it, or somebody wants one; its id is {@link templateWorkflowIdOf}. */
+/**
+ * Workflow of one template key on one host; exists while a template exists or is requested. Its id is
+ * {@link templateWorkflowIdOf}.
+ */
 export const TEMPLATE_WORKFLOW = 'template';
 export interface TemplateInput extends HostRef, TemplateSubject {
-  /** As the host has said it, see host/templates.ts. */
+  /** Computed by the host, see host/templates.ts. */
   templateKey: string;
   actor: Actor;
   /** `@default` DEFAULT_TEMPLATE_TIMES */
   times?: Partial<TemplateTimes>;
-  /** Of its builder and its probes. `@default` DEFAULT_TIMEOUTS */
+  /** Timeouts of its builder and its probes. `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
-  /** What the run before this one hands over. `@default` this is the first */
+  /** State handed over by the previous run. `@default` first run */
   continued?: ContinuedTemplate;
 }
 
-/** What a run of a template's workflow hands to the next one: never in the middle of a build, or of a removal. */
+/** State of a template's workflow across continue-as-new: never during a build or a removal. */
 interface ContinuedTemplate {
-  /** The one that is ready; null: none. */
+  /** Null: none is ready. */
   ready: TemplateRecord | null;
-  /** The last that failed, and is not replaced yet. */
+  /** Last failed template, until it is replaced. */
   failed: TemplateRecord | null;
-  /** Builds that failed, one after another. */
+  /** Consecutive failed builds. */
   failures: number;
-  /** Milliseconds since 1970: no build before. */
+  /** Earliest next build, ms since 1970. */
   retryAt: number;
   wanted: TemplateWish | null;
-  /** When somebody woke from one last, or the first of those that replaced each other was ready. Milliseconds since 1970. */
+  /** Time of the latest wake, or at which the first of consecutive replacements was ready, ms since 1970. */
   usedAt: number | null;
-  /** Workflow ids of those that wait for a template. */
+  /** Ids of workflows that wait for a template. */
   subscribers: string[];
 }
 
-/** A template, and the sandboxes that its build needs. */
+/** Ids of a template, and of its build's sandboxes. */
 export type TemplateIds = Pick<TemplateRecord, 'builderId' | 'probeIds'> & { templateId: string };
 
-/** Signal with a {@link TemplateWish}: a sandbox would have woken from it, or somebody asks for one. */
+/** Signal with a {@link TemplateWish}: a sandbox could have used the template, or a caller requested it. */
 export const TEMPLATE_WANTED = 'templateWanted';
 export interface TemplateWish {
-  /** The id that the next one shall have. `@default` a new one */
+  /** Id for the next template. `@default` a new one */
   templateId?: string;
-  /** Of the host that is to have it: what another installation of that host id had, nobody wakes from. */
+  /** Installation of its host: templates of another installation with the same host id are unusable. */
   installationId: string;
 }
 
-/** Signal with a {@link TemplateRemoval}: none wakes from it any more, and it goes. */
+/** Signal with a {@link TemplateRemoval}: stops its use, and removes it. */
 export const REMOVE_TEMPLATE = 'removeTemplate';
 export interface TemplateRemoval {
   templateId: string;
 }
 
-/** Signal, no arguments: its host may not wake from it any more. */
+/** Signal without arguments: its host may no longer be able to wake from it. */
 export const LOOK_AT_TEMPLATE = 'lookAtTemplate';
 
 export function templateWorkflowIdOf({ hostId, templateKey }: Pick<TemplateInput, 'hostId' | 'templateKey'>): string {
   return `template/${hostId}/${templateKey}`;
 }
 
-/** The workflow that asks a host which template one wants, and then for that; its id is {@link templateRequestWorkflowIdOf}. */
+/**
+ * Workflow that gets the template key of a machine from a host, then requests that template; its id is
+ * {@link templateRequestWorkflowIdOf}.
+ */
 export const MAKE_TEMPLATE_WORKFLOW = 'makeTemplate';
 export interface MakeTemplateInput extends Omit<TemplateInput, 'templateKey' | 'continued'> {
-  /** The id that it shall have, if none is there and none is being made. */
+  /** Id of the template, unless one exists or is being built. */
   templateId: string;
 }
 
-/** The template that there is then, whose id may be another; or why there is none. */
+/** Resulting template, possibly an existing one; or the refusal. */
 export type MadeTemplate =
   | { templateId: string; templateKey: string }
   | { refused: Pick<SandboxFailure, 'code' | 'message'> };
@@ -76,7 +82,10 @@ export function templateRequestWorkflowIdOf(templateId: string): string {
   return `template-request/${templateId}`;
 }
 
-/** The first record of a template: what was asked for, and nothing that has happened. @param at ISO 8601 */
+/**
+ * Builds the first record of a template.
+ * @param at ISO 8601
+ */
 export function newTemplate(
   input: TemplateInput,
   { templateId: id, builderId, probeIds }: TemplateIds,
@@ -109,27 +118,27 @@ export function newTemplate(
   };
 }
 
-/** How long each thing takes that a template's workflow waits for. Milliseconds; arguments, so that tests take moments. */
+/** Intervals and timeouts of a template's workflow, ms; arguments, so that tests are fast. */
 export const DEFAULT_TEMPLATE_TIMES = {
-  /** A build waits for creates that are under way on its host, but no longer. */
+  /** Longest time that a build waits for creates on its host. */
   quietMs: 180_000,
-  /** Between two looks whether there are any. */
+  /** Interval between two checks for creates. */
   quietLookMs: 2_000,
-  /** Between two looks whether it may still be woken from. */
+  /** Interval between two checks that the host can still wake from it. */
   lookMs: 300_000,
-  /** From when its memory was saved until another takes its place: what its forks share is shared no longer. */
+  /** Age of the saved memory at which it is replaced, since forks share ever fewer pages. */
   oldMs: 24 * 3_600_000,
-  /** It goes when nobody has woken from it for so long. */
+  /** Time without a wake after which it is removed. */
   unusedMs: 7 * 24 * 3_600_000,
-  /** From a failure to the next build; each further one doubles it. */
+  /** Backoff after a failed build; doubles with each further failure. */
   firstRetryMs: 30_000,
   longestRetryMs: 600_000,
-  /** How long after that failures are remembered, when nobody asks for a template. */
+  /** Time after which failures are forgotten, if no template is requested. */
   rememberedMs: 3_600_000,
-  /** The guest boots meanwhile, to its end, and is asked whether its image is ready. */
+  /** Time for the guest to finish its boot, and for the readiness check of its image. */
   settleMs: 320_000 + LONGEST_CHECK_SECONDS * 1_000,
 };
 export type TemplateTimes = typeof DEFAULT_TEMPLATE_TIMES;
 
-/** After so many another takes its place, as after {@link TemplateTimes.oldMs}. */
+/** Wakes after which it is replaced, as after {@link TemplateTimes.oldMs}. */
 export const MOST_WAKES = 1_000;

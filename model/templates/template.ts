@@ -4,17 +4,17 @@ import { actor, hostRef, instant, shownText } from '../fields.ts';
 /**
  * building → verifying → ready → stale → removing → gone, or building, verifying → failed → gone
  *
- * Sandboxes wake from one that is `ready`, and from no other. `stale`: its host wakes none from it any more. What has `failed`
- * has left nothing; it is `gone` when another is begun in its place, or when nobody asks for one.
+ * Sandboxes wake only from a `ready` template. `stale`: its host no longer wakes from it. `failed`: fully compensated;
+ * `gone` once replaced, or when no template is requested.
  */
 const templateState = z.enum(['building', 'verifying', 'ready', 'stale', 'removing', 'failed', 'gone']);
 export type TemplateState = z.infer<typeof templateState>;
 export const TEMPLATE_STATES = templateState.options;
 
-/** Of all that are shown in a list. */
+/** States that lists show. */
 export const PRESENT_TEMPLATE_STATES = templateState.exclude(['gone']).options;
 
-/** Written by the workflow of its key only. */
+/** Written only by the workflow of its key. */
 export const templateRecord = z.object({
   id: z.string().describe('Of the snapshot with memory that it is'),
   key: z.string().describe('All that a machine which wakes from it must find unchanged'),
@@ -39,5 +39,5 @@ export const templateRecord = z.object({
   updatedAt: instant,
 });
 export type TemplateRecord = z.infer<typeof templateRecord>;
-/** Which machine it is of, and whose sandboxes wake from it. */
+/** Machine of a template, and the project that may use it. */
 export type TemplateSubject = Pick<TemplateRecord, 'project' | 'source' | 'cpus' | 'memoryMib'>;

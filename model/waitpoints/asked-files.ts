@@ -4,7 +4,7 @@ import { type AskedWaitpoint, WAITPOINT_NAME } from './waitpoint.ts';
 const { min, max } = LIMITS.functions.waitpoints.timeoutSeconds;
 const ASKED = /^([a-z0-9-]+)\.ask-([1-9][0-9]{0,6})$/;
 
-/** What a file of the guest asks for; null: it is another file. */
+/** Parses a guest file's name as a waitpoint request; null: another file. */
 export function askedBy(fileName: string): AskedWaitpoint | null {
   const [, name = '', seconds = ''] = ASKED.exec(fileName) ?? [];
   const timeoutSeconds = Number(seconds);

@@ -4,8 +4,8 @@ import { DEFAULT_WAITPOINT } from './waitpoint.ts';
 const { timeoutSeconds } = LIMITS.functions.waitpoints;
 
 /**
- * What a process calls to wait, with nothing but a POSIX shell and its own files: it leaves `<name>.ask-<seconds>`, and looks for
- * `<name>.data` or `<name>.expired`, which the host puts there.
+ * Script with which a process waits, using only a POSIX shell and its own files: creates `<name>.ask-<seconds>`, and
+ * polls for `<name>.data` or `<name>.expired` from the host.
  */
 export const MAYFLY_WAIT = `#!/bin/sh
 # mayfly-wait [NAME] [--timeout SECONDS]

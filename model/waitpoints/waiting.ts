@@ -17,7 +17,7 @@ export const waitSpec = z.object({
       'Whether others may run in its place while its machine is hibernated; to go on it waits for a slot, in its place of the queue',
     ),
 });
-/** Treatment of a run whose process waits. */
+/** Policy for a run whose process waits. */
 type WaitSpec = z.infer<typeof waitSpec>;
 
 export const DEFAULT_WAIT: WaitSpec = {
@@ -36,25 +36,28 @@ export const runWaiting = z.object({
     .describe('`released`: others may run in its place. `queued`: it has what it waited for, and waits for a slot'),
   failure: failure.nullable().describe('Why its machine was not hibernated when that was tried last'),
 });
-/** How an attempt of a run waits, and has waited. */
+/** State of an attempt's waiting. */
 export type RunWaiting = z.infer<typeof runWaiting>;
 
 interface OfRun {
   waiting?: RunWaiting | null;
 }
 
-/** Of an attempt that has not waited yet. Slots are the run's, whatever its attempt. */
+/** Returns the waiting state of an attempt, initial if needed. Slots belong to the run, across attempts. */
 export function waitingOf({ waiting }: OfRun, sandboxId: string): RunWaiting {
   if (waiting?.sandboxId === sandboxId) return waiting;
   return { sandboxId, since: null, ms: 0, asleepAt: null, slot: waiting?.slot ?? 'held', failure: null };
 }
 
-/** Whether it has given its slots back. */
+/** True when the run has released its slots. */
 export function lacksSlot({ waiting }: OfRun): boolean {
   return waiting !== undefined && waiting !== null && waiting.slot !== 'held';
 }
 
-/** How its waiting is written down when its process begins to wait, goes on waiting, or does not wait. @param now milliseconds since 1970 */
+/**
+ * Returns the waiting state after a process starts, continues or stops waiting.
+ * @param now ms since 1970
+ */
 export function nowWaiting(waiting: RunWaiting, isBlocked: boolean, now: number): RunWaiting {
   const { since, ms } = waiting;
   if (isBlocked) return { ...waiting, since: since ?? new Date(now).toISOString() };
@@ -69,9 +72,9 @@ interface Timed {
 }
 
 /**
- * How much of its time a process has left, of which its guest keeps a longer one; null: it does not run, since it is not started yet, or stands still.
- * A guest that says that it started it earlier, or later, than can be is not believed.
- * @param now milliseconds since 1970
+ * Returns the remaining time of a process; null: not started, or its time is stopped. Its guest's own timeout is
+ * longer. Implausible start times from a guest are corrected.
+ * @param now ms since 1970
  */
 export function timeLeftMs({ command, waiting, time, timeoutSeconds }: Timed, now: number): number | null {
   if (command.state === 'requested') return null;
@@ -82,7 +85,10 @@ export function timeLeftMs({ command, waiting, time, timeoutSeconds }: Timed, no
   return timeoutSeconds * 1_000 - (now - began) + (time === 'stops' ? waiting.ms : 0);
 }
 
-/** What a guest is told of the time of a process. Where that stops, it is ended from outside, and this is only as long as any wait may be. Seconds. */
+/**
+ * Returns the timeout for the guest. Where waiting stops the time, Mayfly enforces the timeout, so the guest's includes
+ * the longest wait. Seconds.
+ */
 export function guestTimeoutOf({ timeoutSeconds, wait }: { timeoutSeconds: number; wait?: WaitSpec }): number {
   return wait?.time === 'stops' ? timeoutSeconds + LIMITS.functions.waitpoints.timeoutSeconds.max : timeoutSeconds;
 }

@@ -3,13 +3,13 @@ import { actor, encrypted, instant } from '../fields.ts';
 import { waitpointIdOf } from '../ids.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 
-/** As it is a part of a file's name in the guest. */
+/** Name of a waitpoint, which is part of a file name in the guest. */
 export const WAITPOINT_NAME = /^[a-z][a-z0-9-]{0,62}$/;
 export const DEFAULT_WAITPOINT = 'default';
 
 /**
- * A point at which the process of a run waits for data from outside. A run has one of each name, whoever speaks of it first:
- * its process, or a request.
+ * Point at which a run's process waits for external data. Unique by name within a run, whether its process or a request
+ * creates it first.
  */
 export const waitpointRecord = z.object({
   id: z.string(),
@@ -29,18 +29,21 @@ export const waitpointRecord = z.object({
 });
 export type WaitpointRecord = z.infer<typeof waitpointRecord>;
 
-/** What the process of a run waits for. */
+/** Waitpoint requested by a run's process. */
 export interface AskedWaitpoint {
   name: string;
   timeoutSeconds: number;
 }
 
-/** As it is seen: its time is over also when nobody has written that down yet. */
+/** Returns the effective state: expired after its deadline even if the record is not updated. */
 export function stateOf({ state, expiresAt }: WaitpointRecord, now: number): WaitpointRecord['state'] {
   return state === 'open' && Date.parse(expiresAt) <= now ? 'expired' : state;
 }
 
-/** One that nobody has completed. @param now milliseconds since 1970 */
+/**
+ * Builds a new waitpoint.
+ * @param now ms since 1970
+ */
 export function newWaitpoint(
   { id: runId, project }: { id: string; project: string },
   { name, timeoutSeconds }: AskedWaitpoint,
@@ -63,7 +66,10 @@ export function newWaitpoint(
   };
 }
 
-/** ISO 8601. @param now milliseconds since 1970 */
+/**
+ * Returns ISO 8601.
+ * @param now ms since 1970
+ */
 function expiryOf(timeoutSeconds: number, now: number): string {
   return new Date(now + timeoutSeconds * 1_000).toISOString();
 }

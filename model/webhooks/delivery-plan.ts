@@ -2,7 +2,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Before each attempt, since the one before: 75 h 35 min 5 s in all (Standard Webhooks, "Deliverability"). Milliseconds. */
+/** Backoff before each attempt, ms: 75 h 35 min 5 s in all (Standard Webhooks, "Deliverability"). */
 const PAUSES = [
   0,
   5 * SECOND,
@@ -15,27 +15,28 @@ const PAUSES = [
   20 * HOUR,
   24 * HOUR,
 ] as const;
-/** So much a pause may be shorter or longer. */
+/** Relative jitter of a backoff, in both directions. */
 const JITTER = 0.1;
 /** Milliseconds. */
 const LONGEST_RETRY_AFTER = 24 * HOUR;
 const DISABLED_AFTER = 5 * 24 * HOUR;
 const SLOW = { first: 5 * SECOND, most: 5 * MINUTE } as const;
 
-/** How many attempts there are. */
+/** Maximum number of attempts. */
 export const ATTEMPTS = PAUSES.length;
 
 /**
- * When something is sent again.
- * @param pace all times are multiplied by it. `@default` 1
+ * Retry policy of deliveries.
+ * @param pace factor for all times. `@default` 1
  */
 export class DeliveryPlan {
   constructor(private readonly pace = 1) {}
 
   /**
-   * Until the next attempt; null: there is none.
-   * @param tries attempts that were made @param retryAfterMs what the endpoint asks for; null: nothing
-   * @param chance from 0 to 1
+   * Returns the backoff before the next attempt, ms; null: no further attempt.
+   * @param tries number of previous attempts
+   * @param retryAfterMs requested by the endpoint; null: none
+   * @param chance 0 to 1
    */
   pauseMs(tries: number, retryAfterMs: number | null, chance = Math.random()): number | null {
     const pause = PAUSES[tries];
@@ -44,13 +45,19 @@ export class DeliveryPlan {
     return this.pace * Math.max(jittered, Math.min(retryAfterMs ?? 0, LONGEST_RETRY_AFTER));
   }
 
-  /** How long nothing is sent to an endpoint that has too much to do. @param slowed how often it was before */
+  /**
+   * Returns how long an overloaded endpoint gets no requests, ms.
+   * @param slowed number of previous slowdowns
+   */
   slowMs(slowed: number, retryAfterMs: number | null): number {
     const own = Math.min(SLOW.most, SLOW.first * 2 ** Math.min(16, slowed));
     return this.pace * Math.min(LONGEST_RETRY_AFTER, retryAfterMs ?? own);
   }
 
-  /** Whether it has failed for so long that nothing more is sent. @param since milliseconds since 1970 */
+  /**
+   * True when it has failed for so long that deliveries stop.
+   * @param since ms since 1970
+   */
   isGivenUp(since: number, now: number): boolean {
     return now - since >= this.pace * DISABLED_AFTER;
   }

@@ -1,14 +1,14 @@
-/** The workflow that sends one event to one endpoint, until it is taken or given up. */
+/** Workflow that delivers one event to one endpoint, with retries. */
 export const DELIVERY_WORKFLOW = 'delivery';
 export interface DeliveryInput {
   deliveryId: string;
 }
-/** Signal, no arguments: the record says that it is to be sent now. */
+/** Signal without arguments: the record is due now. */
 export const LOOK_AT_DELIVERY = 'lookAtDelivery';
 
 export function deliveryWorkflowIdOf(deliveryId: string): string {
   return `delivery/${deliveryId}`;
 }
 
-/** The task queue of requests to endpoints: what hangs there keeps nothing else of the control worker waiting. */
+/** Task queue of requests to endpoints, separate so that hanging requests do not block the control worker. */
 export const WEBHOOK_QUEUE = 'mayfly-webhooks';

@@ -19,10 +19,10 @@ const deliveryAttempt = z.object({
     .describe('The first KiB of the answer, secrets that can be recognised left out; for keys with the scope `admin`'),
   nextAt: instant.nullable().describe('When the next is made; null: none is'),
 });
-/** One request. */
+/** Attempt of a delivery: one request. */
 export type DeliveryAttempt = z.infer<typeof deliveryAttempt>;
 
-/** Content sent of one event to one endpoint. */
+/** Delivery of one event to one endpoint. */
 export const deliveryRecord = z.object({
   id: z.string().describe('`webhook-id` of each attempt'),
   project: z.string(),
@@ -51,7 +51,10 @@ export const deliveryRecord = z.object({
 export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 export type DeliveryState = DeliveryRecord['state'];
 
-/** As it begins. @param now ISO 8601 */
+/**
+ * Builds a new delivery.
+ * @param now ISO 8601
+ */
 export function newDelivery(event: WebhookEvent, endpoint: EndpointRecord, now: string): DeliveryRecord {
   const isDisabled = endpoint.disabledAt !== null;
   return {

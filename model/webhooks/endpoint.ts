@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { actor, encrypted, instant } from '../fields.ts';
 
-/** What endpoints can be told of. */
+/** Event types for endpoints. */
 export const WEBHOOK_TYPES = [
   'run.ended',
   'run.cleaned',
@@ -31,7 +31,7 @@ const endpointSecret = z.object({
   until: instant.nullable().describe('Null: it is the one that holds'),
 });
 
-/** Where events of a project are sent to. */
+/** Destination for a project's events. */
 export const endpointRecord = z.object({
   id: z.string(),
   project: z.string(),
@@ -57,7 +57,10 @@ export const endpointRecord = z.object({
 export type EndpointRecord = z.infer<typeof endpointRecord>;
 export type DisabledFor = NonNullable<EndpointRecord['disabledFor']>;
 
-/** Those that hold, the newest first. @param now milliseconds since 1970 */
+/**
+ * Returns the valid secrets, newest first.
+ * @param now ms since 1970
+ */
 export function validSecrets({ secrets }: Pick<EndpointRecord, 'secrets'>, now: number): EndpointRecord['secrets'] {
   return secrets.filter(({ until }) => until === null || Date.parse(until) > now);
 }

@@ -5,33 +5,33 @@ import { isUnclaimed } from '../sandbox/sandbox-state.ts';
 import type { ScheduleTime } from '../schedules/schedule.ts';
 import { type EndpointRecord, WEBHOOK_TYPES, type WebhookFormat, type WebhookType } from './endpoint.ts';
 
-/** Something that endpoints are told of. */
+/** Event for endpoints. */
 export interface WebhookEvent {
-  /** The same of the same, whoever tells of it. */
+  /** Deterministic, so that repeated publications are deduplicated. */
   id: string;
   project: string;
   type: WebhookType;
-  /** URI reference: what it happened to, or in. */
+  /** URI reference of the subject or its context. */
   source: string;
-  /** Id of what it happened to. */
+  /** Id of the subject. */
   subject: string;
   /** ISO 8601. */
   at: string;
-  /** Ids, outcomes and paths: neither what came in, nor what went out. */
+  /** Ids, outcomes and paths: no inputs and no outputs. */
   data: Record<string, unknown>;
 }
 
-/** Of the data of the caller's in a body. Characters. */
+/** Length of caller's data in a body, characters. */
 const MOST_CHARACTERS = 1_024;
 
-/** What is to be told of the end of a run. */
+/** Returns the events for the end of a run. */
 export function eventsOfEnd(run: RunRecord): WebhookEvent[] {
   const at = run.endedAt ?? run.updatedAt;
   const isLost = run.outcome !== null && isUnsettled(run.outcome);
   return [eventOf(run, 'run.ended', at), ...(isLost ? [eventOf(run, 'run.dead-lettered', at)] : [])];
 }
 
-/** What is to be told when nothing of a run is left. */
+/** Returns the event for a cleaned-up run. */
 export function eventOfCleanup(run: RunRecord): WebhookEvent {
   return eventOf(run, 'run.cleaned', run.updatedAt);
 }
@@ -43,7 +43,7 @@ export function eventOfDisabling({ id, project, disabledAt, disabledFor }: Endpo
   return { id: `${id}/disabled/${at}`, project, type: 'endpoint.disabled', source: path, subject: id, at, data };
 }
 
-/** A time of a schedule that was not run. */
+/** Returns the event for a missed time of a schedule. */
 export function eventOfMissed({ project, schedule, at, localTime, reason, recordedAt }: ScheduleTime): WebhookEvent {
   const source = `/schedules/${schedule}`;
   const url = `/v1${source}/times?state=missed`;
@@ -59,8 +59,9 @@ export function eventOfMissed({ project, schedule, at, localTime, reason, record
 }
 
 /**
- * The state that a sandbox has come to. Null: nobody is told of that, or it is no caller's.
- * @param id of what is written of it @param at ISO 8601
+ * Returns the event for a sandbox's new state. Null: no event type, or not a caller's sandbox.
+ * @param id of the audit event
+ * @param at ISO 8601
  */
 export function eventOfSandbox(record: SandboxRecord, { id, at }: { id: string; at: string }): WebhookEvent | null {
   const type = WEBHOOK_TYPES.find((each) => each === `sandbox.${record.state}`);
@@ -86,7 +87,7 @@ export function eventOfSandbox(record: SandboxRecord, { id, at }: { id: string; 
   return { id: `${sandboxId}/${id}`, project, type, source: '/sandboxes', subject: sandboxId, at, data };
 }
 
-/** The media type of a body. */
+/** Returns the media type of a body. */
 export function contentTypeOf(format: WebhookFormat): string {
   return format === 'standard' ? 'application/json' : 'application/cloudevents+json; charset=utf-8';
 }

@@ -3,7 +3,7 @@ import type { HookFilter } from '../events/hook-filter.ts';
 import { actor, encrypted, instant } from '../fields.ts';
 import type { SignatureScheme } from './signature-scheme.ts';
 
-/** A way in for signed events from outside, to one function. */
+/** Entry point for signed external events to one function. */
 export const hookRecord = z.object({
   id: z.string(),
   project: z.string(),

@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream';
 import { guestBinaries } from '../../worker/config/artifacts.mjs';
 import { guest } from '../setup/guest.mjs';
 
-/** A guest agent on this machine, in a folder of its own, for as long as a case takes. */
+/** Guest agent on this machine for one case, in a folder of its own. */
 export class LocalAgent {
   private constructor(
     private readonly folder: string,
@@ -17,7 +17,7 @@ export class LocalAgent {
     private readonly session: ClientHttp2Session,
   ) {}
 
-  /** Builds the agent first where set-up has not. @throws Error when it does not start */
+  /** Starts the agent, and builds it first if set-up has not. @throws Error when it does not start */
   static async start(): Promise<LocalAgent> {
     const program = await programPath();
     const folder = await mkdtemp(join(tmpdir(), 'mayfly-cases-'));
@@ -31,11 +31,11 @@ export class LocalAgent {
       throw new Error(`the guest agent ${program} does not start: ${said}`);
     }
     const session = connect('http://agent', { createConnection: () => connectSocket(socket) });
-    session.on('error', () => {}); // each request is told
+    session.on('error', () => {}); // each request reports it
     return new LocalAgent(folder, daemon, session);
   }
 
-  /** The whole answer. @throws Error when it is a refusal */
+  /** Returns the complete response. @throws Error for an error status */
   async request(method: 'GET' | 'PUT', path: string, body?: object): Promise<Buffer> {
     const stream = this.session.request({ ':method': method, ':path': path }, { endStream: !body });
     if (body) stream.end(JSON.stringify(body));

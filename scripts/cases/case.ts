@@ -1,4 +1,4 @@
-/** One case of behaviour as data, as /cases' README describes the files. */
+/** Test case as data; /cases' README describes the files. */
 export interface Case {
   id: string;
   input: unknown;
@@ -9,7 +9,7 @@ export interface Case {
   reason?: string;
 }
 
-/** What a case came to: null when it holds, otherwise what was expected and what came. */
+/** Failure of a case: the expected and the actual result; null when it passes. */
 export type Problem = { expected: string; came: string } | null;
 
 /** Runs the cases of one group against the product's own functions. */
@@ -19,7 +19,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The string under `key` of a case's input. @throws TypeError when the file has something else there. */
+/** Returns the string under `key` of a case's input. @throws TypeError when it is not a string */
 export function stringField(input: unknown, key: string): string {
   const value = isRecord(input) ? input[key] : undefined;
   if (typeof value !== 'string') throw new TypeError(`input.${key} is not a string`);

@@ -12,7 +12,7 @@ import { nodeInfo, nodeMemory } from '../../host/libvirt/output/node.ts';
 import { names } from '../../host/libvirt/output/tables.ts';
 import { type Case, isRecord, type Problem, stringField } from './case.ts';
 
-/** The product's parsers under the names, and with the answers' words, of the cases. */
+/** Mayfly's parsers under the names of the cases, with their result fields. */
 const READERS: Record<string, (input: unknown) => Record<string, unknown>> = {
   domblklist_first_disk(input) {
     const disks = listedDisks(textOf(input));
@@ -42,7 +42,7 @@ const READERS: Record<string, (input: unknown) => Record<string, unknown>> = {
   },
 };
 
-/** Every field that a case expects must be the one that was read; it may leave fields out. */
+/** Compares the fields that a case expects; it may omit fields. */
 export function libvirtOutput(one: Case): Problem {
   const reader = READERS[one.function ?? ''];
   if (!reader) throw new TypeError(`no function ${JSON.stringify(one.function)}`);

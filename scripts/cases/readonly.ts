@@ -5,16 +5,19 @@ import { PROGRAMS, readReadonlyCommand } from '../../model/readonly/readonly-com
 import { guestBinaries } from '../../worker/config/artifacts.mjs';
 import { type Case, isRecord, type Problem, stringField } from './case.ts';
 
-/** Judgement calls: they say what somebody would do, and do not count. */
+/** Strengths of judgement calls, which are informative and do not count. */
 const UNCOUNTED = ['policy', 'may_block'];
 
-/** What both layers say of a command; `allowed` or `refused: …`, null where nobody was asked. */
+/** Verdicts of both layers on a command: `allowed` or `refused: …`, null when the layer did not see it. */
 interface Verdicts {
   first: string;
   gate: string | null;
 }
 
-/** Verdicts of both layers, one each text. The gate also sees what the first layer refused, where the grammar can say it. */
+/**
+ * Returns the verdicts of both layers, one per text. The gate also gets texts that the first layer refused, if the
+ * grammar can parse them.
+ */
 export function verdictsOf(texts: readonly string[]): Verdicts[] {
   const asked = texts.map((text) => {
     const read = readReadonlyCommand(text);
@@ -27,7 +30,7 @@ export function verdictsOf(texts: readonly string[]): Verdicts[] {
   return asked.map(({ first, command }) => ({ first, gate: command === null ? null : (verdicts?.shift() ?? null) }));
 }
 
-/** A command that runs must be allowed by both layers; one that must not, each has to refuse alone. */
+/** Requires that both layers allow a permitted command; each alone must refuse a forbidden one. */
 export function readonlyGroup(one: Case): Problem {
   if (!isRecord(one.expected) || typeof one.expected['allowed'] !== 'boolean') {
     throw new TypeError('expected.allowed is not a boolean');

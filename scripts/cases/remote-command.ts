@@ -6,7 +6,7 @@ import { FrameReader } from '../../model/sandbox/output-frame.ts';
 import { LocalAgent } from './agent.ts';
 import { type Case, isRecord, type Problem, stringField } from './case.ts';
 
-/** The command runs on the real guest agent, started for this case, as whoever runs the cases. */
+/** Runs the command on the real guest agent, started for this case, as the user who runs the cases. */
 export async function remoteCommandGroup(one: Case): Promise<Problem> {
   if (!isRecord(one.expected)) throw new TypeError('expected is not an object');
   const { no_side_effect: untouched, ...expected } = one.expected;
@@ -45,7 +45,7 @@ function read(output: Buffer): { stdout: string; stderr: string; exit_code: unkn
   return { stdout: text('stdout'), stderr: text('stderr'), exit_code: isRecord(exit) ? exit['exitCode'] : null };
 }
 
-/** What changes with whatever is done to the file; null when there is none. */
+/** Returns a value that changes with any change of the file; null when there is none. */
 async function traceOf(path: string): Promise<string | null> {
   const about = await lstat(path).catch(() => null);
   return about && `${about.ino} ${about.mtimeMs} ${about.ctimeMs}`;

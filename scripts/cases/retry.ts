@@ -2,7 +2,7 @@ import { verdictOfOpenSsh } from '../../host/guest/openssh-messages.ts';
 import { mayRetry } from '../../host/guest/retry.ts';
 import { type Case, isRecord, type Problem, stringField } from './case.ts';
 
-/** Whether an attempt of the system's ssh at a guest that nobody has logged in to yet may be repeated. */
+/** Checks whether an attempt of the system's ssh at a guest without a prior login may be repeated. */
 export function retryGroup(one: Case): Problem {
   if (!isRecord(one.expected) || typeof one.expected['retry'] !== 'boolean')
     throw new TypeError('expected has no retry');

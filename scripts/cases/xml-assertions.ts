@@ -1,7 +1,7 @@
 import { childElements, type Element, textOf } from '../../host/libvirt/client/xml.ts';
 import { memoryKib } from '../../host/libvirt/domain-xml/clone-resources.ts';
 
-/** One assertion on the clone's document; which fields are there depends on `op`. */
+/** Assertion on the clone's document; its fields depend on `op`. */
 export interface Assertion {
   op: string;
   path?: string;
@@ -12,7 +12,7 @@ export interface Assertion {
   contains?: string;
 }
 
-/** The elements at `./a/b[@attr='v']` relative to the document's root: the XPath subset of the cases. */
+/** Returns the elements at `./a/b[@attr='v']` relative to the document's root: the XPath subset of the cases. */
 export function select(root: Element, path: string): Element[] {
   return (
     path
@@ -34,7 +34,7 @@ function matching(node: Element, step: string): Element[] {
     );
 }
 
-/** null when the assertion holds on the document, otherwise what was found. */
+/** Returns null when the assertion holds on the document, otherwise the actual value. */
 export function check(assertion: Assertion, root: Element, raw: string): string | null {
   const nodes = assertion.path === undefined ? [] : select(root, assertion.path);
   const values = nodes.map((node) => node.attributes[assertion.attr ?? '']);

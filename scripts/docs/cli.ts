@@ -35,7 +35,26 @@ export async function cliPage(io: Io): Promise<string> {
   );
   return `# Commands
 
-Generated from cli/ by \`npm run docs\`; do not edit. Every command has \`--help\`; [README](../README.md#exit-codes-of-mayfly) lists the exit codes.
+Generated from cli/ by \`npm run docs\`; do not edit. Every command has \`--help\`.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | the attempt failed |
+| 2 | invalid command line, environment or request; nothing was attempted |
+| 3 | not found |
+| 4 | no key, a wrong key, or a key without the permission |
+| 5 | temporary: no answer, no host, no room; the same command can succeed later |
+| 124 | \`--wait\` ended first; the operation continues. \`run\`: the command timed out |
+| 125, 126, 127 | \`run\`: Mayfly failed, not the command; the program cannot be executed; the guest has no such program |
+| 130 | interrupted |
+| 141 | the reader of the output has closed it, as \`head\` does; \`run\` has ended its command |
+
+\`mayfly run\` and \`mayfly ssh\` exit with the code of the command; with 128 + the number of the signal that ended it; with 255 if the end is unknown.
+
+## Common options
 
 Options and arguments that mean the same in many commands:
 

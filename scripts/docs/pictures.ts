@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { benchPicture } from '../../bench/parts.ts';
 import type { Report } from '../../bench/report.ts';
 
-/** Draws the pictures of figures below docs/, by file, from the reports of the bench beside them. */
+/** Draws the pictures below docs/, by file, from the bench reports next to them. */
 export async function pictures(): Promise<Record<string, string>> {
   return {
     'performance/libvirt.svg': benchPicture(await reportIn('libvirt')),

@@ -3,7 +3,7 @@ import type { Arguments, Program } from '../../model/readonly/table.ts';
 
 const BEGIN = '<!-- generated from go/readonly/programs.json by `npm run docs`; do not edit below -->\n';
 
-/** docs/read-only.md with the table as it is now; what stands above the mark is left as it is. */
+/** Returns docs/read-only.md with the current table; the text above the mark stays. */
 export function readOnlyPage(page: string): string {
   const mark = page.indexOf(BEGIN);
   if (mark < 0) throw new Error(`docs/read-only.md has no line ${BEGIN}`);
@@ -73,7 +73,7 @@ function valued(options: Record<string, string> | undefined, between: string): s
   return entries.map(([names, type]) => `${code(names)}${between}_${type}_`).join(', ') || undefined;
 }
 
-/** As code in a table's cell, also with backticks and bars in it. */
+/** Formats code in a table's cell, also with backticks and bars in it. */
 function code(text: string): string {
   const escaped = JSON.stringify(text)
     .slice(1, -1)

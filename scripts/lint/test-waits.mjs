@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * Rule of oxlint for tests: a test waits for an event, never for a clock, since a busy machine breaks what counts on one.
- * Instead of a time there is test/support/eventually.ts, `expect.poll`, test/support/processor-time.ts, a ratio of two times
- * of one run, and for what is about time itself test/support/passage-of-time.ts.
+ * Rule of oxlint for tests: a test waits for an event, never for a clock, since clocks fail on a busy machine. Instead
+ * of a time there is test/support/eventually.ts, `expect.poll`, test/support/processor-time.ts, a ratio of two times of
+ * one run, and for tests about time itself test/support/passage-of-time.ts.
  *
  * @module
  */
 
-/** A bound only ends what hangs. Milliseconds. */
+/** Minimum of a timeout, ms: it only ends a hanging test. */
 const LEAST_BOUND_MS = 60_000;
 
 const TIMERS = new Set(['node:timers', 'node:timers/promises', 'timers', 'timers/promises']);
@@ -16,7 +16,7 @@ const CLOCKS = new Set(['Date', 'performance']);
 const TESTS = new Set(['it', 'test', 'beforeAll', 'beforeEach', 'afterAll', 'afterEach']);
 
 /**
- * Node of ESTree, as far as this rule reads it.
+ * Node of ESTree, with the fields that this rule reads.
  * @typedef {{ type: string } & Record<string, any>} Node
  */
 
@@ -35,7 +35,7 @@ const isShort = (node) =>
   node?.type === 'Literal' && typeof node['value'] === 'number' && node['value'] < LEAST_BOUND_MS;
 
 /**
- * Tells whether an expression is a duration: now less an earlier time. A quotient of two durations is none.
+ * Reports whether an expression is a duration: now minus an earlier time. A quotient of two durations is not one.
  * @param {unknown} value @param {ReadonlySet<string>} durations Names of variables that hold one.
  * @returns {boolean}
  */

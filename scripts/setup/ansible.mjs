@@ -1,5 +1,5 @@
 // @ts-check
-/** @module Ansible as it is put into fresh sandboxes, to try playbooks there; made when it is asked for by name. */
+/** @module Ansible for fresh sandboxes, to try playbooks there; made only when named. */
 import { join } from 'node:path';
 import { ansibleArchive, ansibleCachePath, onPath, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
@@ -32,7 +32,7 @@ export const ansible = {
       signal,
       note,
       async build(folder) {
-        // In namespaces of its own, so that a build that is killed takes every process and mount in its root with it.
+        // Separate namespaces: killing a build also ends every process and mount in its root.
         const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
         await run([...alone, join(repository, 'scripts', 'setup', 'ansible.sh'), folder], { signal, onLine: note });
       },

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Makes ansible.tar.gz: ansible-core with a Python of its own, of Debian packages. ansible.sh FOLDER: an existing empty
-# folder. Needs root, for mmdebstrap.
+# Makes ansible.tar.gz: ansible-core with a Python of its own, from Debian packages. ansible.sh FOLDER: an existing
+# empty folder. Needs root, for mmdebstrap.
 #
 # Unpacked as /opt/mayfly/ansible it runs in any guest with the kernel and architecture of this machine: it has its own
-# loader and libraries, so that it changes nothing of the guest, and needs nothing of it.
+# loader and libraries, so it neither changes the guest nor depends on it.
 set -euo pipefail
 out=$(cd "${1:?usage: ansible.sh FOLDER}" && pwd)
 suite=bookworm
@@ -11,7 +11,7 @@ root=$out/root
 own=$out/ansible
 umask 022
 
-# The host's own mirror where the host is that Debian; otherwise mmdebstrap's default for it.
+# Uses the host's own mirror if the host is that Debian; otherwise mmdebstrap's default.
 sources() {
   local host=/etc/apt/sources.list.d/debian.sources
   # shellcheck disable=SC1091
@@ -19,7 +19,7 @@ sources() {
 }
 
 echo 'fetching packages'
-# Only unpacked: nothing of a package runs here.
+# Only unpacks: no package code runs here.
 # shellcheck disable=SC2046
 mmdebstrap --mode=root --variant=extract --include=ansible-core,python3-apt --aptopt='APT::Install-Recommends "false"' \
   "$suite" "$root" $(sources)
@@ -30,12 +30,12 @@ mkdir -p "$own/usr/bin" "$own/usr/lib/python3" "$own/lib"
 cp "$root/usr/bin/$python" "$own/usr/bin/"
 cp -r "$root/usr/lib/$python" "$own/usr/lib/"
 cp -r "$root/usr/lib/python3/dist-packages" "$own/usr/lib/python3/"
-# What no playbook here uses.
+# Parts that playbooks here never use.
 rm -rf "$own/usr/lib/$python"/{test,idlelib,tkinter,ensurepip,distutils,pydoc_data,turtledemo} \
   "$own/usr/lib/python3/dist-packages"/{ansible_test,cryptography,ansible/galaxy/data}
 libraries=$root/usr/lib/$(basename "$(dirname "$(ls "$root"/usr/lib/*/libpython* "$root"/usr/lib/*/libz.so.1 "$root"/lib/*/libz.so.1 2>/dev/null | head -1)")")
 wanted() { find "$own" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec readelf -d {} + 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u; }
-# Libraries need libraries: until nothing is missing any more.
+# Libraries need libraries: repeats until nothing is missing.
 for _ in 1 2 3 4 5 6; do
   for name in $(wanted); do
     found=$(find "$libraries" "$root"/lib/*/ -maxdepth 1 -name "$name" 2>/dev/null | head -1)
@@ -46,15 +46,15 @@ loader=$(basename "$(ls "$root"/lib*/ld-linux* | head -1)")
 cp -L "$(find "$root"/lib "$root"/usr/lib -name "$loader" | head -1)" "$own/lib/ld.so"
 cat >"$own/python" <<'END'
 #!/bin/sh
-# Python as Ansible and its modules have it. Nothing is put into the environment, which programs of the guest inherit.
+# Python for Ansible and its modules. Leaves the environment unchanged, since programs of the guest inherit it.
 own=${0%/*}
 exec "$own/lib/ld.so" --library-path "$own/lib" --argv0 "$own/usr/bin/python3" "$own/usr/bin/python3" -B "$@"
 END
 ln -s "$python" "$own/usr/bin/python3"
-# Each task is an archive of sources, and would compile anew what all of them import: that is taken from here, compiled.
+# Each task is an archive of sources that would recompile the common imports: this provides them compiled.
 echo 'import ansible.module_utils.basic' >"$own/usr/lib/python3/dist-packages/mayfly-modules.pth"
 chmod 0755 "$own/python" "$own/lib/ld.so"
-# Read once here, instead of by every guest at every start.
+# Compiles once here, instead of in every guest at every start.
 "$own/python" -m compileall -q --invalidation-mode unchecked-hash "$own/usr/lib" >/dev/null || true
 "$own/python" -c 'import ansible.release, apt_pkg, yaml, jinja2; print(ansible.release.__version__)' >"$out/version"
 echo 'packing'

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Puts things into the cache so that they are there whole or not at all, however many set-ups run at once.
+ * Puts things into the cache atomically, also with several set-ups at once.
  *
  * @module
  */
@@ -12,15 +12,15 @@ import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
 
 /**
- * Makes the folder `target` by building it aside, on the same file system, and renaming it.
+ * Makes the folder `target` by building it elsewhere on the same file system, and renaming it.
  *
  * @param {object} options
  * @param {string} options.target Folder to make; its name is its version.
  * @param {string} options.proof Name of the file in it without which it does not count as made.
  * @param {AbortSignal} options.signal
- * @param {(text: string) => void} options.note Says why nothing happens.
- * @param {(folder: string, scratch: string) => Promise<void>} options.build Fills an empty folder; what it leaves in the
- * scratch folder is thrown away.
+ * @param {(text: string) => void} options.note Prints why set-up waits.
+ * @param {(folder: string, scratch: string) => Promise<void>} options.build Fills an empty folder; the scratch folder
+ * is deleted.
  * @returns {Promise<void>}
  */
 export async function buildOnce({ target, proof, signal, note, build }) {
@@ -29,7 +29,7 @@ export async function buildOnce({ target, proof, signal, note, build }) {
   await withLock(join(parent, '.lock'), { signal, note }, async () => {
     if (existsSync(join(target, proof))) return;
 
-    // With the lock held, whatever is half-made was left by a set-up that died.
+    // With the lock held, partial folders are residue of a set-up that died.
     for (const name of await readdir(parent)) {
       if (name.includes('.part-') || name === basename(target))
         await rm(join(parent, name), { recursive: true, force: true });
@@ -50,7 +50,8 @@ export async function buildOnce({ target, proof, signal, note, build }) {
 /**
  * Runs `work` while no other process holds the lock on `file`.
  *
- * The kernel holds the lock for a `cat` that lives as long as the pipe to us: it ends with us even if we are killed.
+ * The kernel holds the lock for a `cat` that lives as long as its pipe to this process: it ends with it, even after a
+ * kill.
  *
  * @template T
  * @param {string} file Made if absent; it stays, because removing a lock file lets two hold it.

@@ -33,7 +33,7 @@ const machines = [
 
 const wanted = () => (process.env['MAYFLY_HOST'] === 'simulated' ? always : [...always, ...machines]);
 
-/** How long another apt may keep us waiting. */
+/** Time to wait for another apt. */
 const lockSeconds = 600;
 
 /** @returns {string[]} */
@@ -84,7 +84,7 @@ async function aptGet(args, { signal, note }) {
         await run(['dpkg', '--configure', '-a'], { signal, env, gentle: true });
         continue;
       }
-      // apt waits for dpkg's lock by itself, but not for the one on its lists.
+      // apt waits for dpkg's lock, but not for the one on its lists.
       if (!words.includes('Could not get lock') || Date.now() > deadline) throw error;
       note('waiting for another apt');
       await sleep(3_000, undefined, { signal });

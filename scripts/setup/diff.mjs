@@ -1,5 +1,5 @@
 // @ts-check
-/** @module What reads the file systems of guests on the host: mayfly-diff, built from go/diff. */
+/** @module The program that reads guests' file systems on the host: mayfly-diff, built from go/diff. */
 import { join } from 'node:path';
 import { diffBinary, diffCachePath, diffVersion, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';

@@ -34,7 +34,7 @@ export const guest = {
         note(`building the ${names.join(', the ')}`);
         // -buildvcs=false because a tarball of the sources has no history.
         const flags = ['-trimpath', '-buildvcs=false', '-ldflags', `-s -w -X main.version=${guestVersion()}`];
-        // At once, so that what they share is loaded and compiled once, by both processors.
+        // One command, so that shared packages are loaded and compiled once, by all processors.
         const packages = names.map((name) => `./${name}`);
         await run(['go', 'build', ...flags, '-o', `${scratch}/`, ...packages], { signal, cwd: project, env });
         for (const name of names) await rename(join(scratch, name), join(folder, `mayfly-${name}`));

@@ -8,7 +8,7 @@ import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
 
 export const image = imagePart('image', 'golden-debian12');
-/** For tests alone: others have it of `mayfly image pull desktop`, which makes it a source of their host, too. */
+/** For tests alone: users run `mayfly image pull desktop`, which also makes it a source of their host. */
 export const desktop = imagePart('desktop', 'desktop-debian12', ['image', 'ansible']);
 
 /**
@@ -37,7 +37,7 @@ function imagePart(name, imageName, after = []) {
 }
 
 /**
- * Builds an image, unless it is there; whoever builds it meanwhile is waited for.
+ * Builds an image unless it exists; waits for a concurrent build.
  * @param {import('../../worker/config/artifacts.mjs').ImageName} name
  * @param {import('./part.mjs').Job} job
  * @returns {Promise<void>}
@@ -53,7 +53,7 @@ export async function buildImage(name, { signal, note }) {
       const binaries = guestBinaries();
       if (binaries === null)
         throw new SetupProblem('the image holds the guest agent: run set-up with its part `guest`');
-      // In namespaces of its own, so that a build that is killed takes every process and mount in its root with it.
+      // Separate namespaces: killing a build also ends every process and mount in its root.
       const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
       const build = [join(repository, 'images', 'build.sh'), name, folder, binaries.agent];
       await run([...alone, ...build], { signal, onLine: note });

@@ -1,5 +1,7 @@
 // @ts-check
-/** @module The packages of package-lock.json, in node_modules: those that Mayfly runs with, and all of them with what they generate. */
+/**
+ * @module The packages of package-lock.json in node_modules: those of the runtime, or all with their generated files.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
@@ -9,7 +11,7 @@ import { withLock } from './cache.mjs';
 import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
 
-/** Says which lock file node_modules was filled from. Inside it, so that removing it removes the claim. */
+/** File with the digest of the lock file that node_modules was filled from. Removing node_modules removes it, too. */
 const stamp = join(repository, 'node_modules', '.mayfly-lock-digest');
 
 /** @param {string} text */
@@ -17,7 +19,7 @@ const digestOf = (text) => createHash('sha256').update(text).digest('hex');
 const lockFile = join(repository, 'package-lock.json');
 const wanted = () => digestOf(readFileSync(lockFile, 'utf8'));
 
-/** The stamp names the lock file's digest, and ends so where development packages were left out. */
+/** Suffix of the digest when development packages are left out. */
 const runtimeOnly = ' runtime';
 
 /** @returns {'all' | 'runtime' | 'older' | 'none'} which packages of the present lock file are installed */
@@ -28,12 +30,12 @@ function installed() {
   return present === wanted() + runtimeOnly ? 'runtime' : 'older';
 }
 
-/** Types of the client, which `npm run types` writes anew. */
+/** Types of the client, which `npm run types` regenerates. */
 const clientTypes = join(repository, 'clients', 'typescript', 'http', 'openapi.ts');
 
 /**
- * No install scripts: nothing here needs them, and a dependency should not run code on this machine as root. Below
- * `npm test --silent` npm would not say what is wrong either.
+ * Flags of npm. No install scripts: nothing here needs them, and a dependency should not run code on this machine as
+ * root. Without the log level, errors would be lost below `npm test --silent`.
  */
 const quietly = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
 
@@ -44,7 +46,7 @@ const quietly = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=erro
 async function install(which, { signal, note }) {
   const options = { signal, cwd: repository, nice: true };
   const flags = [...quietly, ...(which === 'runtime' ? ['--omit=dev'] : [])];
-  // Adds what is missing and keeps what is there, which `npm ci` would remove first.
+  // Adds missing packages and keeps installed ones, which `npm ci` would remove first.
   const add = () => run(['npm', 'install', '--no-save', ...flags], options);
   if (installed() === 'runtime') {
     note('npm install of development packages');
@@ -57,15 +59,15 @@ async function install(which, { signal, note }) {
     await run(['npm', 'ci', ...flags], options);
   } catch (error) {
     if (!(error instanceof SetupProblem) || !missesOnlyOtherPlatforms(error.output)) throw error;
-    // Registries differ in which platforms' packages they carry, and `npm ci` insists on finding the same ones that the
-    // lock file was made with. `npm install` takes the locked versions too, and leaves both files as they are.
+    // Registries differ in which platforms' packages they carry, and `npm ci` requires exactly those of the lock file.
+    // `npm install` takes the locked versions too, and leaves both files unchanged.
     note('npm install, because the registry carries other platforms than package-lock.json was made with');
     await add();
   }
 }
 
 /**
- * Tells whether all that npm found wrong with the lock file is that optional packages are not in it.
+ * Reports whether npm's only complaints about the lock file are missing optional packages.
  * @param {readonly string[]} output Of `npm ci`.
  */
 function missesOnlyOtherPlatforms(output) {
@@ -114,5 +116,5 @@ function packagesPart(name, which) {
 }
 
 export const nodePackages = packagesPart('node', 'all');
-/** `npm run demo` needs no more; `npm test` adds the others. */
+/** Packages that `npm run demo` needs; `npm test` adds the others. */
 export const nodeRuntime = packagesPart('node-runtime', 'runtime');

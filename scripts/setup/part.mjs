@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What every part of set-up has in common.
+ * Common types and checks of set-up's parts.
  *
  * @module
  */
@@ -9,40 +9,40 @@ import { mkdirSync, statfsSync } from 'node:fs';
 import { cacheDir, onPath } from '../../worker/config/artifacts.mjs';
 
 /**
- * @typedef {object} Job What a part gets to work with.
+ * @typedef {object} Job Context of making a part.
  * @property {AbortSignal} signal
- * @property {(text: string) => void} note Tells the person what is happening now.
+ * @property {(text: string) => void} note Prints the current activity.
  */
 
 /**
  * @typedef {object} State
  * @property {boolean} ready
- * @property {string} detail What is there, or what is missing.
+ * @property {string} detail Present or missing things.
  */
 
 /**
  * @typedef {object} Part
  * @property {string} name
- * @property {() => State} look Says what is there; changes nothing, and is quick.
- * @property {() => string[]} blockers Why `make` could not succeed on this machine, each a sentence with its remedy.
- * @property {string} remedy What to check when `make` fails in a download; goes on from "If a download failed,".
- * @property {readonly string[]} [needs] Parts without which it cannot be made, where they are wanted too.
- * @property {readonly string[]} [after] Parts that come first because both compute, or share what the first leaves.
- * @property {(job: Job) => Promise<void>} make Makes what `look` found missing. Safe to repeat, safe to interrupt.
+ * @property {() => State} look Returns the present state; changes nothing, and is quick.
+ * @property {() => string[]} blockers Reasons why `make` would fail on this machine, each a sentence with its remedy.
+ * @property {string} remedy Check after a failed download; continues "If a download failed,".
+ * @property {readonly string[]} [needs] Prerequisites, made first if they are wanted.
+ * @property {readonly string[]} [after] Parts that come first because both compute, or share results of the first.
+ * @property {(job: Job) => Promise<void>} make Makes the missing things. Idempotent and safe to interrupt.
  */
 
-/** The remedy of what Go builds. */
+/** Remedy of Go builds. */
 export const goRemedy = 'check that Go reaches its module proxy (`go env GOPROXY`)';
 
-/** The remedy of what pip downloads. */
+/** Remedy of pip downloads. */
 export const pipRemedy = 'check that pip reaches its package index (PIP_INDEX_URL, HTTPS_PROXY)';
 
-/** The remedy of what is made of Debian packages. */
+/** Remedy of builds from Debian packages. */
 export const aptRemedy = 'check that `apt-get update` succeeds';
 
 const gibibyte = 1024 ** 3;
 
-/** What the largest build needs for a while: sources, a root folder and the disk made from it. */
+/** Temporary space of the largest build: sources, a root folder and the disk made from it. */
 const neededBytes = 4 * gibibyte;
 
 /** @type {(name: string, means: string) => string[]} */
@@ -51,7 +51,7 @@ const needRoot = (name, means) => [
 ];
 
 /**
- * @param {string} name What is to be done.
+ * @param {string} name Action to do.
  * @param {string} means How, as a participle.
  * @returns {string[]}
  */
@@ -72,8 +72,8 @@ export function spaceBlocker() {
 
 /**
  * @param {number} minor Least acceptable Go 1.x.
- * @param {string} what What is built with it.
- * @param {string} instead What makes that build unnecessary.
+ * @param {string} what Result of the build.
+ * @param {string} instead Alternative to that build.
  * @returns {string[]}
  */
 export function goBlocker(minor, what, instead) {

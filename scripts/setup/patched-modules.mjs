@@ -1,5 +1,7 @@
 // @ts-check
-/** @module Go modules with lines changed and files added, for a build; a project's patches.json says which and why. */
+/**
+ * @module Go modules with changed lines and added files, for a build; a project's patches.json lists them with reasons.
+ */
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,11 +9,11 @@ import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
 
 /** @typedef {{ module: string, file: string, line: string, becomes: string }} Change */
-/** @typedef {{ module: string, file: string, from: string }} Addition Of a file that the project has. */
+/** @typedef {{ module: string, file: string, from: string }} Addition `from`: a file of the project. */
 
 /**
- * Copies each module, changes it, and writes a go.mod that builds with the copies. The module cache stays as
- * it is: it is checked against go.sum.
+ * Copies each module, changes it, and writes a go.mod that builds with the copies. Leaves the module cache unchanged,
+ * since go.sum verifies it.
  * @param {object} options
  * @param {string} options.project Folder with go.mod, go.sum and patches.json.
  * @param {string} options.scratch Empty folder for the copies.
@@ -39,7 +41,7 @@ export async function patchedModfile({ project, scratch, signal }) {
 }
 
 /**
- * Where the module cache has the version that go.mod asks for; downloads it first.
+ * Downloads the version of go.mod, and returns its folder in the module cache.
  * @param {string} module
  * @param {string} project
  * @param {AbortSignal} signal
@@ -73,7 +75,7 @@ async function addFile(folder, project, { file, from }) {
 }
 
 /**
- * Makes a folder in a folder that the module cache has as read-only.
+ * Makes a folder in a read-only folder copied from the module cache.
  * @param {string} path
  */
 async function makeFolder(path) {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A reason why set-up cannot go on that the person at the keyboard can do something about.
- * Its message is one sentence that says what is missing and what gets it; it is shown without a stack trace.
+ * Error of set-up that the person at the keyboard can fix. Its message is one sentence with the problem and its remedy;
+ * it is shown without a stack trace.
  */
 export class SetupProblem extends Error {
   /** @override */
@@ -9,7 +9,7 @@ export class SetupProblem extends Error {
 
   /**
    * @param {string} message
-   * @param {readonly string[]} [output] What the program that failed had written, for whoever knows what it may say.
+   * @param {readonly string[]} [output] Output of the program that failed.
    */
   constructor(message, output = []) {
     super(message);

@@ -1,11 +1,11 @@
 // @ts-check
 /**
- * Tells a person, or a log file, what set-up is doing: one whole line at a time, nothing that needs a terminal.
+ * Reports set-up's activity to a person or a log file: whole lines, without terminal features.
  *
  * @module
  */
 
-/** After this long without a word about a part, one is said, so that slow is not taken for stuck. */
+/** Silence of a part after which a line is printed, ms: slow must not look stuck. */
 const silenceMs = 20_000;
 
 const nameWidth = 9;
@@ -15,7 +15,7 @@ export class Progress {
   constructor(out) {
     this.out = out;
     /**
-     * Parts that are still to be made, by name.
+     * Names of parts that are not made yet.
      * @type {Set<string>}
      */
     this.unfinished = new Set();
@@ -30,7 +30,7 @@ export class Progress {
   }
 
   /**
-   * Follows one part's work, and speaks up when the part itself does not.
+   * Follows one part's work, and reports progress when the part itself is silent.
    * @param {string} part
    * @returns {{ note: (text: string) => void, done: (text?: string) => void, stop: () => void }}
    */

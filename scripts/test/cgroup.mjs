@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * A cgroup (version 2) for the processes of a test run: every process that one of them starts stays in it, also a daemon
+ * Cgroup (version 2) for the processes of a test run: every process that one of them starts stays in it, also a daemon
  * that leaves its session. No controller is needed: `cpu.stat` counts in every cgroup (kernel: admin-guide/cgroup-v2).
  *
  * @module
@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const EXIT_POLL_MS = 10;
 
-/** Mount point of cgroup version 2, also beside version 1. @throws Error where there is none */
+/** Returns the mount point of cgroup version 2, also when version 1 is mounted. @throws Error when there is none */
 function mountPoint() {
   for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
     const [, path = '', type] = line.split(' ');
@@ -39,27 +39,27 @@ export class Cgroup {
   }
 
   /**
-   * Returns the command line that runs a program in here.
+   * Returns the command line that runs a program in this cgroup.
    * @param {readonly string[]} argv
    */
   inside(argv) {
     return ['sh', '-c', 'echo 0 >"$0" && exec "$@"', join(this.path, 'cgroup.procs'), ...argv];
   }
 
-  /** Processor time of all processes so far, ended ones too: user and system, seconds. */
+  /** Returns the processor time of all processes so far, including ended ones: user and system, seconds. */
   seconds() {
     const [, usage] = /^usage_usec (\d+)$/m.exec(readFileSync(join(this.path, 'cpu.stat'), 'utf8')) ?? [];
     return Number(usage) / 1_000_000;
   }
 
-  /** @returns {number[]} ids of the processes in here and below */
+  /** @returns {number[]} ids of the processes in this cgroup and below */
   pids() {
     return subtree(this.path).flatMap((path) =>
       readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number),
     );
   }
 
-  /** Ends its processes, and removes it with the cgroups that they made. */
+  /** Kills its processes, and removes it with the cgroups below it. */
   async remove() {
     for (const path of subtree(this.path).reverse()) {
       writeFileSync(join(path, 'cgroup.kill'), '1');

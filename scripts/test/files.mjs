@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The test files, and which of them one vitest runs one after another.
+ * Test files, and the batches that one vitest runs in sequence.
  *
  * @module
  */
@@ -9,17 +9,19 @@ import { join } from 'node:path';
 import { repository } from '../../worker/config/artifacts.mjs';
 
 /** @typedef {'e2e' | 'installation' | 'integration' | 'sagas' | 'unit'} Project As in vitest.config.ts. */
-/** @typedef {{ path: string, project: Project, seconds: number, isExtended: boolean, hasRest: boolean }} TestFile
- * `isExtended`: `npm test` leaves it out. `hasRest`: `npm test` leaves something of it out, or all. */
+/**
+ * @typedef {{ path: string, project: Project, seconds: number, isExtended: boolean, hasRest: boolean }} TestFile
+ * `isExtended`: `npm test` leaves it out. `hasRest`: `npm test` leaves out some or all of its tests.
+ */
 /** @typedef {{ project: Project, files: TestFile[], seconds: number }} Batch */
 
-/** Folder of the files that only `npm run test:all` runs, and CI for as long as it has time. */
+/** Folder of the files that only `npm run test:all` runs, and CI while it has time. */
 const EXTENDED = 'test/extended/';
 
-/** Wall time of a file that times.json does not have: it is short, or new. */
+/** Wall time of a file that is missing in times.json: it is short, or new. */
 const UNMEASURED_SECONDS = 0.5;
 
-/** A vitest takes 2 s to start, and 3 s more with servers: so many of each project share the files of `npm test`. */
+/** Number of batches per project in `npm test`: a vitest takes 2 s to start, and 3 s more with servers. */
 const BATCHES = { e2e: 1, installation: 1, integration: 3, sagas: 3, unit: 2 };
 
 /**
@@ -49,7 +51,7 @@ export function testFiles() {
 }
 
 /**
- * Shares the files among the batches of their projects, so that those of one project last alike.
+ * Distributes the files among the batches of their projects, so that those of one project take equally long.
  * @param {TestFile[]} files
  * @returns {Batch[]} the longest first
  */

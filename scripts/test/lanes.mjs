@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Lanes: several vitests side by side, each with a batch of files.
+ * Lanes: several concurrent vitests, each with a batch of files.
  *
  * @module
  */
@@ -14,14 +14,17 @@ import { VitestRun } from './vitest-run.mjs';
 
 /** @typedef {import('./files.mjs').TestFile} TestFile */
 /** @typedef {import('./files.mjs').Batch} Batch */
-/** @typedef {{ tier: 'quick' | 'all' | 'rest', args?: string[], isShown?: boolean, isFiltered?: boolean, fileMs?: number }} How
- * `tier`: as test/support/sweep.ts has it. `args`: for vitest. `isFiltered`: tests that do not run were not chosen. */
+/**
+ * @typedef {{ tier: 'quick' | 'all' | 'rest', args?: string[], isShown?: boolean, isFiltered?: boolean, fileMs?: number
+ * }} How
+ * `tier`: as in test/support/sweep.ts. `args`: for vitest. `isFiltered`: tests that do not run were not chosen.
+ */
 
-/** Red files of the rest that are run once more: when there are more, the code is to blame and not the machine's load. */
+/** Maximum number of failed files of the rest that are repeated: more of them are the code's fault, not the load's. */
 const REPEATED_FILES = 3;
-/** More lanes than cores, because tests also wait. */
+/** Number of lanes, more than cores, because tests also wait. */
 const LANES = 3;
-/** One batch of such a project runs at a time: it keeps a core busy. */
+/** Projects with one batch at a time, which keeps a core busy. */
 const BUSY = ['e2e', 'installation', 'sagas'];
 
 export class Lanes {
@@ -31,13 +34,16 @@ export class Lanes {
   #running = new Set();
   #deps;
 
-  /** @param {{ seed: string, bail: number, signal: AbortSignal, say: (line: string) => void }} deps `bail`: so many failures end it; 0: none do */
+  /**
+   * @param {{ seed: string, bail: number, signal: AbortSignal, say: (line: string) => void }} deps `bail`: number of
+   * failures that end the run; 0: none do
+   */
   constructor(deps) {
     this.#deps = deps;
   }
 
   /**
-   * Runs the tests that the arguments choose in one vitest, which writes to the terminal.
+   * Runs the chosen tests in one vitest, which writes to the terminal.
    * @param {string[]} args
    * @param {'quick' | 'all'} tier
    */
@@ -48,7 +54,7 @@ export class Lanes {
   }
 
   /**
-   * Runs what belongs to `npm test`.
+   * Runs the part of the tests that belongs to `npm test`.
    * @param {TestFile[]} files
    */
   async runQuick(files) {
@@ -61,10 +67,11 @@ export class Lanes {
   }
 
   /**
-   * Runs all that {@link runQuick} leaves out, a file at a time in an order that the seed gives. Runs a few red files once
-   * more, and reports those that then pass as unsteady.
+   * Runs everything that {@link runQuick} leaves out, a file at a time in an order drawn from the seed. Repeats a few
+   * failed files, and reports those that then pass as unsteady.
    * @param {TestFile[]} files
-   * @param {{ endMs: number, fileMs: number }} limits No file starts after `endMs` (of `Date.now`); each is ended after `fileMs`.
+   * @param {{ endMs: number, fileMs: number }} limits No file starts after `endMs` (of `Date.now`); each is ended after
+   * `fileMs`.
    */
   async runRest(files, { endMs, fileMs }) {
     const { say, seed, signal } = this.#deps;
@@ -117,7 +124,7 @@ export class Lanes {
     return tally;
   }
 
-  /** @param {Batch[]} waiting @returns {Batch | undefined} undefined when this lane has nothing more to do */
+  /** @param {Batch[]} waiting @returns {Batch | undefined} undefined when this lane is finished */
   #takeNext(waiting) {
     const running = [...this.#running].map(({ project }) => project).filter((project) => BUSY.includes(project));
     const next = waiting.findIndex(({ project }) => !running.includes(project));
@@ -126,7 +133,7 @@ export class Lanes {
   }
 
   /**
-   * Runs the files of a batch. Where one hangs or dies, those after it run in a vitest and a place of their own.
+   * Runs the files of a batch. After one that hangs or dies, the others run in a new vitest and place.
    * @param {Batch} batch
    * @param {How} how
    */
@@ -144,7 +151,7 @@ export class Lanes {
   }
 
   /**
-   * Runs one vitest in a place of its own, which is inspected when it has ended and then removed.
+   * Runs one vitest in a place of its own, which is inspected afterwards and removed.
    * @param {How} how
    * @returns {Promise<VitestRun>}
    */
@@ -175,7 +182,7 @@ export class Lanes {
       for (const server of namedServers(process.env)) relays.push(await relayInto(server, place));
       await run.run();
       for (const stop of relays.splice(0)) await stop();
-      // the tests of a vitest that was killed had no chance to tidy up
+      // a killed vitest could not clean up
       if (!signal.aborted && !run.wasKilled)
         for (const { what, file } of await leftovers.find()) run.tally.fail(`left behind: ${what}`, file);
       if (!isShown && run.tally.failed > 0) say(run.output);
@@ -189,7 +196,7 @@ export class Lanes {
 }
 
 /**
- * The same order for the same seed.
+ * Shuffles a list deterministically by a seed.
  * @template T
  * @param {T[]} list
  * @param {string} seed
@@ -200,7 +207,7 @@ function shuffled(list, seed) {
 }
 
 /**
- * A name for the n-th place: places are named by letters, and briefly, because a socket's path has at most 107 bytes.
+ * Returns a short name of letters for the n-th place: a socket's path has at most 107 bytes.
  * @param {number} n From 0.
  * @returns {string}
  */

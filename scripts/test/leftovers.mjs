@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What tests left on this machine. A product that promises to leave nothing behind has tests that leave nothing behind.
+ * Leftovers of tests on this machine, which fail the run.
  *
  * @module
  */
@@ -11,11 +11,11 @@ import { entriesOf } from './namespace.mjs';
 /** Folders that tools, not tests, keep in TMPDIR for their next run. */
 const TOOL_CACHES = /^(tsx-\d+|node-compile-cache|v8-compile-cache.*)$/;
 
-/** Remembers after which file each thing was first seen, so that a leftover is told with the file that left it. */
+/** Records after which file each thing first appeared, to report a leftover with its file. */
 export class LeftoverWatch {
   #place;
   #before = new Set(entriesOf('/run/netns'));
-  /** @type {Map<string, string>} The file, by what was seen. */
+  /** @type {Map<string, string>} File by observed thing. */
   #firstSeen = new Map();
 
   /** @param {import('./namespace.mjs').TestPlace} place */
@@ -23,14 +23,14 @@ export class LeftoverWatch {
     this.#place = place;
   }
 
-  /** @param {string} file That has just ended. */
+  /** @param {string} file File that has just ended. */
   noteEndOf(file) {
     for (const what of this.#list()) if (!this.#firstSeen.has(what)) this.#firstSeen.set(what, file);
   }
 
   /**
-   * Lists what is left after the end of vitest.
-   * @returns {Promise<{ what: string, file: string }[]>} `file`: after whose end it was first seen; empty: after none
+   * Lists the leftovers after the end of vitest.
+   * @returns {Promise<{ what: string, file: string }[]>} `file`: after whose end it first appeared; empty: after none
    */
   async find() {
     await this.#place.lingering();
@@ -43,7 +43,7 @@ export class LeftoverWatch {
     for (const entry of entriesOf(root)) if (join(root, entry) !== tmp) yield `file ${entry}`;
     for (const entry of entriesOf(tmp)) if (!TOOL_CACHES.test(entry)) yield `file tmp/${entry}`;
     for (const name of entriesOf('/run/netns')) {
-      // one whose owner still runs belongs to a demo or a test run beside this one
+      // one whose owner still runs belongs to another demo or test run
       if (!this.#before.has(name) && isAbandonedByMayfly(name)) yield `network namespace ${name}`;
     }
     for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
@@ -54,7 +54,7 @@ export class LeftoverWatch {
 }
 
 /**
- * Network namespaces that Mayfly makes are named so, after the process that made them.
+ * Reports whether a network namespace has the name of one of Mayfly's whose process has ended.
  * @param {string} name
  */
 function isAbandonedByMayfly(name) {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The network namespace and the folder that one lane of a test run has to itself. Both carry the number of the process
- * that made them, so that the next run can tell what a killed one left behind.
+ * Network namespace and folder of one lane of a test run. Both carry the number of the process that made them, so that
+ * the next run recognizes the residue of a killed one.
  *
  * @module
  */
@@ -18,7 +18,7 @@ const namespaces = '/run/netns';
 /** On disk, unlike /tmp on many machines: disk images are written there. */
 const folders = '/var/tmp';
 
-/** How long processes may take to end after vitest has: sockets are still being closed. */
+/** Time for processes to end after vitest: sockets are still being closed. */
 const graceMs = 2_000;
 
 /** @typedef {{ pid: number, command: string }} Process */
@@ -30,7 +30,7 @@ export class TestPlace {
    */
   constructor(lane, pid) {
     this.name = `${prefix}${lane}-${pid}`;
-    /** Where tests may write; searchable by other users, because QEMU runs as one. */
+    /** Folder for the tests' files; searchable by other users, because QEMU runs as one. */
     this.root = join(folders, this.name);
     /** The tests' TMPDIR. */
     this.tmp = join(this.root, 'tmp');
@@ -53,7 +53,7 @@ export class TestPlace {
     return place;
   }
 
-  /** @returns {TestPlace[]} places whose owner is no longer running */
+  /** @returns {TestPlace[]} places whose owner has ended */
   static abandoned() {
     const names = new Set([...entriesOf(namespaces), ...entriesOf(folders), ...Cgroup.names()]);
     return [...names].flatMap((name) => {
@@ -63,7 +63,7 @@ export class TestPlace {
   }
 
   /**
-   * The command line that runs a program in here.
+   * Returns the command line that runs a program in this place.
    * @param {readonly string[]} argv
    * @returns {string[]}
    */
@@ -71,7 +71,7 @@ export class TestPlace {
     return this.cgroup.inside(['ip', 'netns', 'exec', this.name, ...argv]);
   }
 
-  /** @returns {Process[]} all processes of its cgroup, whichever namespace they are in */
+  /** @returns {Process[]} all processes of its cgroup, in any namespace */
   processes() {
     return this.cgroup.pids().flatMap((pid) => {
       try {
@@ -84,7 +84,7 @@ export class TestPlace {
     });
   }
 
-  /** @returns {Promise<Process[]>} what still runs after a moment in which to end */
+  /** @returns {Promise<Process[]>} processes that still run after a grace period */
   async lingering() {
     const deadline = Date.now() + graceMs;
     while (this.processes().length > 0 && Date.now() < deadline) await sleep(50);
@@ -92,7 +92,7 @@ export class TestPlace {
   }
 
   /**
-   * Sends it to all processes of its cgroup.
+   * Signals all processes of its cgroup.
    * @param {NodeJS.Signals} signal
    */
   endAll(signal) {
@@ -100,7 +100,7 @@ export class TestPlace {
       try {
         process.kill(pid, signal);
       } catch (error) {
-        // It ended by itself in between.
+        // It ended in between.
         if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
       }
     }
@@ -118,7 +118,7 @@ export class TestPlace {
 
 /**
  * @param {string} folder
- * @returns {string[]} none when there is no such folder
+ * @returns {string[]} empty for a missing folder
  */
 export function entriesOf(folder) {
   try {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A fixed load of JavaScript, hashing and process starts, to compare machines by; on every core at once, as tests are, since two
- * cores can be one with two threads. Run as a program it does the load once.
+ * Fixed load of JavaScript, hashing and process starts, to compare machines; on every core at once, as tests are, since
+ * two cores can be one with two threads. As a program, runs the load once.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Cgroup } from './cgroup.mjs';
 
-/** Processor time that the load takes on the machine that a unit is defined by, seconds. */
+/** Processor time of the load on the machine that defines a unit, seconds. */
 const FAST_SECONDS = 0.45;
 const ROUNDS = 3;
 
@@ -30,8 +30,8 @@ function load() {
 
 /**
  * Measures this machine.
- * @param {string} name Of a cgroup that is made and removed.
- * @returns {Promise<number>} processor seconds of this machine that are one unit: above 1 on a slower machine than the fast one
+ * @param {string} name Of a temporary cgroup.
+ * @returns {Promise<number>} processor seconds of this machine per unit: above 1 if it is slower than the fast one
  */
 export async function secondsOfUnit(name) {
   const cgroup = Cgroup.make(name);

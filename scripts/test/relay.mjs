@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url';
 /** @typedef {{ host: string, port: number }} Address */
 
 /**
- * The servers that the environment names.
+ * Returns the servers that the environment names.
  * @param {NodeJS.ProcessEnv} env
  * @returns {Address[]}
  */
@@ -82,7 +82,7 @@ export async function relayInto(server, place) {
 async function relay(from, to) {
   const listener = createServer({ allowHalfOpen: true }, (near) => {
     const far = connect({ ...to, allowHalfOpen: true });
-    // When either side breaks off, so does the other; that is all there is to say to a client.
+    // When one side breaks off, the other does, too; clients need no other report.
     Promise.all([pipeline(near, far), pipeline(far, near)]).catch(() => {
       near.destroy();
       far.destroy();

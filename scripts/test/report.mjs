@@ -6,7 +6,7 @@ const SHOWN_LINES = 10;
 
 /**
  * @param {import('./tally.mjs').Tally} tally
- * @param {NodeJS.ProcessEnv} again What the command that repeats a test needs set.
+ * @param {NodeJS.ProcessEnv} again Environment for repeating a test.
  * @returns {string[]}
  */
 export function reportLines({ passed, failures, unsteady, files }, again) {
@@ -28,7 +28,7 @@ function failureLines({ file, title, error }, again) {
   const lines = error.split('\n').slice(0, SHOWN_LINES);
   if (file === '') return [`FAILED: ${lines[0]}`, ...lines.slice(1).map((line) => `    ${line}`)];
   const settings = Object.entries(again).map(([name, value]) => `${name}=${value} `);
-  // vitest takes the title as a pattern and joins its parts with a blank
+  // vitest treats the title as a pattern and joins its parts with a blank
   const pattern = title.replaceAll(' > ', ' ').replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const only = title === '' ? '' : ` -t '${pattern.replaceAll("'", `'\\''`)}'`;
   return [

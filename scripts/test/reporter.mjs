@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A vitest reporter that says what happens as lines of JSON on a file descriptor, so that whoever started vitest knows
- * how far it came even when it dies or hangs. `MAYFLY_TEST_EVENTS` is that descriptor's number.
+ * Vitest reporter that writes events as JSON lines to a file descriptor, so that the parent knows the progress even
+ * when vitest dies or hangs. `MAYFLY_TEST_EVENTS` is that descriptor's number.
  *
  * @module
  */
@@ -9,8 +9,8 @@ import { writeSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * `left`: a case that this tier leaves out, by its tag. `filtered`: not chosen by name or tag. `skipped`: it should have
- * run and did not.
+ * Outcome of a test. `left`: a case that this tier leaves out, by its tag. `filtered`: not chosen by name or tag.
+ * `skipped`: it should have run and did not.
  * @typedef {'passed' | 'failed' | 'left' | 'filtered' | 'skipped'} Outcome
  */
 
@@ -26,7 +26,7 @@ import { stripVTControlCharacters } from 'node:util';
  */
 
 const descriptor = Number(process.env['MAYFLY_TEST_EVENTS']);
-/** Characters of an error. */
+/** Maximum characters of an error. */
 const KEPT_ERROR = 4_000;
 const isFiltered = process.env['MAYFLY_TEST_FILTERED'] === '1';
 
@@ -82,7 +82,7 @@ export default class EventReporter {
 }
 
 /**
- * Message, difference and place of its first error.
+ * Returns message, difference and location of its first error.
  * @param {import('vitest/node').TestCase} test
  */
 function errorOf(test) {

@@ -1,20 +1,25 @@
 // @ts-check
 /**
- * Counts the results of test files, so that a test that did not run never counts as passed.
+ * Counts the results of test files; a test that did not run never counts as passed.
  *
  * @module
  */
 
 /** @typedef {import('./reporter.mjs').TestEvent} TestEvent */
-/** @typedef {{ project: string, wallSeconds: number, cpuSeconds: number, left: number }} FileUse
- * `cpuSeconds`: of all processes of its vitest from the file before to its end. `left`: tests that this tier leaves out. */
-/** @typedef {{ file: string, title: string, error: string }} Failure `file`, `title`: empty where no test is to blame. */
+/**
+ * @typedef {{ project: string, wallSeconds: number, cpuSeconds: number, left: number }} FileUse
+ * `cpuSeconds`: of all processes of its vitest from the previous file's end to its own. `left`: tests that this tier
+ * leaves out.
+ */
+/**
+ * @typedef {{ file: string, title: string, error: string }} Failure `file`, `title`: empty when no test is to blame.
+ */
 
 export class Tally {
   passed = 0;
   /** @type {Failure[]} */
   failures = [];
-  /** @type {Failure[]} Of files that passed when they were run once more: no failures, but reported. */
+  /** @type {Failure[]} Failures of files that passed when repeated: reported, but not counted. */
   unsteady = [];
   /** @type {Map<string, FileUse>} By path. */
   files = new Map();
@@ -27,7 +32,7 @@ export class Tally {
 
   /**
    * @param {string} error
-   * @param {string} [file] That is to blame.
+   * @param {string} [file] File to blame.
    * @param {string} [title]
    */
   fail(error, file = '', title = '') {
@@ -52,7 +57,7 @@ export class Tally {
   }
 
   /**
-   * Takes the failures of files that have passed in a second run out of the failures.
+   * Moves the failures of files that passed when repeated to `unsteady`.
    * @param {Tally} second
    */
   settleUnsteady(second) {

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * One vitest in a place of its own: what it runs, how far it comes, and its end when it hangs.
+ * Run of one vitest in a place of its own: its arguments, its progress, and its end when it hangs.
  *
  * @module
  */
@@ -18,34 +18,34 @@ import { Tally } from './tally.mjs';
  * @typedef {object} RunOptions
  * @property {Pick<TestPlace, 'name' | 'root' | 'tmp' | 'inside' | 'endAll'> & { cgroup: { seconds(): number } }} place
  * @property {string[]} args For vitest: files, a pattern of names, projects.
- * @property {NodeJS.ProcessEnv} env Beside this process's own.
+ * @property {NodeJS.ProcessEnv} env Added to this process's own.
  * @property {boolean} isShown Vitest writes to the terminal; else {@link VitestRun.output} keeps the end of its output.
- * @property {AbortSignal} signal Ends it in order.
+ * @property {AbortSignal} signal Ends it gracefully.
  * @property {number | undefined} [fileMs] Wall time of a file after which vitest is killed. `@default` 600,000
  * @property {(file: Extract<TestEvent, { event: 'ended' }>, seconds: number) => void} onFile
  */
 
-/** Twice BOUND_MS of vitest.config.ts: vitest ends a hook or a test that takes longer by itself, and says so. */
+/** Twice BOUND_MS of vitest.config.ts, after which vitest itself ends a hook or a test, and reports it. */
 const FILE_MS = 600_000;
-/** Time that vitest has to end after its last test, or when it is asked to. */
+/** Time for vitest to end after its last test, or on request. */
 const END_MS = 120_000;
-/** Characters of the output that are kept. */
+/** Maximum characters of output that are kept. */
 const KEPT_OUTPUT = 200_000;
 
 export class VitestRun {
   tally = new Tally();
   output = '';
-  /** The file that runs, and the last news of it. @type {{ file: string, what: string } | null} */
+  /** File that runs, and its latest event. @type {{ file: string, what: string } | null} */
   #current = null;
   /** @type {Set<string>} */
   #ended = new Set();
   #isOver = false;
-  /** When the file that runs began, or the one before ended. */
+  /** Start of the running file, or end of the previous one. */
   #since = Date.now();
   #cpuBefore = 0;
-  /** The first test or hook has. */
+  /** True once the first test or hook has started. */
   #hasBegun = false;
-  /** Why it was killed. @type {string | null} */
+  /** Reason for the kill. @type {string | null} */
   #hung = null;
   #options;
 
@@ -70,7 +70,7 @@ export class VitestRun {
         MAYFLY_TEST_EVENTS: '3',
         MAYFLY_TEST_NETNS: place.name,
         MAYFLY_TEST_ROOT: place.root,
-        MAYFLY_TEMPLATES: 'off', // but where they are what is tested
+        MAYFLY_TEMPLATES: 'off', // except where templates are tested
         TMPDIR: place.tmp,
       },
     });
@@ -98,7 +98,7 @@ export class VitestRun {
 
   /**
    * @param {string} file
-   * @returns {boolean} it came to its end, or was named as what hung or died
+   * @returns {boolean} true when it ended, or was reported as hung or dead
    */
   isAccounted(file) {
     return this.#ended.has(file);
@@ -110,7 +110,8 @@ export class VitestRun {
 
   /** @param {TestEvent} event */
   #handle(event) {
-    // start-up, servers and the imports of the first file are nobody's; what goes on between two files is the later one's
+    // start-up, servers and the imports of the first file count for none; work between two files counts for the later
+    // one
     if (event.event === 'at' && !this.#hasBegun) {
       this.#hasBegun = true;
       this.#cpuBefore = this.#options.place.cgroup.seconds();
@@ -151,7 +152,7 @@ export class VitestRun {
   }
 
   /**
-   * @param {string} end How it ended.
+   * @param {string} end Exit code or signal.
    * @param {boolean} isGood
    */
   #account(end, isGood) {

@@ -14,7 +14,10 @@ export async function recordAsked(deps: Deps, approval: ApprovalRecord): Promise
   await record(deps, approval, 'approval.requested', askedBy, askedAt, detail);
 }
 
-/** Who decided, and how, after who asked, should that not have been recorded; nothing of one that nobody has decided. @throws MayflyError temporal_unavailable */
+/**
+ * Records who decided and how, after the request for approval. No-op while undecided.
+ * @throws MayflyError temporal_unavailable
+ */
 export async function recordDecided(deps: Deps, approval: ApprovalRecord): Promise<void> {
   const { decidedBy, decidedAt, digest, reason, state } = approval;
   if (!decidedBy || decidedAt === null) return;
@@ -23,7 +26,10 @@ export async function recordDecided(deps: Deps, approval: ApprovalRecord): Promi
   await record(deps, approval, kind, decidedBy, decidedAt, { digest, reason });
 }
 
-/** What it was used for, and who let it be: also when that could not be told by itself. @throws MayflyError temporal_unavailable */
+/**
+ * Records the use of an approval, with its decider, also when the decision is not in the audit.
+ * @throws MayflyError temporal_unavailable
+ */
 export async function recordUsed(deps: Deps, approval: ApprovalRecord): Promise<void> {
   const { askedBy, askedAt, decidedBy, decidedAt, digest, usedAt, usedFor } = approval;
   if (usedAt === null) return;
@@ -31,7 +37,7 @@ export async function recordUsed(deps: Deps, approval: ApprovalRecord): Promise<
   await record(deps, approval, 'approval.used', askedBy, usedAt, detail);
 }
 
-/** A repetition is the same event: nothing of it but what the approval says. */
+/** Records an event of an approval. Idempotent: its id is derived from the approval. */
 async function record(
   { sagas }: Deps,
   { id }: ApprovalRecord,
@@ -47,14 +53,17 @@ async function record(
 /** Interval between two polls of an approval, ms. */
 const POLL_MS = 500;
 
-/** Ends a request that waits for an approval. It holds its key, and goes on when it is repeated after the decision. */
+/**
+ * Error of a request that waits for an approval. Its Idempotency-Key stays claimed; the client repeats it after the
+ * decision.
+ */
 export class PendingApproval extends Error {
   constructor(readonly record: ApprovalRecord) {
     super(`${record.id} awaits approval`);
   }
 }
 
-/** Returns an approval once it is decided, or when the limit is over. */
+/** Returns an approval once it is decided, or at the end of the limit. */
 export async function awaitDecision(
   deps: Pick<ServiceDeps, 'store' | 'logger'>,
   record: ApprovalRecord,

@@ -23,33 +23,33 @@ type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 export interface PolicyRequest {
   action: ApprovalRecord['action'];
   agentId?: string | null | undefined;
-  /** Whether this very request was begun before, and so allowed. `@default` unknown */
+  /** Reports whether an earlier attempt of this request started, so that it was allowed. `@default` unknown */
   isBegun?: () => Promise<boolean>;
   resolve: () => Promise<ResolvedRequest>;
 }
 
-/** Request as it would be done now. */
+/** Request with its defaults and references resolved. */
 interface ResolvedRequest {
   facts: PolicyFacts;
-  /** Shown to the decider. */
+  /** Part shown to the decider. */
   request: Record<string, unknown>;
-  /** What else decides what is done, and is not shown. `@default` nothing */
+  /** Part that the digest covers and no decider sees, such as values of variables. `@default` null */
   content?: unknown;
 }
 
-/** An approval that a request needs, and the text that its digest is of. */
+/** Approval that a request needs, and the text of its digest. */
 interface NeededApproval {
   record: ApprovalRecord;
   text: string;
 }
 
-/** Length of the salt that keeps hidden content from being guessed by its digest. Bytes. */
+/** Length of the salt that keeps hidden content from being guessed by its digest, bytes. */
 const SALT_BYTES = 16;
 
 /**
- * Checks a request against the policy of a project, before anything of it is begun or counted. The same request again, with
- * its Idempotency-Key, uses its approval; it does so once.
- * @throws PendingApproval while nobody has decided; MayflyError policy_denied, idempotency_key_required, approval_refused,
+ * Checks a request against the policy of a project, before any of its work starts or counts. The same request again,
+ * with its Idempotency-Key, uses its approval, once.
+ * @throws PendingApproval while undecided; MayflyError policy_denied, idempotency_key_required, approval_refused,
  *   approval_stale, approval_decided, approvals_full, and what `resolve` throws
  */
 export async function checkPolicy(
@@ -131,7 +131,7 @@ function digestOf(salt: string, text: string): string {
 }
 
 /**
- * Returns the approval of a request, which is requested unless it was before.
+ * Returns the approval of a request, and requests it unless it exists.
  * @throws MayflyError approval_stale when it is for something else, approvals_full
  */
 async function ensureRequested(deps: Deps, needed: NeededApproval): Promise<ApprovalRecord> {
@@ -141,7 +141,7 @@ async function ensureRequested(deps: Deps, needed: NeededApproval): Promise<Appr
   const isFirst = present === null && (await approvals.create(record));
   if (!isFirst) return assertSameRequest(present ?? (await approvals.get(record.id)), needed);
   const isAmong = await approvals.isAmong(record, LIMITS.approvals.waiting);
-  // One that is not removed was decided meanwhile: it waits no more.
+  // `remove` returns false for a request that was decided in between: it counts as waiting no longer.
   if (!isAmong && (await approvals.remove(record.id))) {
     const why = `${LIMITS.approvals.waiting} requests of ${record.project} wait for approval already.`;
     throw new MayflyError('approvals_full', why, { retryAfterSeconds: 60 });
@@ -150,7 +150,7 @@ async function ensureRequested(deps: Deps, needed: NeededApproval): Promise<Appr
   return record;
 }
 
-/** @returns the record, which is of what would be done now @throws MayflyError approval_stale */
+/** Returns the record if its digest is of this request. @throws MayflyError approval_stale */
 function assertSameRequest(record: ApprovalRecord | null, { record: { id }, text }: NeededApproval): ApprovalRecord {
   if (record && digestOf(record.salt, text) === record.digest) return record;
   const why = 'What it is made of, its settings, its sandbox or who asks are not as they were when that was asked for';
@@ -158,8 +158,8 @@ function assertSameRequest(record: ApprovalRecord | null, { record: { id }, text
 }
 
 /**
- * Uses an approval for a request: once, and again only for what that same request makes.
- * @param needed approval that it would need now
+ * Marks an approval as used by a request: once, or again for the same subject.
+ * @param needed approval that the request would need now
  * @throws MayflyError approval_refused, approval_stale, approval_decided
  */
 async function useApproval(
@@ -179,7 +179,10 @@ async function useApproval(
   await recordUsed(deps, used);
 }
 
-/** The decider's key may be revoked since, or the policy may require another role. @throws MayflyError approval_stale */
+/**
+ * Checks that the decider's key is not revoked and still has the role that the policy requires.
+ * @throws MayflyError approval_stale
+ */
 async function checkDecider(
   { store }: Pick<ServiceDeps, 'store'>,
   { id, decidedBy, askedAt }: ApprovalRecord,

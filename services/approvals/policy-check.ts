@@ -5,7 +5,7 @@ import type { StoredPolicy } from '../../store/approvals/policies.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
 interface CurrentPolicy extends Pick<Policy, 'project' | 'version' | 'rules'> {
-  /** One that cannot be read denies whatever a rule could be about. */
+  /** False when the stored policy cannot be parsed: then `policyOf` denies every request. */
   isReadable: boolean;
   createdBy: Policy['createdBy'] | null;
   createdAt: string | null;
@@ -13,7 +13,7 @@ interface CurrentPolicy extends Pick<Policy, 'project' | 'version' | 'rules'> {
 
 type Policies = { policies: { current(project: string): Promise<StoredPolicy | null> } };
 
-/** Returns the policy of a project as it is now: version 0 when none was ever set. */
+/** Returns the current policy of a project; version 0 when none was set. */
 export async function currentPolicy({ policies }: Policies, project: string): Promise<CurrentPolicy> {
   const found = await policies.current(project);
   if (!found) return { project, version: 0, rules: [], isReadable: true, createdBy: null, createdAt: null };
@@ -22,7 +22,10 @@ export async function currentPolicy({ policies }: Policies, project: string): Pr
   return { project, version, rules, isReadable, createdBy, createdAt };
 }
 
-/** Returns the policy that holds; null: everything is allowed. @throws MayflyError policy_denied when it cannot be read */
+/**
+ * Returns the policy that applies; null when everything is allowed.
+ * @throws MayflyError policy_denied when it cannot be read
+ */
 export async function policyOf(store: Policies, project: string): Promise<Pick<Policy, 'version' | 'rules'> | null> {
   const { version, rules, isReadable } = await currentPolicy(store, project);
   if (!isReadable)
@@ -31,7 +34,7 @@ export async function policyOf(store: Policies, project: string): Promise<Pick<P
 }
 
 /**
- * Refuses a request without an Idempotency-Key, which cannot wait for an approval, unless the policy allows it.
+ * Refuses a request that cannot wait for an approval, unless the policy allows it.
  * @throws MayflyError policy_denied, also where an approval is needed
  */
 export async function refuseUnlessAllowed(

@@ -7,8 +7,8 @@ import type { ServiceDeps } from '../service-deps.ts';
 type Access = Pick<AuditEvent, 'actor' | 'kind' | 'hostId' | 'detail'>;
 
 /**
- * Records in the audit trail of a sandbox, or of a source, what this request is about to do. Before it is done: what could
- * not be recorded does not happen.
+ * Records an access in the audit trail of a sandbox or a source. Callers record first: without a record nothing
+ * happens.
  * @throws MayflyError temporal_unavailable
  */
 export async function recordAccess(

@@ -10,24 +10,24 @@ import type { ProjectStore } from '../../store/project-store.ts';
 import { refusalOf } from '../guests.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
-/** A piece of output as it is told. */
+/** Piece of output as it is sent to clients. */
 type OutputPiece = TextOrBase64 & {
   stream: OutputStream;
   /** ISO 8601, guest clock. */
   at: string;
   offset: number;
-  /** How much of both streams has been told with this piece. */
+  /** Position in both streams behind this piece. */
   place: OutputPlace;
 };
 
-/** From the guest's last word to the record of it takes a few writes. Milliseconds. */
+/** Time for the few writes between the last output of a guest and the record of the end, ms. */
 const SETTLE_MS = 20;
-/** How often the store is asked while the guest cannot be. Milliseconds. */
+/** Poll interval of the store while the guest does not answer, ms. */
 const POLL_MS = 250;
 
 /**
- * The output of one command from a place on: live from its guest while it runs, from the store when it has ended or its
- * guest cannot be asked, or when its output is masked, which it is on its way into the store.
+ * Output of one command from a position on: live from its guest while it runs; from the store when it has ended, the
+ * guest does not answer, or the output is masked, which happens on its way into the store.
  */
 export class CommandFollower {
   readonly #deps: ServiceDeps;
@@ -42,13 +42,13 @@ export class CommandFollower {
     this.#place = { ...from };
   }
 
-  /** Ends when all has been told. @throws the signal's reason */
+  /** Ends behind the last byte of an ended command. @throws the signal's reason */
   async *pieces(): AsyncGenerator<OutputPiece> {
     const { store } = this.#deps;
     const { id } = this.#record;
     for (;;) {
       this.#signal.throwIfAborted();
-      // Read before the output: when this says that it is over, what is stored is all there is.
+      // Read before the output: once the command has ended, the stored output is complete.
       const hasEnded = (await store.commands.get(id))?.state === 'ended';
       if (hasEnded) return yield* this.#told(replay(store.output, id, this.#place), { isAll: true });
       const isOver = !this.#record.spec.isMasked && (yield* this.#live());
@@ -57,7 +57,7 @@ export class CommandFollower {
     }
   }
 
-  /** What is stored as far as both streams are: one may be ahead, and what comes before its rest is still to be told. */
+  /** Yields stored output up to the point that both streams have reached: one stream may be ahead of the other. */
   async *#whole(): AsyncGenerator<OutputFrame> {
     const { output } = this.#deps.store;
     const { place } = await tailOf(output, this.#record.id);
@@ -67,7 +67,7 @@ export class CommandFollower {
     }
   }
 
-  /** @returns whether the guest has said that this was all */
+  /** Yields output from the guest. @returns true when the guest has sent its end */
   async *#live(): AsyncGenerator<OutputPiece, boolean> {
     const { guests, logger } = this.#deps;
     const { id, hostId } = this.#record;
@@ -84,7 +84,7 @@ export class CommandFollower {
     return frames.isOver;
   }
 
-  /** Tells frames, each from the beginning of a character to the end of one. What has only begun waits for the rest. */
+  /** Yields frames cut at character boundaries. An incomplete character at the end of a frame waits for the rest. */
   async *#told(
     frames: AsyncIterable<OutputFrame>,
     { isAll }: { isAll: boolean },
@@ -122,7 +122,7 @@ export class CommandFollower {
   }
 }
 
-/** What a guest sends live, as frames. */
+/** Frames of the live output of a guest. */
 class LiveFrames {
   readonly #reader = new FrameReader();
   readonly #maxOffset: number;
@@ -149,31 +149,31 @@ class LiveFrames {
   }
 }
 
-/** A guest's clock may say anything. */
+/** Returns the time in ISO 8601; 1970 for an invalid value, since guests choose it. */
 function timeOf(atMs: number): string {
   const time = new Date(atMs);
   return Number.isNaN(time.getTime()) ? new Date(0).toISOString() : time.toISOString();
 }
 
-/** Bytes as JSON can carry them. */
+/** Bytes in a form that JSON can carry. */
 type TextOrBase64 = { text: string } | { base64: string };
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Text where the bytes are UTF-8, else base64.
- * @param isCut whether more was to come: then a character that has only begun at the end is left out of text
+ * Returns text where the bytes are UTF-8, else base64.
+ * @param isCut true when more bytes follow: then an incomplete character at the end is left out of text
  */
 export function textOrBase64(bytes: Uint8Array, { isCut }: { isCut: boolean }): TextOrBase64 {
   const whole = isCut ? bytes.subarray(0, bytes.length - begun(bytes)) : bytes;
   try {
     return { text: decoder.decode(whole) };
   } catch {
-    return { base64: Buffer.from(bytes).toString('base64') }; // not UTF-8: then it is bytes
+    return { base64: Buffer.from(bytes).toString('base64') }; // not UTF-8
   }
 }
 
-/** Reads a range of one stream as it is stored, chunk by chunk, so that none of it is held as a whole. */
+/** Reads a range of one stored stream, chunk by chunk, without holding it in memory. */
 export function readOutput(
   store: ProjectStore,
   commandId: string,
@@ -184,7 +184,7 @@ export function readOutput(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        // Up to the end of a chunk, so that each is read once.
+        // Reads up to the end of a chunk, so that each chunk is read once.
         const length = Math.min(range.end - at, OUTPUT_CHUNK_BYTES - (at % OUTPUT_CHUNK_BYTES));
         if (length === 0) return controller.close();
         const piece = await store.output.read(commandId, stream, at, length);

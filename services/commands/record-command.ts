@@ -2,7 +2,7 @@ import type { CommandInputs, CommandRecord } from '../../model/sandbox/command.t
 import type { CommandInput } from '../../model/sandbox/command-saga.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 
-/** Records a command with its inputs, for its workflow to start. Whatever of it is there stays. */
+/** Records a command with its inputs, for its workflow to start. Idempotent. */
 export async function recordCommand(
   store: Pick<ProjectStore, 'commands' | 'commandInputs' | 'activity'>,
   record: CommandRecord,

@@ -22,7 +22,7 @@ import { recordCommand } from './record-command.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'guests' | 'logger'>;
 
-/** Request for a command, before its defaults are filled in. */
+/** Request for a command, without defaults. */
 interface CommandRequest extends Unset<Pick<CommandSpec, 'timeoutSeconds' | 'maxOutputBytes' | 'stdinOpen'>> {
   command?: string | undefined;
   argv?: string[] | undefined;
@@ -36,10 +36,10 @@ interface CommandRequest extends Unset<Pick<CommandSpec, 'timeoutSeconds' | 'max
 const POLL_MS = 250;
 
 /**
- * Runs a command and waits until it has ended. The same request again joins what the first one began.
- * @param sandbox as it was found; it is resumed unless it runs
- * @returns its record when the wait is over
- * @throws PendingApproval; MayflyError what {@link checkPolicy} refuses with, sandbox_not_found, sandbox_ended,
+ * Runs a command and waits until it has ended. A retry of the request joins the running command.
+ * @param sandbox resumed unless it runs
+ * @returns its record at the end of the wait
+ * @throws PendingApproval; MayflyError what {@link checkPolicy} throws, sandbox_not_found, sandbox_ended,
  *   sandbox_not_running
  */
 export async function startCommand(
@@ -62,7 +62,7 @@ export async function startCommand(
   throw new MayflyError('internal', `The store has lost the record of ${id}.`);
 }
 
-/** Returns a command as a policy judges it. Values of variables and standard input are not shown. */
+/** Returns the policy's view of a command. Values of variables and standard input are hidden. */
 function policyRequestOf(deps: Deps, sandboxId: string, request: CommandRequest, commandId: string): PolicyRequest {
   return {
     action: 'command.run',
@@ -77,8 +77,8 @@ function policyRequestOf(deps: Deps, sandboxId: string, request: CommandRequest,
 }
 
 /**
- * Records the command, then starts its workflow. A claim without a record, or with one that is still `requested`, means
- * that an earlier request died in between: this one goes on with the same id, and Temporal joins the two.
+ * Records the command, then starts its workflow. A claim without a record, or with a `requested` one, means that an
+ * earlier request died in between: this request continues with the same id, and Temporal deduplicates.
  */
 async function begin(
   deps: Deps,
@@ -94,14 +94,14 @@ async function begin(
   if (present && present.state !== 'requested') return present;
   const host = present ?? (await awake());
   const record = requestedCommand(commandId, { ...host, id: sandboxId }, specOf(request), createdBy);
-  const input = await recordCommand(store, record, inputsOf(request)); // an earlier request may have died in its middle
+  const input = await recordCommand(store, record, inputsOf(request)); // an earlier request may have died halfway
   await Promise.all([sagas.commands.begin(input), resumeAgain(deps, sandboxId, createdBy)]);
   return host;
 }
 
 /**
- * For a sandbox that went to sleep after it was found awake. What puts it to sleep looks, after it has said so, for what is
- * recorded by now; so one of the two sees the other.
+ * Resumes a sandbox that went to sleep after it was found awake. The hibernation checks the recorded commands after it
+ * has recorded its state, so one of the two sees the other.
  */
 async function resumeAgain(deps: Deps, sandboxId: string, actor: Actor): Promise<void> {
   if (!isResumable(await requireSandbox(deps, sandboxId))) return;
@@ -113,14 +113,14 @@ async function resumeAgain(deps: Deps, sandboxId: string, actor: Actor): Promise
   }
 }
 
-/** Returns the host of a sandbox that runs, or that is being resumed when the wait is over: then the command starts later. */
+/** Returns the host of a running sandbox, or of one whose resume outlasts the wait: then the command starts later. */
 async function awakeHost(deps: Deps, found: SandboxRecord, actor: Actor, wait: WaitLimit): Promise<HostRef> {
   const record = found.state === 'running' ? found : await resumeSandbox(deps, found.id, actor, wait);
   const asleep = isResumable(record) ? hostOf(record) : null;
   return asleep ?? usable(record);
 }
 
-/** The defaults are filled in here, once, and recorded. */
+/** Returns the spec with defaults, which are recorded. */
 function specOf(request: CommandRequest): CommandSpec {
   const { timeoutSeconds, maxOutputBytes } = LIMITS.command;
   return {
@@ -139,7 +139,7 @@ function inputsOf({ env = {}, stdin = '' }: CommandRequest): CommandInputs {
   return { env, stdin: typeof stdin === 'string' ? Buffer.from(stdin) : Buffer.from(stdin.base64, 'base64') };
 }
 
-/** Resolves when the command has ended, as the relay of its host answers; without that relay the store is polled. */
+/** Resolves when the command has ended, by its host's relay; polls the store when that relay does not answer. */
 async function awaitEnd(
   { store, guests, logger }: Deps,
   { id, hostId }: { id: string; hostId: string },

@@ -10,17 +10,17 @@ import { connected, type Place, type Screens } from './screens.ts';
 /** Bits of RFC 6143 §7.5.5. */
 const BUTTON = { left: 1, middle: 2, right: 4 } as const;
 const WHEEL = { up: 8, down: 16, left: 32, right: 64 } as const;
-/** Places between the ends of a drag: programs look at the way, not only at its end. */
+/** Points between the ends of a drag: programs follow the path, not only its end. */
 const DRAG_PARTS = 10;
-/** What every keyboard has keys for, anything else, and again what every keyboard has keys for. */
+/** ASCII that every keyboard can type, anything else, and ASCII again. */
 const PARTS = /^([\t\n\r -~]*)(.*?)([\t\n\r -~]*)$/s;
-/** Keys between two looks whether the server still does what it is told. */
+/** Keys between two synchronizations with the server. */
 const KEYS_AT_ONCE = 200;
 
-/** Makes a text what was copied, has it pasted, and returns when a program has fetched it. */
+/** Copies a text, pastes it with `press`, and resolves when a program has fetched it. */
 type Paste = (text: string, press: () => Promise<void>) => Promise<void>;
 
-/** Does one thing on a screen; when it returns, the X server has done it. What programs make of it takes its time. */
+/** Does one action on a screen. Returns when the X server has processed it; programs may react later. */
 async function act(screen: Screen, action: DesktopAction, paste: Paste): Promise<void> {
   switch (action.action) {
     case 'move':
@@ -73,23 +73,23 @@ function scroll(screen: Screen, { x, y, right, down }: Extract<DesktopAction, { 
   turn(Math.abs(right), right > 0 ? WHEEL.right : WHEEL.left);
 }
 
-/** The first is held until all are down. */
+/** Holds each key until all are down. */
 function press(screen: Screen, keys: readonly number[]): void {
   for (const key of keys) screen.key(key, true);
   for (const key of keys.toReversed()) screen.key(key, false);
 }
 
 /**
- * Types a text: ends of lines and tabs are keys, and so is what a keyboard has. What is from the first other character to the
- * last is pasted, since an X server has few keys to spare for characters, and drops what is typed when they are out; at once,
- * since each is a wait. What is behind it waits until it was fetched: a terminal would take a key first.
+ * Types a text: keyboard characters, line ends and tabs as keys. Everything from the first to the last other character
+ * is pasted at once: an X server has few spare keycodes, and drops characters when they run out. The rest is typed
+ * after the paste was fetched; a terminal would take those keys first.
  */
 async function type(screen: Screen, text: string, paste: Paste): Promise<void> {
   const [, before = '', other = '', after = ''] = PARTS.exec(text.replaceAll('\r\n', '\n')) ?? [];
   await typeKeys(screen, before);
   if (other !== '') {
     await paste(other, async () => {
-      // In a terminal Ctrl and V mean something else.
+      // Ctrl+V has another meaning in a terminal.
       press(screen, [KEY.shift, KEY.insert]);
       await screen.settled();
     });
@@ -109,12 +109,15 @@ function keyOf(character: string): number {
   return character === '\n' || character === '\r' ? KEY.enter : character.charCodeAt(0);
 }
 
-/** What images/root.desktop's `paste` says when programs can have a text, when one has given up on it, and when one has fetched it. */
+/**
+ * Replies of images/root.desktop's `paste`: the text can be pasted, a program has given up on it, a program has fetched
+ * it.
+ */
 const SAID = { taken: 'taken\n', offered: 'offered\n', fetched: 'fetched\n' };
 
 /**
- * Does one thing on a screen, once for each Idempotency-Key.
- * @param enter has the sandbox awake, and records the access
+ * Does one action on a screen, once for each Idempotency-Key.
+ * @param enter wakes the sandbox, and records the access
  * @returns the size of the screen
  * @throws MayflyError no_desktop, desktop_unavailable, desktop_uncertain, and what `enter` throws
  */
@@ -135,13 +138,13 @@ export async function useDesktop(
     });
   } catch (error) {
     if (!isBegun || !(error instanceof MayflyError)) throw error;
-    // A begun action is not retried as an unavailable desktop is.
+    // A started action is not retryable, unlike an unavailable desktop.
     const code = error.code === 'desktop_unavailable' ? 'desktop_uncertain' : error.code;
     throw new MayflyError(code, error.message, { ...error.options, cause: error, mayHaveBegun: true });
   }
 }
 
-/** Pastes by a program of the guest, which hands it to others at once: some wait no longer than a second for what they paste. */
+/** Pastes by a program in the guest, which offers the text at once: some programs wait at most a second for a paste. */
 function paste(
   deps: Pick<ServiceDeps, 'guests'>,
   place: Place,

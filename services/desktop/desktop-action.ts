@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../../model/limits.ts';
 import { whole } from '../../model/request-fields.ts';
 
-/** The numbers that X11 gives keys (keysymdef.h), by the names that people and xdotool call them, without case and `_`. */
+/** Keysyms of X11 (keysymdef.h) by the names that people and xdotool use, without case and `_`. */
 const NAMED: Readonly<Record<string, number>> = {
   backspace: 0xff08,
   tab: 0xff09,
@@ -38,12 +38,12 @@ const NAMED: Readonly<Record<string, number>> = {
 const F1 = 0xffbe;
 const FUNCTION_KEY = /^f([1-9]|1\d|2[0-4])$/;
 const PRINTABLE = /^[!-~]$/;
-/** Keys that are held down at once. */
+/** Limit of keys that are held down at once. */
 const MAX_KEYS = 5;
 
 export const KEY = { enter: 0xff0d, tab: 0xff09, shift: 0xffe1, insert: 0xff63 } as const;
 
-/** The keys of `ctrl+shift+t`, in this order; null where one of them is none. */
+/** Returns the keysyms of `ctrl+shift+t`, in this order; null when one is unknown. */
 export function chordOf(text: string): number[] | null {
   const names = text === '+' ? ['plus'] : text.split('+');
   const keys = names.map(keysymOf);
@@ -64,7 +64,7 @@ const pixels = () => whole(coordinate, 'pixels');
 const place = { x: pixels(), y: pixels() };
 const button = z.enum(['left', 'middle', 'right']).default('left');
 const steps = whole(wheelSteps, 'steps').default(0);
-/** Of what a keyboard can say: no other control characters, and whole characters. */
+/** Text that a keyboard can type: no control characters but tabs and line ends, well-formed Unicode. */
 const TYPED = /^(?:[\t\n\r]|[^\p{Cc}\p{Cs}])*$/u;
 
 const typed = z

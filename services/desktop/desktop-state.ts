@@ -11,20 +11,20 @@ interface DesktopState {
 
 interface DesktopWindow {
   id: string;
-  /** Null where its program does not say it. */
+  /** Null where the program does not set it. */
   pid: number | null;
-  /** What its program calls itself, such as `chromium.Chromium`. */
+  /** WM_CLASS, such as `chromium.Chromium`. */
   class: string;
   title: string;
   x: number;
   y: number;
   width: number;
   height: number;
-  /** Whether it is typed into. */
+  /** True for the window with the keyboard focus. */
   isActive: boolean;
 }
 
-/** Of all that a guest says. */
+/** Limit of the report of a guest. */
 const MAX_BYTES = 65_536;
 const MAX_WINDOWS = 200;
 const MAX_TITLE_LENGTH = 500;
@@ -35,7 +35,10 @@ const ACTIVE = /^active:(\d{1,10})$/m;
 const WINDOW =
   /^0x([0-9a-f]{1,8}) +-?\d+ +(\d{1,10}) +(-?\d{1,6}) +(-?\d{1,6}) +(\d{1,6}) +(\d{1,6}) +(\S{1,200}) +\S+ ?(.*)$/;
 
-/** What images/root.desktop's `look` writes. Titles are texts of anybody; what is no line of it is left out. @throws ProtocolError */
+/**
+ * Parses the output of images/root.desktop's `look`. Skips lines that do not match, since titles are untrusted. @throws
+ * ProtocolError
+ */
 export async function readState(incoming: AsyncIterator<Uint8Array>): Promise<DesktopState> {
   const text = await new ByteReader(incoming).rest(MAX_BYTES);
   const [, width, height] = SIZE.exec(text) ?? [];

@@ -15,32 +15,32 @@ import { ProtocolError } from './rfb/byte-reader.ts';
 import { PASSWORD_BYTES, PASSWORD_FILE_BYTES, type Passwords, passwordFile, passwordsOf } from './rfb/password.ts';
 import { Screen, type Wire } from './rfb/screen.ts';
 
-/** Where a guest has its passwords, and what says that it has a desktop; base64url. The file door gives it to nobody. */
+/** Path of a guest's passwords, base64url, which exists where there is a desktop. The file API never returns it. */
 export const PASSWORD_PATH = Buffer.from('/var/lib/mayfly-desktop/passwd').toString('base64url');
-/** All that is done with one connection. Milliseconds. */
+/** Limit of all work on one connection, ms. */
 const ANSWERED_MS = 60_000;
-/** How often a desktop that starts is looked for. Milliseconds. */
+/** Poll interval while a desktop starts, ms. */
 const POLL_MS = 500;
 
-/** A sandbox that is awake. */
+/** Sandbox that is awake. */
 export interface Place {
   sandboxId: string;
   hostId: string;
-  /** How long its desktop may take to start. */
+  /** Time that its desktop may take to start, s. */
   seconds: number;
-  /** When the caller goes away. */
+  /** Fires when the caller disconnects. */
   signal: AbortSignal;
 }
 
-/** The screens of guests, of which few are open at once. */
+/** Connections to guests' screens, with a limit of open ones. */
 export class Screens {
   #open = 0;
 
   constructor(private readonly most: number = LIMITS.desktop.screens) {}
 
   /**
-   * @param use what is done with it; the connection ends with that
-   * @throws MayflyError no_desktop, desktop_unavailable, too_many_requests, and why the guest is not reached
+   * Connects to a screen for as long as `use` runs.
+   * @throws MayflyError no_desktop, desktop_unavailable, too_many_requests, and connection errors of the guest
    */
   async with<T>(deps: Pick<ServiceDeps, 'guests'>, place: Place, use: (screen: Screen) => Promise<T>): Promise<T> {
     if (this.#open >= this.most) {
@@ -88,7 +88,7 @@ function noDesktop(sandboxId: string): MayflyError {
 }
 
 /**
- * Does something with a connection to a port of a desktop, which ends with that.
+ * Runs `use` with a connection to a port of a desktop, then closes it.
  * @throws MayflyError no_desktop, desktop_unavailable
  */
 export async function connected<T>(
@@ -97,7 +97,7 @@ export async function connected<T>(
   port: number,
   use: (wire: Wire) => Promise<T>,
 ): Promise<T> {
-  // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect both as garbage, and then they never fire.
+  // Not AbortSignal.any with AbortSignal.timeout: Node 20 may garbage-collect both before they fire.
   const over = new AbortController();
   let isLate = false;
   const timer = setTimeout(
@@ -129,7 +129,7 @@ function unavailable(sandboxId: string, why: string, cause: unknown): MayflyErro
   return new MayflyError('desktop_unavailable', `The desktop of ${sandboxId}: ${why}.`, { cause });
 }
 
-/** A desktop that starts is waited for; where there is none, that is said at once. */
+/** Connects to a port, and polls while the desktop starts. Fails at once where there is none. */
 async function listening(deps: Pick<ServiceDeps, 'guests'>, place: Place, port: number): Promise<Duplex> {
   const deadline = performance.now() + place.seconds * 1_000;
   for (let isKnown = false; ; ) {
@@ -167,14 +167,14 @@ async function* bytesOf(tunnel: Duplex): AsyncGenerator<Uint8Array, void, undefi
   }
 }
 
-/** Without those that look like others. Together 45 bits, and each guess is a connection. */
+/** Letters and digits without those that look alike: 8 of them have 45 bits, and each guess takes a connection. */
 const LETTERS = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
-/** For browsers of whoever has the token. */
+/** Settings for a browser with the token. */
 const OPENED = { visibility: 'token', host: 'localhost', cors: false, wake: false } as const;
 
 /**
- * Makes a new password of that mode, so that the one of before opens nothing more, and a URL of noVNC.
+ * Replaces the password of a mode, which invalidates the previous one, and returns a URL of noVNC.
  * @throws MayflyError no_desktop, guest_failed, port_open, ports_full
  */
 export async function openStream(

@@ -10,18 +10,18 @@ import { requireSnapshot, type ServiceDeps } from '../service-deps.ts';
 import { EphemeralSnapshot } from '../snapshots/ephemeral-snapshot.ts';
 import type { WaitLimit } from '../waiting.ts';
 
-/** The present state of a sandbox, in the place of a snapshot's id. */
+/** Name of the present state of a sandbox, used instead of a snapshot id. */
 export const CURRENT = 'current';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'guests' | 'logger'>;
 
 interface Question {
-  /** A snapshot id. */
+  /** Snapshot id. */
   a: string;
-  /** A snapshot id, or {@link CURRENT}. */
+  /** Snapshot id, or {@link CURRENT}. */
   b: string;
   format: 'json' | 'ndjson' | 'tar' | 'file';
-  /** A file, or folders. */
+  /** Path of a file, or of folders. */
   paths: Uint8Array[];
 }
 
@@ -30,7 +30,7 @@ interface Asker extends Omit<WaitLimit, 'seconds'> {
   actor: Actor;
 }
 
-/** Two states that can be compared, on one host, until it is closed. */
+/** Two comparable states on one host. `close` releases the ephemeral snapshot. */
 export class Comparison {
   private constructor(
     private readonly deps: Deps,
@@ -41,9 +41,9 @@ export class Comparison {
   ) {}
 
   /**
-   * Records the comparison in the audit before anything is read.
+   * Records the comparison in the audit before it reads anything.
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, invalid_request (two hosts), forbidden, and what
-   * {@link EphemeralSnapshot.take} throws
+   *   {@link EphemeralSnapshot.take} throws
    */
   static async begin(deps: Deps, { key, actor, signal, requestId }: Asker, question: Question): Promise<Comparison> {
     const { a, b } = question;
@@ -60,8 +60,8 @@ export class Comparison {
   }
 
   /**
-   * Asks the host, and returns what it answers.
-   * @throws MayflyError what the host refuses with
+   * Returns the host's response.
+   * @throws MayflyError of the host
    */
   async ask(what: 'changes' | 'tar' | 'file', name: 'within' | 'path', paths: Uint8Array[]): Promise<Response> {
     const { before, after, deps, signal } = this;
@@ -74,7 +74,7 @@ export class Comparison {
     throw await refusalOf(response);
   }
 
-  /** The states, as a caller knows them. */
+  /** Both states, in the form of the API. */
   get sides() {
     return { before: sideOf(this.before, false), after: sideOf(this.after, this.passing !== null) };
   }

@@ -3,8 +3,8 @@ import { percentDecode } from '../../model/files/file-path.ts';
 import { LIMITS } from '../../model/limits.ts';
 
 /**
- * The paths of a query, as bytes: decoded by Hono they would lose what is not UTF-8.
- * @param name of the parameter, which may be given more than once
+ * Returns the paths of a query as bytes: Hono would decode them, and lose bytes that are not UTF-8.
+ * @param name of the parameter, which may be repeated
  * @throws MayflyError invalid_request
  */
 export function pathsIn(url: string, name: string): Uint8Array[] {

@@ -8,10 +8,13 @@ import type { ProjectStore } from '../../store/project-store.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { Comparison } from './comparison.ts';
 
-/** Longer than any: diff/ answers a path of 32 KiB and 1 MiB of extended attributes, encoded, before and after. Characters. */
+/**
+ * Limit of a line, characters. The longest has a path of 32 KiB and 1 MiB of extended attributes, encoded, before and
+ * after.
+ */
 const MAX_LENGTH = 8 * 1_024 * 1_024;
 
-/** A line of the relay's, as it came and as what it means. */
+/** Line of the relay, raw and parsed. */
 type ChangeLine =
   | { text: string; line: 'change'; change: FileChange }
   | { text: string; line: 'end'; counts: FileChangeCounts };
@@ -22,8 +25,8 @@ type Parsed =
   | { line: 'error'; code: string; message: string };
 
 /**
- * Returns what a host found out, line by line; all that came at once is given at once.
- * @throws MayflyError after any number of lines: why there are no more. It never ends without `end`.
+ * Yields the lines of a host's comparison, in batches as they arrive.
+ * @throws MayflyError after any number of lines, with the cause; a stream without `end` always throws
  */
 async function* changeLines(response: Response): AsyncGenerator<ChangeLine[], void, undefined> {
   let whole = false;
@@ -43,7 +46,7 @@ async function* changeLines(response: Response): AsyncGenerator<ChangeLine[], vo
   if (!whole) throw new MayflyError('host_unavailable', 'The host broke off before it had compared everything.');
 }
 
-/** The whole lines of each piece that arrives. */
+/** Yields the complete lines of each chunk. */
 async function* textsOf({ body }: Response): AsyncGenerator<string[], void, undefined> {
   const decoder = new TextDecoder();
   let rest = '';
@@ -61,7 +64,7 @@ async function* textsOf({ body }: Response): AsyncGenerator<string[], void, unde
   }
 }
 
-/** Checked by the host, line by line, when it came from the program that reads guests' disks. */
+/** Parses a line. The host has validated it, since it comes from the program that reads guests' disks. */
 function parsed(text: string): ChangeLine {
   const { line, ...said } = JSON.parse(text) as Parsed;
   if (line === 'change') return { text, line, change: said as FileChange };
@@ -97,8 +100,8 @@ interface Told {
 }
 
 /**
- * Yields all changes as lines, the commands first. What fails in the middle is the last line: an answer that just ended could be
- * taken for a whole one.
+ * Yields all changes as lines, the commands first. A failure is the last line, since a truncated answer would look
+ * complete.
  */
 export async function* changesAsLines(
   comparison: Comparison,
@@ -123,7 +126,7 @@ export async function* changesAsLines(
   }
 }
 
-/** Yields an archive of what was added or changed. What fails in the middle breaks the connection: a tar archive cannot say it. */
+/** Yields an archive of the added and changed files. A failure breaks the connection: tar has no error entry. */
 export async function* changesAsTar(comparison: Comparison, within: Uint8Array[]) {
   try {
     yield* (await comparison.ask('tar', 'within', within)).body ?? [];
@@ -136,14 +139,14 @@ function encoded(line: object): Uint8Array {
   return Buffer.from(`${JSON.stringify(line)}\n`);
 }
 
-/** Where the commands are that made the one state of the other, as far as that is known. */
+/** Period of the commands that led from one state to the other. */
 interface Time {
   sandboxId: string;
   from: string;
   to: string;
 }
 
-/** The commands that ran between two snapshots, in whichever order those are given. */
+/** Returns the commands that ran between two snapshots, given in any order. */
 async function commandsBetween(
   store: Pick<ProjectStore, 'commands' | 'sandboxes'>,
   a: SnapshotRecord,
@@ -159,7 +162,7 @@ async function commandsBetween(
   return { items: found.slice(0, limit).map(viewOf), isCut: found.length > limit, unknown: null };
 }
 
-/** Of one sandbox; or of two, where the later began as a fork of the earlier. */
+/** Returns the period between two snapshots of one sandbox, or of a sandbox and its fork; else null. */
 async function timeBetween(
   store: Pick<ProjectStore, 'sandboxes'>,
   a: SnapshotRecord,

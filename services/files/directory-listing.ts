@@ -5,17 +5,17 @@ import { filePathInUrl } from '../../model/files/file-path.ts';
 
 const TYPES = ['file', 'directory', 'symlink', 'fifo', 'socket', 'device'] as const;
 
-/** As far as a file's size and time go on Linux, in 64 bits: a sparse file of a tmpfs may have any of them. */
+/** Limit of a file's size and time on Linux, 64 bits: a sparse file of a tmpfs may have any value. */
 const FARTHEST = 2 ** 63;
 const whole = z.number().refine(Number.isInteger).max(FARTHEST);
 
-/** One name, and no way to another directory for who makes a path of it. */
+/** True for a single name that leads to no other directory. */
 function isEntryName(base64: string): boolean {
   const name = Buffer.from(base64, 'base64').toString('latin1');
   return !['', '.', '..'].includes(name) && !/[/\0]/.test(name);
 }
 
-/** As the agent says it; every field is the guest's word. */
+/** Entry as the agent sends it; every field is untrusted. */
 export const agentEntry = z.object({
   nameBase64: z.base64().max(344).refine(isEntryName),
   type: z.enum(TYPES),
@@ -48,13 +48,13 @@ export const fileEntry = z
   .meta({ id: 'FileEntry' });
 type FileEntry = z.infer<typeof fileEntry>;
 
-/** Longer than any entry: 255 bytes of name and 4095 of target, in base64. Characters. */
+/** Limit of an entry, characters; the longest has 255 bytes of name and 4095 of target, in base64. */
 const MAX_LINE_LENGTH = 16_384;
-/** As far as a Date goes, ECMA-262 §21.4.1.1. Milliseconds. */
+/** Limit of a Date, ECMA-262 §21.4.1.1, ms. */
 const LAST_TIME_MS = 8.64e15;
 const NEXT = /^[A-Za-z0-9_-]{1,512}$/;
 
-/** A page of a directory as JSON, made entry by entry while the guest sends it. */
+/** Streams a page of a directory as JSON, entry by entry. */
 export function listingAnswer(response: Response, directory: Uint8Array): Response {
   const next = response.headers.get('X-Mayfly-Next');
   const nextCursor = next !== null && NEXT.test(next) ? next : null;
@@ -78,7 +78,7 @@ async function* jsonOf(response: Response, directory: Uint8Array, nextCursor: st
   yield encoder.encode(end);
 }
 
-/** The whole lines of each piece that arrives. */
+/** Yields the complete lines of each chunk. */
 async function* linesOf(body: ReadableStream<Uint8Array> | null) {
   const decoder = new TextDecoder();
   let rest = '';
@@ -103,7 +103,7 @@ function parsed(line: string): z.infer<typeof agentEntry> {
   throw new MayflyError('guest_failed', 'The guest sent an entry that is none.', { cause: entry.error });
 }
 
-/** @param directory the path that was listed */
+/** @param directory the listed path */
 export function entryView(entry: z.infer<typeof agentEntry>, directory: Uint8Array): FileEntry {
   const name = Buffer.from(entry.nameBase64, 'base64');
   const path = Buffer.concat([directory, Buffer.from(directory.at(-1) === 0x2f ? '' : '/'), name]);

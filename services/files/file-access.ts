@@ -6,7 +6,7 @@ import { type GuestRequest, refusalOf } from '../guests.ts';
 import { inUse } from '../sandboxes/awake-sandbox.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
-/** A path of a guest: absolute, any bytes but NUL, taken as it is. */
+/** Path in a guest: absolute, any bytes but NUL, not normalized. */
 export class FilePath {
   private constructor(readonly bytes: Uint8Array) {}
 
@@ -15,18 +15,18 @@ export class FilePath {
     const bytes = percentDecode(percentEncoded);
     if (!bytes) throw refused('has a % that is not followed by two hexadecimal digits');
     if (bytes.includes(0)) throw refused('may not have the byte NUL (%00)');
-    // The URL leaves the leading slash out; who writes it means the same.
+    // The URL omits the leading slash; both forms mean the same path.
     const absolute = bytes[0] === 0x2f ? bytes : Buffer.concat([Buffer.from('/'), bytes]);
     if (absolute.length > LIMITS.path.maxBytes) throw refused(`must have at most ${LIMITS.path.maxBytes} bytes`);
     return new FilePath(absolute);
   }
 
-  /** As the guest's agent takes it. */
+  /** Form that the guest's agent expects. */
   get base64url(): string {
     return Buffer.from(this.bytes).toString('base64url');
   }
 
-  /** Printable, and unambiguous: for the audit. */
+  /** Printable and unambiguous form, for the audit. */
   get encoded(): string {
     return percentEncode(this.bytes);
   }
@@ -36,7 +36,7 @@ function refused(problem: string): MayflyError {
   return new MayflyError('invalid_request', `The path ${problem}.`, { fields: [{ field: 'path', problem }] });
 }
 
-/** A path in an awake sandbox. */
+/** Path in an awake sandbox. */
 export class FileAccess {
   constructor(
     private readonly deps: Pick<ServiceDeps, 'store' | 'guests'>,
@@ -45,7 +45,7 @@ export class FileAccess {
   ) {}
 
   /**
-   * Asks the guest's agent about the path, and returns whatever it answers. Ends when the caller goes away.
+   * Sends a request about the path to the guest's agent, and returns any response. Aborts when the caller disconnects.
    * @param query further parameters of the agent; undefined ones are left out
    */
   async ask(
@@ -71,7 +71,7 @@ export class FileAccess {
   }
 }
 
-/** The answer itself when it is a success. @throws MayflyError what the guest refused with */
+/** Returns a successful response. @throws MayflyError of the guest */
 export async function succeeded(response: Response): Promise<Response> {
   if (response.ok) return response;
   throw await refusalOf(response);

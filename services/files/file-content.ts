@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 
-/** What is passed on of a guest's head, and what it may look like: a guest is not trusted with a header of ours. */
+/** Response headers passed on from a guest, with their allowed values: a guest is untrusted. */
 const PASSED_ON: [name: string, pattern: RegExp][] = [
   ['Content-Length', /^\d{1,15}$/],
   ['Content-Range', /^bytes (?:\d{1,15}-\d{1,15}|\*)\/\d{1,15}$/],
@@ -16,11 +16,11 @@ const PASSED_ON: [name: string, pattern: RegExp][] = [
   ['X-Mayfly-Target', /^[A-Za-z0-9%._~/-]{1,12285}$/],
 ];
 
-/** The head of a file as we answer it. */
+/** Returns the response headers of a file. */
 export function headersOf(response: Response, contentType: string): Headers {
   const headers = new Headers({
     'Content-Type': contentType,
-    // Never a page of ours, whatever is in it.
+    // Browsers never render it as a page of the API's origin.
     'Content-Disposition': 'attachment',
     'X-Content-Type-Options': 'nosniff',
     'Cache-Control': 'private, no-cache',
@@ -32,7 +32,7 @@ export function headersOf(response: Response, contentType: string): Headers {
   return headers;
 }
 
-/** The content as we answer it: a stream from the guest, of exactly the length that was announced. */
+/** Streams a guest's content, of exactly the announced length. */
 export function contentAnswer(response: Response, contentType: string): Response {
   const headers = headersOf(response, contentType);
   const length = headers.get('Content-Length');
@@ -43,8 +43,8 @@ export function contentAnswer(response: Response, contentType: string): Response
 }
 
 /**
- * Fails when it is not as long as announced. What is missing or too much would be taken for a part of this answer, or
- * of the next one, by whoever reads the connection.
+ * Throws when the length differs from the announced one: clients would take missing or surplus bytes for part of this
+ * or the next response.
  */
 async function* exactly(body: ReadableStream<Uint8Array>, length: number): AsyncGenerator<Uint8Array, void, undefined> {
   let passed = 0;

@@ -21,13 +21,13 @@ import { beginSetup, knownSecrets } from './function-setup.ts';
 interface Deployed {
   function: FunctionRecord;
   version: FunctionVersion;
-  /** Nothing of that content was there. */
+  /** True when no version had that content. */
   isNew: boolean;
 }
 
 /**
- * Deploys a function: the same content again is the version that is there.
- * @throws MayflyError what placing refuses with, retry_needs_idempotent, functions_full, function_draining, policy_denied,
+ * Deploys a function. The same content again returns the existing version.
+ * @throws MayflyError errors of placement, retry_needs_idempotent, functions_full, function_draining, policy_denied,
  *   secret_not_found, invalid_schema, schema_too_slow
  */
 export async function deployFunction(
@@ -53,7 +53,7 @@ export async function deployFunction(
   return { function: record, version, isNew };
 }
 
-/** Has events accepted for a version from now on. @throws MayflyError function_draining */
+/** Activates a version for new events. @throws MayflyError function_draining */
 export async function activateVersion(
   { store }: ServiceDeps,
   createdBy: Actor,
@@ -69,7 +69,7 @@ export async function activateVersion(
   }
   if (!isNew) await awaitCacheExpiry();
   const found = await store.functions.get(name);
-  if (found && found.state !== 'draining') return found; // of two at once one is active at the end
+  if (found && found.state !== 'draining') return found; // of two concurrent deploys one is active in the end
   throw new MayflyError('function_draining', `${name} is being deleted.`);
 }
 
@@ -130,7 +130,7 @@ async function specOf(
   };
 }
 
-/** @throws MayflyError invalid_request, which names what is no endpoint of the project */
+/** @throws MayflyError invalid_request, which names each endpoint that the project lacks */
 async function destinationsOf({ store }: ServiceDeps, request: DeployRequest): Promise<FunctionSpec['destinations']> {
   const { onSuccess = null, onFailure = null } = request.destinations;
   const fields = [];
@@ -142,18 +142,18 @@ async function destinationsOf({ store }: ServiceDeps, request: DeployRequest): P
   throw new MayflyError('invalid_request', 'A destination is not there.', { fields });
 }
 
-/** What its setup would run beside. */
+/** Returns the script of the setup, which the policy judges too. */
 function scriptOf({ setup, env, user }: DeployRequest) {
   return setup ? [runsOf({ command: setup.script, env, user })] : [];
 }
 
-/** What it is made of would be another copy from run to run. @throws MayflyError source_running */
+/** Refuses a running source: each run would get a different copy. @throws MayflyError source_running */
 function refuseRunning(source: string): never {
   const why = `${JSON.stringify(source)} runs: bake a source of a snapshot of its clone, and name that.`;
   throw new MayflyError('source_running', why);
 }
 
-/** One that names no rule has one: nothing is without a bound. */
+/** Returns the concurrency rules; the default limit when a request has none, so that every function is bounded. */
 function concurrencyOf({ concurrency }: DeployRequest): FunctionSpec['concurrency'] {
   if (concurrency.length === 0) {
     return [{ limit: LIMITS.functions.concurrency.limit.default, key: null, onFull: 'queue' }];
@@ -204,7 +204,7 @@ async function ensureVersion(
   }
 }
 
-/** The oldest that are not active: of their runs that wait none is started. */
+/** Removes the oldest inactive versions; their queued runs do not start. */
 async function removeOld({ store }: ServiceDeps, name: string, active: number): Promise<void> {
   const known = await store.functionVersions.list(name);
   for (const old of known.slice(LIMITS.functions.versions)) {

@@ -8,10 +8,10 @@ import { type SecretUse, warningOf } from '../../model/secrets/secret.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import { requireFunction, type ServiceDeps } from '../service-deps.ts';
 
-/** The store notifies nobody. Milliseconds. */
+/** Poll interval of the store, ms. */
 const LOOK_EVERY_MS = 250;
 
-/** Has what a version is forked from prepared, unless it is there; what has failed is tried once more. */
+/** Prepares the setup that a version is forked from, unless it exists. Retries a failed one. */
 export async function beginSetup(
   { store, sagas, logger }: ServiceDeps,
   actor: Actor,
@@ -37,7 +37,7 @@ export async function awaitSetup(
 
 type SetupStatus = Pick<SetupRecord, 'state' | 'snapshotKind' | 'failure' | 'log' | 'waitingFor'>;
 
-/** Returns how far the setup of a version is; null: it has none. */
+/** Returns the status of a version's setup; null when it has none. */
 export async function describeSetup(deps: Pick<ServiceDeps, 'store'>, spec: FunctionSpec): Promise<SetupStatus | null> {
   if (!spec.setup) return null;
   const found = await setupOf(deps, spec);
@@ -49,7 +49,7 @@ async function setupOf({ store }: Pick<ServiceDeps, 'store'>, spec: FunctionSpec
   return wish && store.functionSetups.get(setupKeyOf(wish));
 }
 
-/** @throws MayflyError secret_not_found, which names those that are not there */
+/** @throws MayflyError secret_not_found, which names each missing secret */
 export async function knownSecrets(
   { store }: Pick<ServiceDeps, 'store'>,
   { secrets }: Pick<DeployRequest, 'secrets'>,
@@ -65,7 +65,7 @@ export async function knownSecrets(
   throw new MayflyError('secret_not_found', `The function names what is not there: ${names}.`, { fields });
 }
 
-/** What is to be known of the secrets of a version: those that are gone, or are not masked. */
+/** Returns warnings about the secrets of a version: missing ones, and those that are not masked. */
 export async function warningsOf(
   { store }: Pick<ServiceDeps, 'store'>,
   uses: readonly Pick<SecretUse, 'name'>[],
@@ -79,7 +79,7 @@ export async function warningsOf(
   });
 }
 
-/** Pauses a function, or has it go on. @throws MayflyError function_not_found, function_draining */
+/** Pauses or resumes a function. @throws MayflyError function_not_found, function_draining */
 export async function switchFunction(
   deps: ServiceDeps,
   name: string,
@@ -93,20 +93,24 @@ export async function switchFunction(
   throw new MayflyError('function_draining', `${name} is being deleted.`);
 }
 
-/** Deletes a function. @returns what is left of it until its runs have ended; null: nothing @throws MayflyError function_not_found, function_in_use */
+/**
+ * Deletes a function.
+ * @returns the draining function until its runs have ended; null when it is removed
+ * @throws MayflyError function_not_found, function_in_use
+ */
 export async function removeFunction(deps: ServiceDeps, name: string, isDrained: boolean) {
   const { store } = deps;
   const { state } = await requireFunction(deps, name);
   const isToDrain = isDrained || state === 'draining';
   if (isToDrain || !(await store.runs.areOpen(name))) {
     await store.functions.change(name, { state: 'draining', updatedAt: new Date().toISOString() });
-    await awaitCacheExpiry(); // what is accepted until then is seen below
+    await awaitCacheExpiry(); // runs that other processes accept until then count below
     if (!(await store.runs.areOpen(name))) {
       await store.functions.remove(name);
       return null;
     }
     if (isToDrain) return requireFunction(deps, name);
-    await store.functions.change(name, { state }); // one came in between
+    await store.functions.change(name, { state }); // a run was accepted in between
     await awaitCacheExpiry();
   }
   throw new MayflyError('function_in_use', `Runs of ${name} have not ended.`);

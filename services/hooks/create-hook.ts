@@ -18,7 +18,7 @@ interface FilterRequest {
   conditions: { pointer: string; in: (string | number | boolean | null)[] }[];
 }
 
-/** The hook that is asked for. @throws MayflyError invalid_request */
+/** Returns the record of a requested hook. @throws MayflyError invalid_request */
 export function wantedHook(id: string, createdBy: Actor, request: HookRequest): HookRecord {
   const { scheme, filter } = request;
   refuseBadSecrets(scheme, request.secrets);
@@ -28,7 +28,7 @@ export function wantedHook(id: string, createdBy: Actor, request: HookRequest): 
   return { id, project: createdBy.project, ...wanted, disabledAt: null, createdBy, createdAt };
 }
 
-/** Filter of a request, with the numbers that it was sent with. @param body its JSON text */
+/** Returns the filter of a request, with its numbers as written. @param body its JSON text */
 export function filterOf(filter: FilterRequest | undefined, body: string): HookFilter | null {
   if (!filter) return null;
   const conditions = filter.conditions.map(({ pointer, in: values }, nth) => ({
@@ -41,7 +41,7 @@ export function filterOf(filter: FilterRequest | undefined, body: string): HookF
   return { types: filter.types ?? null, conditions };
 }
 
-/** @throws MayflyError invalid_request, which names the secret by its place and quotes none */
+/** @throws MayflyError invalid_request, which names secrets by index and quotes none */
 export function refuseBadSecrets(scheme: SignatureScheme, secrets: readonly string[]): void {
   const fields = secrets.flatMap((secret, at) => {
     const problem = secretProblem(scheme, secret);
@@ -59,7 +59,7 @@ export async function refuseUnlessRoom(deps: ServiceDeps, name: string): Promise
   if ((await deps.store.hooks.list(name)).length >= limits.count) throw hooksFull(name);
 }
 
-/** Records it; again, it is the one that is there. @throws MayflyError hooks_full when others came first */
+/** Records a hook. Idempotent. @throws MayflyError hooks_full when concurrent requests came first */
 export async function recorded({ store }: ServiceDeps, hook: HookRecord): Promise<HookRecord> {
   if (!(await store.hooks.create(hook))) return (await store.hooks.get(hook.id)) ?? hook;
   const place = (await store.hooks.list(hook.function)).findIndex(({ id }) => id === hook.id);

@@ -7,7 +7,7 @@ import { valueAt } from '../../model/events/json-pointer.ts';
 import { isJson, isUtf8, parseMediaType } from '../../model/events/media-type.ts';
 import { isUriReference } from '../../model/events/uri.ts';
 
-/** Where the subject of an event stands, by its name ("GitHub CloudEvents Adapter" of CloudEvents). */
+/** JSON pointers of an event's subject by event name ("GitHub CloudEvents Adapter" of CloudEvents). */
 const SUBJECTS: Readonly<Record<string, string>> = {
   check_run: '/check_run/id',
   check_suite: '/check_suite/id',
@@ -36,9 +36,9 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   team: '/team/id',
   team_add: '/team/id',
 };
-/** Of an attribute. */
+/** Limit of an attribute, characters. */
 const MOST_CHARACTERS = 1_024;
-/** Of `repository_dispatch`, whoever sends it chooses it. */
+/** The sender of a `repository_dispatch` chooses its action. */
 const ACTION = /^[\x21-\x7e]{1,100}$/;
 
 interface GithubDelivery {
@@ -51,8 +51,8 @@ interface GithubDelivery {
 }
 
 /**
- * The CloudEvent of a webhook of GitHub's, JSON or `payload=` of a form.
- * @param ownUri the source of what is of no repository
+ * Returns the CloudEvent of a GitHub webhook, JSON or `payload=` of a form.
+ * @param ownUri source of an event that has no repository
  * @throws MayflyError invalid_json, unsupported_media_type, invalid_event
  */
 export function githubEvent({ name, id, contentType, body }: GithubDelivery, ownUri: string): ReceivedEvent {
@@ -74,7 +74,7 @@ export function githubEvent({ name, id, contentType, body }: GithubDelivery, own
   return eventAround(attributes, payload);
 }
 
-/** The JSON, as it was written. */
+/** Returns the JSON as written. */
 function payloadOf(contentType: string | undefined, body: Uint8Array): Uint8Array {
   const mediaType = contentType === undefined ? undefined : parseMediaType(contentType);
   if (mediaType && isJson(mediaType) && isUtf8(mediaType)) return body;

@@ -16,11 +16,11 @@ import { verifySignature } from '../webhooks/signing/sign.ts';
 import type { Header, SignedRequest } from '../webhooks/signing/verdict.ts';
 import { hookEvent, signatureInvalid } from './hook-event.ts';
 
-/** Budget of the bytes of unanswered bodies, for each name. */
+/** Budget of the bytes of unanswered bodies, per name. */
 class ByteBudget {
   readonly #held = new Map<string, number>();
 
-  /** @param most of one name */
+  /** @param most bytes per name */
   constructor(private readonly most: number) {}
 
   /** Returns false when they would exceed the budget. */
@@ -39,33 +39,33 @@ class ByteBudget {
 }
 
 const { hooks: HOOKS } = LIMITS.functions;
-/** All that are not there share a bucket, or guesses would have one each. */
+/** Shared bucket of all unknown hooks: with one each, guesses would be unlimited. */
 const NOWHERE = '';
-/** Bytes for which an answer may take as long again: a large event is longer on its way into the store. */
+/** Bytes that add one more answer time to the limit: a large event takes longer to store. */
 const LARGE = 4_194_304;
 
 type Limits = Record<'bodyBytes' | 'heldBytes' | 'requestsPerSecond' | 'answerMs' | 'checkMs', number>;
 interface Deps {
   store: Store;
   logger: Logger;
-  /** How soon what comes to a hook is answered, unless it is large. Milliseconds. `@default` 1 s */
+  /** Limit of the time to an answer, ms, unless the event is large. `@default` 1 s */
   hookAnswerMs?: number;
 }
 
-/** What the sender of an event is answered. */
+/** Response to the sender of an event. */
 interface Answer {
   status: 200 | 202;
   body: { ping: true } | { filtered: true } | { runId: string; duplicate?: true };
 }
 
-/** A request that came to a hook. */
+/** Request that came to a hook. */
 interface Delivery {
   hookId: string;
   headers: readonly Header[];
   pieces: AsyncIterable<Uint8Array>;
 }
 
-/** Takes signed events from outside. @param limits for tests */
+/** Endpoint that takes signed events from outside. @param limits for tests */
 export class HookDoor {
   readonly #buckets: TokenBuckets;
   readonly #held: ByteBudget;
@@ -79,14 +79,14 @@ export class HookDoor {
     this.#held = new ByteBudget(limits.heldBytes);
   }
 
-  /** Null: none that takes events. @throws MayflyError too_many_requests, store_unavailable */
+  /** Returns a hook; null when none takes events. @throws MayflyError too_many_requests, store_unavailable */
   async find(id: string): Promise<KnownHook | null> {
     const known = await within(this.limits.answerMs, knownHook(this.deps.store, this.acceptance, id));
     if (this.#buckets.take(known?.hook.id ?? NOWHERE)) return known;
     throw tooMany(`More than ${this.limits.requestsPerSecond} requests a second come here.`);
   }
 
-  /** @throws MayflyError hook_not_found, signature_invalid, and why it is not taken */
+  /** @throws MayflyError hook_not_found, signature_invalid, and errors of the intake */
   async take({ hookId, headers, pieces: sent }: Delivery): Promise<Answer> {
     const known = await this.find(hookId);
     if (!known) {
@@ -143,7 +143,7 @@ export class HookDoor {
   }
 }
 
-/** One that is set is of both: a test on a busy machine waits for either. */
+/** A configured limit replaces both times: a test on a busy machine waits for either. */
 function limitsOf({ hookAnswerMs: ms }: Deps): Limits {
   return ms === undefined ? HOOKS : { ...HOOKS, answerMs: ms, checkMs: ms };
 }
@@ -152,7 +152,10 @@ function tooMany(why: string): MayflyError {
   return new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
 }
 
-/** What is begun goes on: the same event, sent again, is told of its run. @throws MayflyError store_unavailable */
+/**
+ * Limits a wait; the work continues. The same event sent again returns its run.
+ * @throws MayflyError store_unavailable
+ */
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -165,21 +168,21 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   }
 }
 
-/** A hook that takes events, as its project sees the store. */
+/** Hook that takes events, with the store of its project. */
 interface KnownHook {
   hook: HookRecord;
   store: ProjectStore;
   target: KnownFunction;
 }
 
-/** Looked for in place of what cannot be had, so that it takes as long. */
+/** Stand-in for an unknown hook, so that its lookup takes the same time. */
 const NOBODY = { id: hookIdFrom(new Uint8Array(ID_BYTES)), project: '-', function: 'none' };
 const NO_SECRET = randomBytes(32);
 const NO_SIGNATURE = Buffer.alloc(32);
 const GONE = new Set(['function_not_found', 'function_draining']);
 
 /**
- * Null, after the same work: there is no such hook, it is disabled, its function is gone or going, or its project is.
+ * Returns a hook; null, after the same work, when it is missing or disabled, or its function or project is deleted.
  * @throws MayflyError store_unavailable
  */
 async function knownHook(store: Store, acceptance: Acceptance, id: string): Promise<KnownHook | null> {
@@ -194,7 +197,7 @@ async function knownHook(store: Store, acceptance: Acceptance, id: string): Prom
   return hook && isThere && target ? { hook, store: seen, target } : null;
 }
 
-/** What takes as long as to find that a signature is of no secret, and holds nothing of what comes. */
+/** Takes as long as a failed verification of a signature, and buffers nothing. */
 async function verifyNothing(pieces: AsyncIterable<Uint8Array>): Promise<void> {
   const hmac = createHmac('sha256', NO_SECRET);
   for await (const piece of pieces) hmac.update(piece);

@@ -13,14 +13,14 @@ import { githubEvent } from './github-event.ts';
 type Verified = Extract<Verdict, { verified: true }>;
 
 const PLAIN_TYPE = 'mayfly.hook.received';
-/** Such as `projects_v2_item`. */
+/** Name of a GitHub event, such as `projects_v2_item`. */
 const GITHUB_NAME = /^[a-z0-9_]{1,100}$/;
-/** Of what Stripe names an event by. */
+/** Id of a Stripe event. */
 const STRIPE_ID = /^[\x21-\x7e]{1,256}$/;
 
 /**
- * What a request has brought that was verified; null: a `ping` of GitHub's. An event is the same as another by its source
- * and id: those of a CloudEvent are its own, those of other requests are the hook's and the delivery's.
+ * Returns the event of a verified request; null for a `ping` of GitHub. Source and id identify an event: a CloudEvent
+ * has its own; other requests have those of the hook and the delivery.
  * @throws MayflyError signature_invalid when it lacks a header of its scheme; invalid_event, invalid_json,
  *   unsupported_media_type
  */
@@ -48,10 +48,10 @@ export function hookEvent(
   return isSenders ? { ...come, sameness: { ...come.sameness, isSenders } } : come;
 }
 
-/** Schemes whose sender signs an id of its own with the body: sent again, the rest may differ. */
+/** Schemes whose sender signs an id of its own with the body: a retry may differ in the rest. */
 const OWN_ID: ReadonlySet<HookRecord['scheme']['scheme']> = new Set(['stripe', 'standard-webhooks']);
 
-/** One for all that is missing or wrong: nothing says which of them it is. */
+/** Returns one error for all that is missing or wrong, which reveals no cause. */
 export function signatureInvalid(): MayflyError {
   return new MayflyError(
     'signature_invalid',
@@ -63,7 +63,7 @@ function received(event: Received['event'], body: Uint8Array): Received {
   return { event, sameness: sameEvent(event), digest: sha256(body) };
 }
 
-/** What tells one delivery from another: its id, or else its bytes, with their time where that is signed. */
+/** Returns the id of a delivery, or else the hash of its bytes, with their time where that is signed. */
 function deliveryIdOf(
   scheme: HookRecord['scheme']['scheme'],
   body: Uint8Array,
@@ -79,7 +79,7 @@ function contentIdOf(body: Uint8Array, { timestamp }: Pick<Verified, 'timestamp'
   return sha256(timestamp === null ? body : Buffer.concat([Buffer.from(`${timestamp}.`), body]));
 }
 
-/** A signature is of the bytes as they are sent: what they decode to, nobody has signed. */
+/** Refuses encoded bodies: the signature covers the bytes as sent, not the decoded ones. */
 function refuseEncoded(request: SignedRequest): void {
   const encodings = request.headers.filter(([name]) => name === 'content-encoding');
   if (encodings.every(([, value]) => value.trim().toLowerCase() === 'identity')) return;

@@ -5,11 +5,11 @@ import { type Build, type BuildStage, buildOf, sourceOf, sourcesOf } from '../..
 import type { ProjectStore } from '../../store/project-store.ts';
 import { type Origin, placeableOrigin } from '../sandboxes/placement.ts';
 
-/** Stages give each other files on one host: the hosts that can be it still. Of a single stage nothing is asked. */
+/** Candidate hosts of a build: stages copy files on one host. A single-stage build is unrestricted. */
 class BuildHosts {
   #left: readonly HostRef[];
 
-  /** @param sources what the stages begin at @throws MayflyError no_host */
+  /** @param sources origins of the stages @throws MayflyError no_host */
   constructor(
     sources: readonly Origin[],
     private readonly stages: number,
@@ -20,7 +20,7 @@ class BuildHosts {
     throw new MayflyError('no_host', 'No host has the sources of all stages, which are built on one.');
   }
 
-  /** Whether what a snapshot's host alone can do can be done with the rest; from then on all is done there. */
+  /** Restricts the build to the hosts of an origin. @returns false, without a change, when no host would be left */
   take({ hosts }: Origin): boolean {
     if (this.stages === 1) return true;
     const left = this.#left.filter((host) => includesHost(hosts, host));
@@ -29,39 +29,39 @@ class BuildHosts {
     return true;
   }
 
-  /** The same, on the one host. */
+  /** Returns the origin restricted to the one host. */
   only(origin: Origin): Origin {
     return this.stages === 1 ? origin : { ...origin, hosts: this.#left.slice(0, 1) };
   }
 }
 
-/** Where a stage begins: at its source, behind the last of its steps that is known, or where another one will have ended. */
+/** Start of a stage: its source, the last cached step, or the end of another stage. */
 export interface StageBeginning {
   place: number;
-  /** The first step that is done. */
+  /** First step to run. */
   first: number;
-  /** What its sandbox is made of; of one with a parent, what that is made of. */
+  /** Origin of its sandbox; with a parent, the origin of the parent's source. */
   origin: Origin;
   parent: number | null;
 }
 
-/** Where a build begins. */
+/** Start of a build. */
 export interface Beginning {
   build: Build;
   /** See {@link ImageRecord.content}. */
   content: string;
   contents: { source: string; content: string }[];
-  /** Those that have to be there, in their order; none when all is known. */
+  /** Stages to run, in order; none when every step is cached. */
   stages: StageBeginning[];
-  /** Of the last step, when all are known. */
+  /** Snapshot of the last step, when every step is cached. */
   snapshotId: string | null;
-  /** What its sandboxes are made of, as large as the largest. */
+  /** Origin with the largest size among the sources. */
   origin: Origin;
 }
 
 type Wanted = Pick<ImageRecord, 'id' | 'project' | 'request'>;
 
-/** @throws MayflyError dockerfile_unsupported, no_host, and what {@link placeableOrigin} refuses with */
+/** @throws MayflyError dockerfile_unsupported, no_host, and what {@link placeableOrigin} throws */
 export async function beginningOf(store: ProjectStore, { id, project, request }: Wanted): Promise<Beginning> {
   const { network } = request;
   const plain = buildOf(request, { project, content: '' });
@@ -83,7 +83,7 @@ export async function beginningOf(store: ProjectStore, { id, project, request }:
   return { ...all, stages: stages.map((stage) => ({ ...stage, origin: hosts.only(stage.origin) })) };
 }
 
-/** From the target on: what a step that is not known copies from, and where a stage begins of which none is known. */
+/** Returns the target, and the stages that its uncached steps copy from or begin at. */
 async function neededStages(build: Build, known: KnownSteps, origins: Map<string, Origin>): Promise<StageBeginning[]> {
   const found: StageBeginning[] = [];
   const needed = new Set([build.stages.length - 1]);
@@ -100,7 +100,7 @@ async function neededStages(build: Build, known: KnownSteps, origins: Map<string
   return found;
 }
 
-/** Without an origin it is its source. */
+/** Start of a stage; without an origin, its source. */
 type Found = Pick<StageBeginning, 'first'> & Partial<StageBeginning>;
 
 async function beginningOfStage(build: Build, stage: BuildStage, known: KnownSteps): Promise<Found> {
@@ -119,7 +119,7 @@ async function endOf(build: Build, place: number, known: KnownSteps): Promise<Pa
   return origin ? { origin } : { parent: place };
 }
 
-/** Which steps were done before, by whomever of the project, and are there still. */
+/** Cache of the project's finished steps whose snapshots still exist. */
 class KnownSteps {
   constructor(
     private readonly store: ProjectStore,
@@ -132,7 +132,7 @@ class KnownSteps {
     return (await this.originOf(index))?.snapshotId ?? null;
   }
 
-  /** Null also when its host is away, or another than that of the other stages: then it is built anew. */
+  /** Returns the origin after a step; null when it is not cached, its host is away, or no common host is left. */
   async originOf(index: number): Promise<Origin | null> {
     const step = this.build.steps[index];
     const layer = step && (await this.store.imageLayers.get(step.key));
@@ -159,7 +159,7 @@ async function sourceOrigin(
   throw new MayflyError('source_running', `${source} runs: an image is built of what stays as it is.`);
 }
 
-/** Null while no host has read it. */
+/** Returns the content id of a source; null until a host has read it. */
 async function contentOf(store: ProjectStore, name: string): Promise<string | null> {
   const all = (await store.hosts.list()).flatMap(({ sources }) => sources.filter((source) => source.name === name));
   return all.map(({ content }) => content ?? null).find((content) => content !== null) ?? null;

@@ -17,14 +17,14 @@ import { rootsOf } from './roots.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 
-/** Request for a build, before its defaults are filled in. */
+/** Request for a build, without defaults. */
 interface BuildRequest extends Unset<Pick<ImageRequest, 'args' | 'aliases' | 'network'>> {
   name: string;
   dockerfile: string;
   target?: string | undefined;
   /** Base64 of a tar archive. */
   context?: string | undefined;
-  /** Digest of a context that was sent before. */
+  /** Digest of a context that was uploaded before. */
   contextDigest?: string | undefined;
   /** Base64 by id. */
   secrets?: Record<string, string> | undefined;
@@ -33,8 +33,8 @@ interface BuildRequest extends Unset<Pick<ImageRequest, 'args' | 'aliases' | 'ne
 }
 
 /**
- * Begins a build, or joins the one that runs under its name with the same request.
- * @throws MayflyError source_exists, context_not_found, dockerfile_unsupported, and what a create and a bake refuse with
+ * Starts a build, or joins the running build of the same name and request.
+ * @throws MayflyError source_exists, context_not_found, dockerfile_unsupported, and errors of a create and a bake
  */
 export async function buildImage(deps: Deps, call: IdempotentCall, request: BuildRequest): Promise<ImageRecord> {
   const { store, sagas } = deps;
@@ -55,7 +55,7 @@ export async function buildImage(deps: Deps, call: IdempotentCall, request: Buil
   throw new MayflyError('source_exists', `${JSON.stringify(record.name)} is being built of something else now.`);
 }
 
-/** @throws MayflyError what a create, and a bake, refuses with; dockerfile_unsupported */
+/** @throws MayflyError errors of a create and a bake; dockerfile_unsupported */
 async function prepareBuild(
   deps: Deps,
   call: IdempotentCall,
@@ -104,7 +104,7 @@ function recordOf(input: ImageInput, request: ImageRequest, { build, content, co
   };
 }
 
-/** Returns the build that made the source of that name of the same steps; null: none did. */
+/** Returns the build that made the ready source of that name from the same steps; null when none did. */
 async function findBuilt(
   { images, bakedSources }: ProjectStore,
   name: string,

@@ -8,7 +8,7 @@ import { ownSandboxInput } from '../sandboxes/own-sandbox.ts';
 import type { Origin } from '../sandboxes/placement.ts';
 import type { Beginning, StageBeginning } from './beginning.ts';
 
-/** More than a build may take: its own TTL ends one when nobody else does any more. Seconds. */
+/** TTL of a builder, longer than any build: the last resort against a leaked one, s. */
 const TTL_SECONDS = 18_000;
 
 /** Returns the input of the workflow of a build. All ids are derived from that of the build. */

@@ -25,7 +25,7 @@ const Config = z.object({
   ExposedPorts: z.record(z.string().regex(/^\d{1,5}(?:-\d{1,5})?\/(?:tcp|udp)$/, 'is no port'), z.unknown()).nullish(),
 });
 
-/** The configuration of an image; what is not read here is not done here. */
+/** Image configuration; unlisted fields are ignored. */
 const OciConfig = z.object({
   architecture: z.string(),
   os: z.string(),
@@ -34,7 +34,7 @@ const OciConfig = z.object({
 });
 
 /**
- * What an image says of what runs in it, as a Dockerfile that begins at it has it.
+ * Returns the settings of an image, as a Dockerfile inherits them.
  * @throws MayflyError dockerfile_unsupported
  */
 function imageSettings(config: z.infer<typeof Config>, line: number): Settings {
@@ -58,14 +58,14 @@ function userOf(said: string, line: number): string {
   throw refusedAt(line, `the image runs as ${JSON.stringify(user)}, which is no user, and no user and group`);
 }
 
-/** What stands at the top of an OCI layout, or of what `docker save` writes. */
+/** Top-level names of an OCI layout, or of `docker save`. */
 export const LAYOUT_NAMES = ['blobs', 'index.json', 'oci-layout', 'manifest.json', 'repositories'];
 
-/** Of a manifest or a configuration; the layers are not read here. */
+/** Limit of a manifest or a configuration, bytes. */
 const MOST_OF_TEXT = 4_194_304;
-/** As Docker has it. */
+/** Limit of Docker. */
 const MOST_LAYERS = 127;
-/** An index may name another one. */
+/** Limit of nested indexes. */
 const MOST_INDEXES = 4;
 
 const Descriptor = z.object({
@@ -82,8 +82,8 @@ const LAYER = /^application\/vnd\.(?:oci\.image\.layer\.v1\.tar|docker\.image\.r
 type Files = ReadonlyMap<string, ContextEntry>;
 
 /**
- * The image of an OCI layout for this platform: https://github.com/opencontainers/image-spec, 1.1. Files were digested when
- * they were sent, so that each blob is held against its name.
+ * Returns the image of an OCI layout for this platform: https://github.com/opencontainers/image-spec, 1.1. Compares
+ * each blob with its digest, which was computed at the upload.
  * @throws MayflyError dockerfile_unsupported with the line of FROM
  */
 export async function ociImage(files: Files, read: ReadContext, line: number): Promise<Omit<RootImage, 'path'>> {
@@ -123,7 +123,7 @@ class Layout {
     return { layers: found, settings: imageSettings(about.config ?? {}, this.line) };
   }
 
-  /** The one manifest for this platform, of an index or of one that it names. */
+  /** Returns the one manifest for this platform, of an index or of a nested one. */
   async #pick(index: ContextEntry, depth = 0): Promise<ContextEntry> {
     const { manifests } = await this.#json(index, Index, 'the index');
     const known = manifests.filter(({ platform }) => platform?.os !== 'unknown');
@@ -141,7 +141,7 @@ class Layout {
     return await this.#pick(entry, depth + 1);
   }
 
-  /** What a digest names, when it is that. */
+  /** Returns the blob of a digest, if its digest and size match. */
   #blob({ digest, size }: Descriptor): ContextEntry {
     const hex = digest.slice('sha256:'.length);
     const entry = this.files.get(`blobs/sha256/${hex}`);
@@ -171,16 +171,16 @@ class Layout {
   }
 }
 
-/** So many bytes of a context, from a place in its archive on. */
+/** Reads bytes of a context from a position in its archive on. */
 export type ReadContext = (from: number, length: number) => AsyncIterable<Uint8Array>;
 
-/** A context, and how its bytes are read. */
+/** Context, and a reader of its bytes. */
 interface ReadableContext {
   context: SentContext | null;
   read: ReadContext;
 }
 
-/** One that stands in the request. @throws MayflyError invalid_request, body_too_large */
+/** Returns a context that is part of the request. @throws MayflyError invalid_request, body_too_large */
 export function contextWithin(archive: Uint8Array | null): ReadableContext {
   return {
     context: archive && describedContext(archive),
@@ -190,14 +190,14 @@ export function contextWithin(archive: Uint8Array | null): ReadableContext {
   };
 }
 
-/** One that was sent before. @throws MayflyError context_not_found */
+/** Returns a context that was uploaded before. @throws MayflyError context_not_found */
 export async function contextSent({ sentContexts }: ServiceDeps['store'], digest: string): Promise<ReadableContext> {
   const found = await sentContexts.use(digest);
   if (found) return { context: found.context, read: (from, length) => sentContexts.read(found.id, from, length) };
   throw new MayflyError('context_not_found', `There is no context ${digest}.`);
 }
 
-/** Of a file in it. @param most of its bytes, from the first on */
+/** Reads a file of a context. @param most limit of bytes, from the first on */
 export async function bytesOf(read: ReadContext, { at = 0, size }: ContextEntry, most: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   const length = Math.min(size, most);

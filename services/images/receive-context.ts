@@ -17,9 +17,9 @@ export async function describeContext(store: ProjectStore, digest: string) {
 }
 
 /**
- * Stores a context, unless it is there.
+ * Stores a context, unless it exists.
  * @param announced its length, bytes; 0: not known
- * @returns whether it is new
+ * @returns true when it is new
  * @throws MayflyError body_too_large, quota_exceeded, context_differs
  */
 export async function receiveContext(
@@ -34,7 +34,7 @@ export async function receiveContext(
   return !known;
 }
 
-/** Nothing of it stays when it is not whole, or not what it is called. */
+/** Stores a context, and removes it when it is incomplete or its digest differs. */
 async function keep(
   store: ProjectStore,
   digest: string,
@@ -60,7 +60,7 @@ async function keep(
       whole.update(piece);
       reader.push(piece);
       await store.sentContexts.put(id, n, piece);
-      // Several that are sent at once have each found room for itself.
+      // Concurrent uploads may each have passed the first check.
       if (n++ % ANNOUNCED === 0)
         refuseBeyond((await store.sentContexts.bytes()) - ANNOUNCED * PIECE_BYTES, { ...room, left: room.most });
     }
@@ -74,7 +74,10 @@ async function keep(
   }
 }
 
-/** Who sends what is there already would not hear the answer otherwise. @throws MayflyError body_too_large */
+/**
+ * Reads a body whose content exists already: an unread body would cost the client the response.
+ * @throws MayflyError body_too_large
+ */
 async function readToEnd(body: ReadableStream<Uint8Array>): Promise<void> {
   let bytes = 0;
   for await (const piece of body) {
@@ -83,7 +86,7 @@ async function readToEnd(body: ReadableStream<Uint8Array>): Promise<void> {
   }
 }
 
-/** How much more a project may send, bytes. Its quota of disk bounds what it sends too. */
+/** Returns how much more a project may upload, bytes; its disk quota limits that too. */
 async function roomOf(store: ProjectStore): Promise<{ left: number; most: number }> {
   const most = Math.min(sentContextsBytes, (await store.diskLimit()) ?? sentContextsBytes);
   return { left: most - (await store.sentContexts.bytes()), most };
@@ -102,7 +105,7 @@ function refuseBeyond(bytes: number, { left, most }: { left: number; most: numbe
   throw new MayflyError('quota_exceeded', why);
 }
 
-/** Whatever it comes in, in pieces of which the last alone is shorter. */
+/** Yields pieces of PIECE_BYTES; the last may be shorter. */
 async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   let waiting = Buffer.alloc(0);
   for await (const chunk of body) {

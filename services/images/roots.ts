@@ -14,8 +14,8 @@ const GZIP = [0x1f, 0x8b];
 const ZSTD = [0x28, 0xb5, 0x2f, 0xfd];
 
 /**
- * The root file systems that a Dockerfile begins at: an archive of files, gzipped or not, or an OCI layout, as a folder or as an
- * archive that is not compressed. Of a layout everything is read, and held against its digests; nothing is unpacked.
+ * Returns the root file systems that a Dockerfile begins at: a tar archive, plain or gzipped, or an OCI layout as a
+ * folder or an uncompressed archive. Checks every blob of a layout against its digest; unpacks nothing.
  * @throws MayflyError dockerfile_unsupported with the line of FROM
  */
 export async function rootsOf(request: ImageRequest, read: ReadContext): Promise<RootImage[]> {
@@ -48,7 +48,7 @@ function filesOf(entries: readonly { as: string; entry: ContextEntry }[]): Map<s
   return new Map(entries.map(({ as, entry }) => [as, entry]));
 }
 
-/** What an archive begins with, as far as it is one; a root file system has no such names as a layout. */
+/** Returns the first name of an archive, '' if it is none; it distinguishes an OCI layout from a root file system. */
 async function firstName({ at = 0, size }: ContextEntry, read: ReadContext): Promise<string> {
   let name = '';
   const scanner = new TarScanner({
@@ -63,12 +63,12 @@ async function firstName({ at = 0, size }: ContextEntry, read: ReadContext): Pro
       return name;
     }
   } catch (error) {
-    if (!(error instanceof MayflyError)) throw error; // such as a device: of no layout
+    if (!(error instanceof MayflyError)) throw error; // such as a device: no layout has one
   }
   return name;
 }
 
-/** Of an archive in the context, by path, where they are in the context. */
+/** Returns the entries of an archive in the context by path, with their positions in the context. */
 async function entriesOf(archive: ContextEntry, read: ReadContext, line: number): Promise<Map<string, ContextEntry>> {
   const { at = 0, size, path } = archive;
   const reader = new ContextReader(() => {

@@ -7,7 +7,7 @@ import type { Entry, PortAccess } from './port-access.ts';
 import { refuse } from './refusal.ts';
 import { answerHeaders, requestHeaders } from './request-headers.ts';
 
-/** How long a program that was told so (`Connection: close`) may take to end the connection. Milliseconds. */
+/** Time that a program has to close a connection after `Connection: close`, ms. */
 const CLOSING_MS = 1_000;
 
 const UPGRADED = { connection: 'Upgrade', upgrade: 'websocket' };
@@ -19,8 +19,8 @@ interface Forwarding {
 }
 
 /**
- * Forwards a request to a program, on a connection of its own: nothing of one request can be taken for part of another.
- * Redirects are the caller's to follow.
+ * Forwards a request to a program, on a connection of its own, which prevents request smuggling. The caller follows
+ * redirects.
  * @throws MayflyError as {@link PortAccess.connect}
  */
 export async function forward(
@@ -35,7 +35,7 @@ export async function forward(
     refuse(answer, failed(forwarding.entry.route.port, new Error('it switched to a protocol that was not requested')));
   });
   asking.once('close', () => {
-    // It may have answered before it has read all: what is left is not for it.
+    // The program may have answered before it has read the whole body: the rest is discarded.
     incoming.unpipe(asking);
     incoming.resume();
   });
@@ -45,7 +45,7 @@ export async function forward(
   else asking.end();
 }
 
-/** As {@link forward}, for a WebSocket. @param head what the caller has sent behind its request already */
+/** Forwards a WebSocket as {@link forward} does. @param head bytes that the caller has sent behind its request */
 export async function forwardUpgrade(
   incoming: IncomingMessage,
   answer: ServerResponse,
@@ -64,7 +64,7 @@ export async function forwardUpgrade(
     socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1');
     if (first.length > 0) socket.write(first);
     if (head.length > 0) tunnel.write(head);
-    // Whichever breaks, pipeline destroys the other.
+    // When one breaks, pipeline destroys the other.
     pipeline(tunnel, socket, () => {});
     pipeline(socket, tunnel, () => {});
   });
@@ -94,7 +94,7 @@ async function tunnelFor(answer: ServerResponse, { access, entry }: Forwarding):
   return access.connect(entry, stop.signal);
 }
 
-/** Sends the request through a tunnel, and passes a response back, except that to an upgrade. */
+/** Sends the request through a tunnel, and passes on every response but that to an upgrade. */
 function ask(
   incoming: IncomingMessage,
   answer: ServerResponse,
@@ -119,7 +119,7 @@ function ask(
     });
     return asking;
   } catch (cause) {
-    // Of a header or a path that Node has read and does not write.
+    // Node reads some headers and paths that it refuses to write.
     tunnel.destroy();
     throw new MayflyError('malformed_request', 'The request has bytes that cannot be passed on.', { cause });
   }

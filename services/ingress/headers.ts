@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from '
 import { labelOf, type PortAddress, type PortTarget, targetOfLabel } from '../../model/ports/port-address.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
 
-/** Ours, in a browser, for one name alone (RFC 6265bis §4.1.3.2). */
+/** Cookie of Mayfly, which browsers bind to one host name (RFC 6265bis §4.1.3.2). */
 export const COOKIE_NAME = `__Host-${TOKEN_NAME}`;
 export const TOKEN_HEADER = 'x-mayfly-token';
 export const KEY_HEADER = 'x-mayfly-key';
-/** An API key, where a value of its own may begin. */
+/** API key, at the start of a word. */
 const KEY = /(?:^|[^A-Za-z0-9])mfk_/;
 
-/** Of one connection, and never passed on: RFC 9110 §7.6.1, RFC 7540 §3.2.1. Framing is each side's own. */
+/** Headers of one connection, never forwarded: RFC 9110 §7.6.1, RFC 7540 §3.2.1. Node frames each side itself. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -25,9 +25,9 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The headers of a message by their names in lower case, as often as they came, without those of the connection. A name
- * is read as CGI and WSGI read it: `X_Forwarded_For` is `X-Forwarded-For` there.
- * @param isDropped of such a name
+ * Returns the end-to-end headers of a message by lower-case name, with repetitions. Names are compared as CGI and WSGI
+ * read them: `X_Forwarded_For` is `X-Forwarded-For`.
+ * @param isDropped true for a name to leave out
  */
 export function endToEndHeaders(
   rawHeaders: readonly string[],
@@ -45,14 +45,14 @@ export function endToEndHeaders(
   return passed;
 }
 
-/** As node:http takes them. */
+/** Converts headers to those of node:http. */
 export function outgoing(headers: ReadonlyMap<string, readonly string[]>): OutgoingHttpHeaders {
   return Object.fromEntries(
     [...headers].map(([name, values]) => [name, values.length === 1 ? values[0] : [...values]]),
   );
 }
 
-/** The cookies of a request: ours, and the others as they came, without API keys. */
+/** Splits the cookies of a request: Mayfly's own, and the others unchanged, without API keys. */
 export function cookiesOf(header: string | undefined): { own: string | undefined; others: string | undefined } {
   const pairs = (header ?? '').split(';').map((pair) => pair.trim());
   const own = pairs.find((pair) => pair.startsWith(`${COOKIE_NAME}=`))?.slice(COOKIE_NAME.length + 1);
@@ -61,40 +61,40 @@ export function cookiesOf(header: string | undefined): { own: string | undefined
 }
 
 /**
- * Whether a pair of a cookie is, or becomes in some browser or program, the one of ours: blanks around its name, a letter of
- * another case, a name that stands in the value of a cookie without one (RFC 6265bis §5.7).
+ * Reports whether some browser or program reads a cookie pair as Mayfly's: blanks around its name, another case, or a
+ * name in the value of a nameless cookie (RFC 6265bis §5.7).
  */
 export function isOurCookie(pair: string): boolean {
   const [name = ''] = pair.replace(/^[\s=]+/, '').split('=');
   return decoded(name).trim().toLowerCase() === COOKIE_NAME.toLowerCase();
 }
 
-/** Whether a text has an API key of Mayfly: that is for no program of a guest. Also in `Basic` (RFC 7617). */
+/** Reports whether a text has an API key of Mayfly, also in `Basic` (RFC 7617): guests must not get it. */
 export function hasKey(text: string): boolean {
   const [, pair] = /^\s*basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(text) ?? [];
   const inPair = pair !== undefined && KEY.test(Buffer.from(pair, 'base64').toString('latin1'));
   return inPair || KEY.test(text) || KEY.test(decoded(text));
 }
 
-/** Percent-encoded as far as it is; programs read cookies and queries so. */
+/** Decodes percent-encoded bytes, as programs do in cookies and queries. */
 function decoded(text: string): string {
   return text.replace(/%([0-9A-Fa-f]{2})/g, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-/** Port and path that a request is for. */
+/** Port and path of a request. */
 export interface PortRoute extends PortTarget {
-  /** By a name of its own, or by a path of the name that all have in common. */
+  /** By a host name of its own, or by a path under the shared name. */
   form: 'host' | 'path';
-  /** Path and query as the program gets them: what is Mayfly's is taken off. */
+  /** Path and query for the program, without Mayfly's parts. */
   path: string;
-  /** Of the query. */
+  /** Token in the query. */
   token: string | undefined;
 }
 
-/** `/3000-sbx-0123456789abcdef`, and what is behind it. */
+/** `/3000-sbx-0123456789abcdef`, and the rest. */
 const IN_PATH = /^\/([^/?]{1,63})(?=$|[/?])(.*)$/s;
 
-/** Returns null when it names no port of a sandbox, or is not written as HTTP/1.1 says it to a server (RFC 9112 §3.2.1). */
+/** Returns the route; null when it names no port of a sandbox, or is not in origin-form (RFC 9112 §3.2.1). */
 export function parseRoute({ url = '', rawHeaders }: IncomingMessage, addresses: PortAddress): PortRoute | null {
   const hosts = rawHeaders.filter((_text, n) => n % 2 === 1 && rawHeaders[n - 1]?.toLowerCase() === 'host');
   if (hosts.length !== 1 || !url.startsWith('/')) return null;
@@ -106,12 +106,12 @@ export function parseRoute({ url = '', rawHeaders }: IncomingMessage, addresses:
   return target && { ...target, form: 'path', ...withoutToken(rest.startsWith('/') ? rest : `/${rest}`) };
 }
 
-/** Returns the prefix of the path of a program, where all share a name. */
+/** Returns the path prefix of a program under the shared name. */
 export function prefixOf(target: PortTarget): string {
   return `/${labelOf(target)}`;
 }
 
-/** Takes the token and API keys out of the query, and leaves the rest of it byte for byte. */
+/** Removes the token and API keys from the query, and leaves the rest unchanged byte for byte. */
 function withoutToken(url: string): { path: string; token: string | undefined } {
   const at = url.indexOf('?');
   if (at < 0) return { path: url, token: undefined };

@@ -12,14 +12,17 @@ import { type Entry, type IngressDeps, PortAccess } from './port-access.ts';
 import { refuse } from './refusal.ts';
 import { preflightHeaders } from './request-headers.ts';
 
-/** From the first byte of a request to the end of its headers; Node's own default. Milliseconds. */
+/** Limit from the first byte of a request to the end of its headers, ms; the default of Node. */
 const HEADERS_MS = 60_000;
-/** Longer than a proxy in front keeps an unused connection (nginx: 60 s), so that none is used in the moment it is closed. Milliseconds. */
+/**
+ * Keep-alive of idle connections, ms: longer than that of a proxy in front (nginx: 60 s), which would otherwise reuse a
+ * closing one.
+ */
 const UNUSED_MS = 65_000;
 
 /**
- * The door for what comes from browsers and other callers to open ports of sandboxes, on HTTP/1.1. It is no part of the
- * API: it has a listener of its own, knows no other path, and answers with what programs of guests say.
+ * HTTP/1.1 server for requests to open ports of sandboxes. It is apart from the API: a listener of its own, no API
+ * paths, and responses that guests' programs write.
  */
 export class Ingress {
   readonly #access: PortAccess;
@@ -45,13 +48,13 @@ export class Ingress {
     });
   }
 
-  /** @param at where it listens, and the URL by which its callers reach that; undefined: `http://localhost` and its port */
+  /** @param at listening address, and its public URL; undefined: `http://localhost` and the port */
   static async start(
     deps: Omit<IngressDeps, 'addresses'>,
     { address, port, url }: { address: string; port: number; url: string | undefined },
   ): Promise<Ingress> {
     const server = createServer({
-      requestTimeout: 0, // an upload takes as long as it takes
+      requestTimeout: 0, // uploads have no time limit
       headersTimeout: HEADERS_MS,
       keepAliveTimeout: UNUSED_MS,
       maxHeaderSize: LIMITS.ports.headerBytes,
@@ -61,12 +64,12 @@ export class Ingress {
     return new Ingress(server, { ...deps, addresses: new PortAddress(url ?? `http://localhost:${bound}`) });
   }
 
-  /** Where open ports are found. */
+  /** Public addresses of open ports. */
   get addresses(): PortAddress {
     return this.deps.addresses;
   }
 
-  /** Ends what goes through it, and listens no more. */
+  /** Stops listening, and ends all requests. */
   close(): void {
     this.server.close();
     this.#access.traffic.close();
@@ -91,7 +94,7 @@ export class Ingress {
     });
   }
 
-  /** Node hands over everything that asks for an upgrade, with its body unread. */
+  /** Handles every request for an upgrade; Node has not read its body. */
   async #upgrade(incoming: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     socket.on('error', () => socket.destroy());
     const answer = new ServerResponse(incoming);
@@ -103,7 +106,7 @@ export class Ingress {
       if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0) {
         throw new MayflyError('malformed_request', 'A request with a body cannot ask for an upgrade.');
       }
-      // What asks for another protocol, such as h2c, may be answered in this one: RFC 9110 §7.8.
+      // A request for another protocol, such as h2c, may be answered in HTTP/1.1: RFC 9110 §7.8.
       const isWebSocket = method === 'GET' && /(^|,)\s*websocket\s*(,|$)/i.test(headers.upgrade ?? '');
       const entry = await this.#access.admit(incoming, await this.#access.portOf(incoming));
       const forwarding = { access: this.#access, entry, addresses: this.deps.addresses };
@@ -123,14 +126,14 @@ export class Ingress {
   }
 }
 
-/** Whether it is somebody who goes there with a token in the address: that is to be in no history, referrer or bookmark. */
+/** True for a navigation with a token in the address: history, referrers and bookmarks must not get it. */
 function shouldRedirect({ method, headers }: IncomingMessage, { route, principal }: Entry): boolean {
   const isReading = method === 'GET' || method === 'HEAD';
   const isByAddress = principal.tokenId !== null && route.token !== undefined && headers[TOKEN_HEADER] === undefined;
   return isReading && route.form === 'host' && isByAddress;
 }
 
-/** To the same without the token, which the browser keeps for this name alone. */
+/** Redirects to the same address without the token, which becomes a cookie of this host name. */
 function redirect(answer: ServerResponse, { route, principal }: Entry, addresses: PortAddress): void {
   const seconds = Math.max(0, Math.floor(((principal.expiresAt ?? 0) - Date.now()) / 1_000));
   answer.writeHead(303, {

@@ -6,30 +6,30 @@ import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { TtlCache } from '../ttl-cache.ts';
 
-/** A port that is open, and its sandbox, which lives. */
+/** Open port and its live sandbox. */
 export interface KnownPort {
   port: ExposedPort;
   sandbox: SandboxRecord;
 }
 
-/** What is open, and who lets others in, as it was a moment ago. */
+/** Cache of open ports, and of the keys behind their tokens. */
 export class KnownPorts {
   readonly #ports = new TtlCache<KnownPort | null>();
   readonly #keys = new TtlCache<ApiKey | null>();
 
   constructor(private readonly store: Pick<Store, 'exposedPorts' | 'sandboxes' | 'apiKeys'>) {}
 
-  /** Whether it was open when it was asked for last. */
+  /** Reports whether the port is in the cache. */
   remembers(target: PortTarget): boolean {
     return this.#ports.has(labelOf(target));
   }
 
-  /** Null: it is not open, or its sandbox has ended. */
+  /** Returns an open port; null when it is closed or its sandbox has ended. */
   of(target: PortTarget): Promise<KnownPort | null> {
     return this.#ports.get(labelOf(target), () => this.readNow(target));
   }
 
-  /** As {@link of}, as it is now. */
+  /** Reads a port from the store, past the cache. */
   async readNow(target: PortTarget): Promise<KnownPort | null> {
     const [port, sandbox] = await Promise.all([
       this.store.exposedPorts.get(target),
@@ -39,7 +39,7 @@ export class KnownPorts {
     return isFinal(sandbox.state) || sandbox.state === 'destroying' ? null : { port, sandbox };
   }
 
-  /** The key for which a token was made; null when it was revoked. */
+  /** Returns the key for which a token was issued; null when it was revoked. */
   keyOf(apiKeyId: string): Promise<ApiKey | null> {
     return this.#keys.get(apiKeyId, async () => {
       const key = await this.store.apiKeys.get(apiKeyId);

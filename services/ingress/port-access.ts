@@ -32,14 +32,14 @@ export interface IngressDeps {
   logger: Pick<Logger, 'error'>;
 }
 
-/** Request that may use a port. */
+/** Authorized request to a port. */
 export interface Entry {
   route: PortRoute;
   known: KnownPort;
   principal: Principal;
 }
 
-/** How long a sandbox is waited for that is resumed. Milliseconds. */
+/** Limit of the wait for a resume, ms. */
 const RESUME_MS = LIMITS.waitSeconds.default * 1_000;
 
 /** Access of requests to open ports, and the connections to their programs. */
@@ -47,7 +47,7 @@ export class PortAccess {
   readonly traffic: Traffic;
   readonly #known: KnownPorts;
   readonly #throttle = new AuditThrottle();
-  /** By address, of what made this process look in the store for nothing. */
+  /** Rate limit per address, of store reads that find nothing. */
   readonly #guesses = new TokenBuckets(LIMITS.ports.guessesPerSecond);
 
   constructor(private readonly deps: IngressDeps) {
@@ -56,8 +56,8 @@ export class PortAccess {
   }
 
   /**
-   * Returns the port of a request; null: none that is open.
-   * @throws MayflyError too_many_requests where its caller has asked for too many that are not, and it is not known already
+   * Returns the port of a request; null when it is not open.
+   * @throws MayflyError too_many_requests when the caller's address has used up its guesses and the port is not cached
    */
   async portOf(incoming: IncomingMessage): Promise<Pick<Entry, 'route' | 'known'> | null> {
     const route = parseRoute(incoming, this.deps.addresses);
@@ -88,7 +88,7 @@ export class PortAccess {
     let principal = await verifyPrincipal(incoming, route, known, doors);
     const from = addressOf(incoming);
     if (!principal && this.#guesses.take(from)) {
-      // It may have been opened anew a moment ago, with another secret.
+      // The port may have been reopened a moment ago, with another secret.
       known = (await this.#known.readNow(route)) ?? known;
       principal = await verifyPrincipal(incoming, route, known, doors);
       if (principal) this.#guesses.release(from);
@@ -99,9 +99,10 @@ export class PortAccess {
   }
 
   /**
-   * Opens a connection to the program, which the audit and the idle time of the sandbox record.
-   * @param signal ends it, also when it is open
-   * @throws MayflyError policy_denied, sandbox_suspended, sandbox_not_running, why it could not be resumed, and as {@link openTunnel}
+   * Opens a connection to the program; records it in the audit and the idle time of the sandbox.
+   * @param signal ends the connection at any time
+   * @throws MayflyError policy_denied, sandbox_suspended, sandbox_not_running, errors of the resume, and as
+   *   {@link openTunnel}
    */
   async connect(entry: Entry, signal: AbortSignal): Promise<Duplex> {
     const { store, guests, sagas } = this.deps;
@@ -122,7 +123,7 @@ export class PortAccess {
         detail: { port, tokenId },
       }),
     );
-    // With the store away nobody can find out that it is idle.
+    // Without the store no hibernation for idleness happens either.
     const passed = () => void store.activity.touch(sandboxId).catch(() => {});
     return openTunnel(guests, { hostId, sandboxId, port, signal, passed });
   }
@@ -154,18 +155,18 @@ export class PortAccess {
   }
 }
 
-/** Of a proxy, where one is in front. */
+/** Returns the address of the peer: the proxy's, where one is in front. */
 function addressOf({ socket }: IncomingMessage): string {
   return socket.remoteAddress ?? '';
 }
 
-/** Principal that may use a port, and how it was verified. */
+/** Principal that may use a port, and the credential that verified it. */
 interface Principal {
-  /** API key that was sent, or for which the token was made. */
+  /** API key that was sent, or for which the token was issued. */
   actor: Actor;
-  /** Null: a key. */
+  /** Null for a key. */
   tokenId: string | null;
-  /** When it is over, milliseconds since 1970; null: it is not. */
+  /** Expiry, ms since 1970; null: none. */
   expiresAt: number | null;
 }
 
@@ -175,7 +176,7 @@ interface Doors {
   addresses: PortAddress;
 }
 
-/** Returns the principal of a request; null: it may not use this port. */
+/** Returns the principal of a request; null when it may not use this port. */
 async function verifyPrincipal(
   incoming: IncomingMessage,
   route: PortRoute,
@@ -191,7 +192,7 @@ async function verifyPrincipal(
   return { actor, tokenId: claims.id, expiresAt: claims.expires * 1_000 };
 }
 
-/** Returns the token of a request: a header or query precedes a cookie, which a browser adds by itself. */
+/** Returns the token of a request. A header or query precedes a cookie, which browsers add by themselves. */
 function presentedToken(incoming: IncomingMessage, route: PortRoute, addresses: PortAddress): string | undefined {
   const said = incoming.headers[TOKEN_HEADER] ?? route.token;
   if (said !== undefined) return String(said);
@@ -200,8 +201,8 @@ function presentedToken(incoming: IncomingMessage, route: PortRoute, addresses: 
 }
 
 /**
- * Whether a request that a browser sends comes of a page of this very name, or of somebody who goes there. To a browser all
- * guests may be one site, so that it sends the cookie along with what a page of another guest asks for.
+ * Reports whether a browser's request is a navigation, or comes from a page of this very host name. Browsers may treat
+ * all guests as one site, and send the cookie with requests of another guest's page.
  */
 function isOwnPages({ headers, method }: IncomingMessage, origin: string): boolean {
   const site = headers['sec-fetch-site'];

@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http';
 import { ERRORS, type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { PROBLEM_TYPE, problemAt, RETRY_AFTER_SECONDS } from '../problems/problem.ts';
 
-/** What lives and cannot be used now is, to who asks a program in it, a service that is not available. */
+/** Codes that become 503: the sandbox lives, but cannot be used now. */
 const NOT_NOW: ReadonlySet<ErrorCode> = new Set(['sandbox_suspended', 'sandbox_not_running', 'sandbox_busy']);
 const ENDED: ReadonlySet<ErrorCode> = new Set(['sandbox_ended', 'sandbox_not_found']);
 const UNAVAILABLE = 503;
 
-/** One for all that a caller cannot have: nothing says which of them it is. */
+/** Returns one error for all that a caller cannot have, which reveals no cause. */
 export function nothingHere(): MayflyError {
   return new MayflyError(
     'not_found',
@@ -16,7 +16,7 @@ export function nothingHere(): MayflyError {
   );
 }
 
-/** Answers with a problem, while nothing was answered; else cuts the answer off. */
+/** Answers with a problem; destroys a response that has started. */
 export function refuse(answer: ServerResponse, cause: unknown): void {
   if (answer.headersSent) return void answer.destroy();
   const error = toPublicError(cause);
@@ -34,7 +34,7 @@ export function refuse(answer: ServerResponse, cause: unknown): void {
   answer.end(JSON.stringify(problem));
 }
 
-/** What has ended meanwhile is what never was. */
+/** Returns an error for callers: an ended sandbox looks like one that never existed. */
 function toPublicError(cause: unknown): MayflyError {
   if (!(cause instanceof MayflyError))
     return new MayflyError('internal', 'Something went wrong here that nobody foresaw.');

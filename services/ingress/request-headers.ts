@@ -4,7 +4,7 @@ import type { PortAddress } from '../../model/ports/port-address.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
 import { cookiesOf, endToEndHeaders, hasKey, isOurCookie, outgoing, type PortRoute, prefixOf } from './headers.ts';
 
-/** What only we say to a program, or what is between us and our caller. */
+/** Headers that only Mayfly sets for a program, or that concern Mayfly and its caller. */
 const OURS: ReadonlySet<string> = new Set([
   'host',
   'cookie',
@@ -16,12 +16,12 @@ const OURS: ReadonlySet<string> = new Set([
 ]);
 const OUR_PREFIXES = ['x-mayfly-', 'x-forwarded-'];
 
-/** Where a program takes itself to be. */
+/** Returns the origin that a program believes to have. */
 function localOrigin(port: number): string {
   return `http://localhost:${port}`;
 }
 
-/** The headers with which a program gets a request. Its own `Authorization` and cookies are among them, nothing of ours is. */
+/** Returns the request headers for a program: the caller's own `Authorization` and cookies, nothing of Mayfly's. */
 export function requestHeaders(
   incoming: IncomingMessage,
   route: PortRoute,
@@ -32,7 +32,7 @@ export function requestHeaders(
   const origin = addresses.originOf(route);
   const publicHost = route.form === 'host' ? addresses.hostOf(route) : new URL(addresses.pathUrlOf(route)).host;
   const isLocal = host === 'localhost';
-  // One world: what compares `Origin` with either of the two hosts (Next, Rails, Jupyter) finds them alike.
+  // Consistent hosts: frameworks that compare `Origin` with either one (Next, Rails, Jupyter) find a match.
   const told = isLocal
     ? { host: `localhost:${route.port}`, scheme: 'http' }
     : { host: publicHost, scheme: addresses.scheme };
@@ -49,7 +49,7 @@ export function requestHeaders(
   return { ...outgoing(headers), ...framing(incoming) };
 }
 
-/** How long the body is, as Node's parser has read it: what contradicts itself has not come so far. */
+/** Returns the framing of the body as parsed by Node, which has rejected contradictions. */
 function framing({ headers }: IncomingMessage): OutgoingHttpHeaders {
   if (headers['transfer-encoding'] !== undefined) return { 'transfer-encoding': 'chunked' };
   const length = headers['content-length'];
@@ -61,8 +61,8 @@ function isOurs(name: string): boolean {
 }
 
 /**
- * What a program may not say: in our name, for other hosts (RFC 7838), to the proxy in front of us, which would give out
- * files of its own, and what a browser keeps for the whole site, or tells others of it.
+ * Response headers that a program may not set: Mayfly's own, those for other hosts (RFC 7838), those that make a proxy
+ * in front send its files, and those that browsers keep or report for the whole site.
  */
 const NOT_A_PROGRAMS: ReadonlySet<string> = new Set([
   'alt-svc',
@@ -81,12 +81,12 @@ const NOT_A_PROGRAMS: ReadonlySet<string> = new Set([
 const NOT_ITS_PREFIXES = ['x-mayfly-', 'x-accel-'];
 const CORS_PREFIX = 'access-control-';
 
-/** A page there has an origin that is nobody's, so it is alone, whatever else is at that name. */
+/** CSP that gives each page an opaque origin, which isolates it from the rest of that host name. */
 const SANDBOXED = 'sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts';
-/** Also to the proxy in front: nginx would collect an event stream. */
+/** For a proxy in front as well: nginx would buffer an event stream. */
 const UNBUFFERED = { 'x-accel-buffering': 'no' };
 
-/** The headers with which its caller gets a program's answer. */
+/** Returns the response headers for the caller of a program. */
 export function answerHeaders(
   incoming: IncomingMessage,
   route: PortRoute,
@@ -117,7 +117,7 @@ export function answerHeaders(
   return { ...outgoing(headers), ...framed, ...UNBUFFERED, ...(cors && { 'access-control-allow-origin': '*' }) };
 }
 
-/** The answer to who asks whether a page of another origin may ask. */
+/** Returns the response headers for a CORS preflight. */
 export function preflightHeaders({ headers }: IncomingMessage): OutgoingHttpHeaders {
   return {
     'access-control-allow-origin': '*',
@@ -137,13 +137,13 @@ function change(headers: Map<string, string[]>, name: string, to: (value: string
   if (values) headers.set(name, values.map(to));
 }
 
-/** A URL of one origin as that of another; every other as it is. */
+/** Moves a URL from one origin to another; returns other URLs unchanged. */
 function moved(url: string, from: string, to: string): string {
   if (url === from) return to;
   return /^[/?#]/.test(url.slice(from.length)) && url.startsWith(from) ? to + url.slice(from.length) : url;
 }
 
-/** A path of the program, or a URL of the origin that it takes for its own, below its prefix. */
+/** Puts a path of the program, or a URL of its own origin, below its prefix. */
 function inPath(url: string, route: PortRoute, origins: readonly string[]): string {
   const prefix = prefixOf(route);
   if (url.startsWith('/') && !url.startsWith('//')) return prefix + url;
@@ -154,7 +154,7 @@ function isTheirs(cookie: string): boolean {
   return !isOurCookie(cookie.split(';')[0] ?? '');
 }
 
-/** For the name alone that set it. */
+/** Removes `Domain`, so that the cookie belongs to this host name alone. */
 function withoutDomain(cookie: string): string {
   const [pair = '', ...attributes] = cookie.split(';');
   return [pair, ...attributes.filter((attribute) => !/^\s*domain\s*(=|$)/i.test(attribute))].join(';');

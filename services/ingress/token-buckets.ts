@@ -1,13 +1,13 @@
-/** So many names are not looked through for full buckets. */
+/** Number of buckets above which full ones are removed. */
 const FEW = 1_000;
 
-/** A token bucket for each name: it fills by so many a second, and holds what it gets in one. One that is full is forgotten. */
+/** Token bucket per name, with a capacity of one second's tokens. Full buckets are removed. */
 export class TokenBuckets {
   readonly #buckets = new Map<string, { left: number; at: number }>();
 
   constructor(private readonly perSecond: number) {}
 
-  /** Of buckets that are not full. */
+  /** Number of buckets. */
   get size(): number {
     return this.#buckets.size;
   }

@@ -4,20 +4,23 @@ import { labelOf, type PortTarget } from '../../model/ports/port-address.ts';
 import type { KnownPort, KnownPorts } from './known-ports.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
-/** How often it is looked whether what goes through a port may go on: all is to be over in a second. Milliseconds. */
+/** Interval between two checks of open connections, ms: each must end within a second of its revocation. */
 const LOOK_MS = 400;
 
-/** One request, or one connection that it has become. */
+/** Request, or upgraded connection. */
 interface Passing {
   target: PortTarget;
-  /** By which it was let in: the key, or the secret of the port and the key for which the token was made. It ends with either. */
+  /**
+   * Credential: the key, or the secret of the port and the key that issued the token. The connection ends with either.
+   * Null for none.
+   */
   token: { secret: string | null; apiKeyId: string } | null;
-  /** Milliseconds since 1970; null: never. */
+  /** Ms since 1970; null: never. */
   expiresAt: number | null;
   end(why: Error): void;
 }
 
-/** What goes through the ports of all sandboxes by this process: how much, and for how long. */
+/** Connections to ports of all sandboxes through this process: rate and lifetime. */
 export class Traffic {
   readonly #passing = new Map<string, Set<Passing>>();
   readonly #requests = new TokenBuckets(LIMITS.ports.requestsPerSecond);
@@ -35,7 +38,7 @@ export class Traffic {
     this.#begin();
   }
 
-  /** Ends it when it may go on no more. @returns to be called when it is over */
+  /** Ends the connection when its credential is void. @returns a function to call when it has ended */
   add(passing: Passing): () => void {
     const name = labelOf(passing.target);
     const others = this.#passing.get(name) ?? new Set();
@@ -47,7 +50,7 @@ export class Traffic {
     };
   }
 
-  /** Ends all. */
+  /** Ends all connections. */
   close(): void {
     if (this.#look) clearInterval(this.#look);
     this.#look = null;
@@ -83,7 +86,7 @@ export class Traffic {
       if (passing.expiresAt !== null && passing.expiresAt <= Date.now())
         passing.end(new Error('the token has expired'));
     }
-    // With the store away what goes through goes on; nothing new is let in.
+    // Without the store open connections continue; new ones are refused.
     const known = await this.known.readNow(first.target).catch(() => undefined);
     if (known === undefined) return;
     for (const passing of all) {

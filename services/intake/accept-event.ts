@@ -11,39 +11,39 @@ import type { InputSchemas } from '../schema/input-schemas.ts';
 import { gatheringOf, type KnownFunction, type QueueKeys, queueKeysOf } from './function-cache.ts';
 import { isCheckedWithin, refuseUnlessFits } from './schema-check.ts';
 
-/** By what two events are the same, and for how long. */
+/** Dedupe key of an event, and its kind, which sets its period. */
 export interface Sameness {
   by: keyof typeof LIMITS.functions.dedupeHours;
-  /** Null: it is like no other. */
+  /** Null: never a duplicate. */
   text: string | null;
-  /** The sender's own id decides: what is sent again under it may differ. `@default` false */
+  /** True when the sender's own id decides: a retry may differ in content. `@default` false */
   isSenders?: boolean;
 }
 
 export interface Arrival {
   event: ReceivedEvent;
   sameness: Sameness;
-  /** SHA-256 of what was sent, hex. */
+  /** SHA-256 of the sent bytes, hex. */
   digest: string;
   delaySeconds?: number | undefined;
-  /** `@default` of no schedule */
+  /** `@default` none */
   schedule?: ScheduledFor | undefined;
-  /** Whether as many wait as may, those of its lane among them: then only what has come before is taken. `@default` never */
+  /** Reports whether the backlog, or that of its lane, is full: then only duplicates are taken. `@default` never */
   isFull?: (lane: string | null) => boolean;
-  /** So long its check by the schema is waited for; one that is later is made before its run is admitted. Milliseconds. `@default` until it is made */
+  /** Limit of the wait for the schema check, ms; a later check happens before the run is admitted. `@default` none */
   checkMs?: number;
-  /** Whose event it is, when it did not come by itself. */
+  /** Origin of a replay or redrive. */
   origin?: Pick<RunRecord, 'replayOf' | 'redriveOf'>;
   actor: Actor;
 }
 
 export interface Accepted {
   run: RunRecord;
-  /** False: it had come before. */
+  /** False for a duplicate. */
   isNew: boolean;
 }
 
-/** By what it waits, and whether it is known to fit the schema: else that is to be checked. */
+/** Queue keys, and whether the schema check has passed; else it is due. */
 type Fitting = QueueKeys & { isChecked: boolean };
 
 const HOUR_MS = 3_600_000;
@@ -72,9 +72,10 @@ const NOTHING_YET = {
 } as const;
 
 /**
- * Stores an event as a run, under an id that is made of what makes two events the same; so of many at once, in whatever
- * processes, one is stored, and all are told of that.
- * @throws MayflyError event_conflict, idempotency_key_reused, event_too_large, event_invalid, schema_too_slow, key_invalid, queue_full
+ * Stores an event as a run. Its id is derived from the dedupe key: of many concurrent duplicates, in any processes, one
+ * is stored, and all return it.
+ * @throws MayflyError event_conflict, idempotency_key_reused, event_too_large, event_invalid, schema_too_slow,
+ *   key_invalid, queue_full
  */
 export async function acceptEvent(
   { runs, runContents, gatheredRuns }: Pick<ProjectStore, 'runs' | 'runContents' | 'gatheredRuns'>,
@@ -108,13 +109,16 @@ export async function acceptEvent(
       }
     }
     const found = present ?? (await runs.get(id));
-    if (!found) continue; // it was removed meanwhile: its place is free
+    if (!found) continue; // it was removed in between: its id is free
     if (isSame(found, dedupe)) return { run: unlessOther(found, arrival), isNew: false };
     epoch += 1;
   }
 }
 
-/** The run of the same event, which is told of whatever is said of its event now; null: none. @throws MayflyError event_conflict, idempotency_key_reused */
+/**
+ * Returns the run of an earlier duplicate, even when the event fails the checks now; null when there is none. @throws
+ * MayflyError event_conflict, idempotency_key_reused
+ */
 async function cameBefore(
   runs: Pick<ProjectStore['runs'], 'get'>,
   dedupe: string,
@@ -132,7 +136,7 @@ function isSame(run: RunRecord, dedupe: string): boolean {
   return run.dedupe === dedupe && Date.parse(run.dedupeUntil) > steadyClock.now();
 }
 
-/** @throws MayflyError event_conflict, idempotency_key_reused: it is of other content */
+/** Checks that a duplicate has the same content. @throws MayflyError event_conflict, idempotency_key_reused */
 function unlessOther(run: RunRecord, { digest, sameness }: Arrival): RunRecord {
   if (sameness.isSenders || run.eventDigest === digest) return run;
   throw conflictOf(sameness, run);
@@ -194,7 +198,10 @@ function runOf(
   };
 }
 
-/** What the function makes of an event. @throws MayflyError event_too_large, event_invalid, schema_too_slow, key_invalid, too_many_requests */
+/**
+ * Checks an event, and returns its queue keys.
+ * @throws MayflyError event_too_large, event_invalid, schema_too_slow, key_invalid, too_many_requests
+ */
 async function fittingOf(
   schemas: InputSchemas,
   version: KnownFunction['version'],

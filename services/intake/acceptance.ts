@@ -21,7 +21,7 @@ interface FunctionRef {
  * no run, since dispatchers poll too.
  */
 export class DispatcherBell {
-  /** Dispatchers that are being signalled; true: once more. */
+  /** Dispatchers that are being signalled; true: signal once again. */
   readonly #notifying = new Map<string, boolean>();
 
   constructor(
@@ -53,32 +53,32 @@ export class DispatcherBell {
   }
 }
 
-/** Age of a count, and how many times longer than it took. Milliseconds. */
+/** Lifetime of a count, ms, and its minimum as a multiple of the time that the count took. */
 const KNOWN_MS = 10_000;
 const TIMES_LONGER = 50;
-/** Longest wait for the first count; then the event is taken. Milliseconds. */
+/** Longest wait for the first count, ms; then the event is accepted. */
 const FIRST_MS = 200;
-/** Backlogs that are known; the ones that were not asked for lately are forgotten first. */
+/** Limit of cached backlogs, LRU. */
 const MOST_KNOWN = 10_000;
 
 interface Known extends Waiting {
   /** Runs that this process accepted since the count. */
   accepted: number;
-  /** When it may be counted again, milliseconds of the monotonic clock; 0: it never was. */
+  /** Expiry of the count, ms of the monotonic clock; 0: never counted. */
   until: number;
-  /** Null: it is not being counted. Never fails. */
+  /** Null while no count runs. Never rejects. */
   counting: Promise<void> | null;
 }
 
 interface BacklogLimitOptions {
   most: Waiting;
-  /** Accepted runs before a backlog is counted: then one is counted at a time. `@default` 0: each is counted at once */
+  /** Accepted runs before a backlog is counted; then only one count runs at a time. `@default` 0: counted at once */
   countedAfter?: number;
 }
 
 /**
- * Limit of backlogs, such as those of projects. They are counted in the store every ten seconds, and more seldom when that takes
- * long; meanwhile what this process accepts is added. So several processes, or a first burst, may accept some more.
+ * Limit of backlogs, such as those of projects. The store counts them every ten seconds, less often when that takes
+ * long; runs accepted since then are added. So several processes, or a first burst, may accept some more.
  */
 export class BacklogLimit {
   readonly #known = new Map<string, Known>();
@@ -89,7 +89,7 @@ export class BacklogLimit {
     private readonly options: BacklogLimitOptions,
   ) {}
 
-  /** Returns at once. @param count reads the backlog from the store */
+  /** Returns without waiting. @param count reads the backlog from the store */
   isFull(backlog: string, count: () => Promise<Waiting>): boolean {
     const { most, countedAfter = 0 } = this.options;
     const known = this.#get(backlog);
@@ -108,7 +108,7 @@ export class BacklogLimit {
     return this.isFull(backlog, count);
   }
 
-  /** Adds one run. @param bytes of its event, as they are counted */
+  /** Adds one run. @param bytes of its event that count */
   add(backlog: string, bytes = 0): void {
     const known = this.#get(backlog);
     known.runs += 1;
@@ -140,12 +140,12 @@ export class BacklogLimit {
   }
 }
 
-/** Accepted runs of one key before its backlog is counted: most keys have few, and are never counted. */
+/** Accepted runs of one key before its backlog is counted: most keys have few runs, and are never counted. */
 const KEY_COUNTED_AFTER = 100;
 
 type Stores = Pick<ServiceDeps, 'store'>;
 
-/** What every door takes events by: one for each API process, since it knows functions and tells their dispatchers. */
+/** Intake of events, one per API process, since it caches functions and signals their dispatchers. */
 export class Acceptance {
   readonly #known = new FunctionCache();
   readonly #bell: DispatcherBell;
@@ -163,12 +163,15 @@ export class Acceptance {
     this.#keys = new BacklogLimit(logger, { most, countedAfter: KEY_COUNTED_AFTER });
   }
 
-  /** The function that an event is for. @throws MayflyError function_not_found, function_draining */
+  /** Returns the function of an event. @throws MayflyError function_not_found, function_draining */
   async target(stores: Stores, name: string): Promise<KnownFunction> {
     return this.#known.get(stores, name);
   }
 
-  /** As {@link accept}, as far as the queues of the project, and of the event's key, have room. @throws MayflyError queue_full, too */
+  /**
+   * Accepts an event as {@link accept} does, within the backlog limits of the project and of the event's key. @throws
+   * MayflyError queue_full, too
+   */
   async acceptWhileRoom(stores: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
     const { project, name } = target.record;
     const { runs } = stores.store;
@@ -179,7 +182,7 @@ export class Acceptance {
     return this.accept(stores, target, { ...arrival, isFull });
   }
 
-  /** As {@link acceptEvent}; the dispatcher is told, and nobody waits for that. */
+  /** Accepts an event as {@link acceptEvent} does, and signals the dispatcher without waiting. */
   async accept({ store }: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
     const accepted = await acceptEvent(store, this.schemas, target, arrival);
     if (accepted.isNew) {

@@ -7,13 +7,13 @@ import { LIMITS } from '../../model/limits.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import { TtlCache } from '../ttl-cache.ts';
 
-/** A function as events are accepted for it. */
+/** Function as events are accepted for it. */
 export interface KnownFunction {
   record: FunctionRecord;
   version: FunctionVersion;
 }
 
-/** Caches the functions that events come for: each event would read the same two documents. */
+/** Cache of the functions that events come for: each event would read the same two documents. */
 export class FunctionCache {
   readonly #functions = new TtlCache<KnownFunction>({ maxEntries: 2_000 });
 
@@ -31,12 +31,12 @@ async function read(store: ServiceDeps['store'], name: string): Promise<KnownFun
   return { record, version };
 }
 
-/** By what a run waits. */
+/** Keys by which a run is queued. */
 export type QueueKeys = Pick<RunRecord, 'keys' | 'throttleKey' | 'lane' | 'gatheringKey'>;
 
 /**
- * The values at the keys of the rules of a function. A run's lane is its key of the rule that lets newer ones take the place of
- * older ones, else its first.
+ * Returns the values at the keys of a function's rules. A run's lane is its key of the first `cancel-running` rule,
+ * else its first key.
  * @throws MayflyError key_invalid
  */
 export function queueKeysOf({ concurrency, throttle, debounce, batch }: FunctionSpec, event: ReceivedEvent): QueueKeys {

@@ -5,10 +5,10 @@ import { dataText } from '../../model/events/json-pointer.ts';
 import type { FunctionVersion } from '../../model/functions/function.ts';
 import type { InputSchemas } from '../schema/input-schemas.ts';
 
-/** What data is held to: the schema of a version, if it has one. */
+/** Version whose schema, if any, the data must fit. */
 type HeldTo = Pick<FunctionVersion, 'digest' | 'function' | 'spec'>;
 
-/** They say nothing of the data: it may be checked later. */
+/** Errors that do not concern the data: the check may be repeated later. */
 const PASSING: ReadonlySet<string> = new Set([
   'too_many_requests',
   'internal',
@@ -17,8 +17,9 @@ const PASSING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * @param signal when it fires the check is not begun any more
- * @throws MayflyError event_invalid, schema_too_slow, invalid_schema; too_many_requests, internal: it was not checked
+ * Checks data against the schema of a version.
+ * @param signal cancels a check that has not started
+ * @throws MayflyError event_invalid, schema_too_slow, invalid_schema; too_many_requests, internal: not checked
  */
 export async function refuseUnlessFits(
   schemas: InputSchemas,
@@ -34,9 +35,9 @@ export async function refuseUnlessFits(
 }
 
 /**
- * As {@link refuseUnlessFits}, but nobody waits longer than that.
+ * Checks as {@link refuseUnlessFits} does, with a time limit.
  * @param ms milliseconds
- * @returns false: it was not checked by then, or nobody could
+ * @returns false when the check is late or failed to run
  * @throws MayflyError event_invalid, schema_too_slow, invalid_schema
  */
 export async function isCheckedWithin(
@@ -61,13 +62,13 @@ export async function isCheckedWithin(
   }
 }
 
-/** Returns data with the numbers that were sent, where it can have any. */
+/** Returns the data, with numbers as they were sent. */
 function sentData({ data = null, json }: Pick<ReceivedEvent, 'data' | 'json'>): unknown {
   const hasNumbers = typeof data === 'number' || (typeof data === 'object' && data !== null);
   return hasNumbers ? new RawJson(dataText({ json })) : data;
 }
 
-/** Whether it says that data could not be checked now, and nothing of the data. */
+/** True for an error that does not concern the data: the check may be repeated later. */
 export function isPassing(error: unknown): boolean {
   return error instanceof MayflyError && PASSING.has(error.code);
 }

@@ -5,12 +5,12 @@ import { isFinal, LIVING_STATES, SANDBOX_STATES, type SandboxState } from '../..
 import type { Store } from '../../store/connect.ts';
 import { gaugeOf } from './pool-metrics.ts';
 
-/** What the words of `waitingFor` begin with; all else is `other`. A label must not grow with what is waited for. */
+/** First words of `waitingFor`; everything else is `other`. Labels must stay bounded. */
 const WAITED_FOR = ['host', 'room', 'store', 'other'] as const;
 const LATEST = 500;
 const MIB = 1_048_576;
 
-/** Gauges that operators watch: who waits, since when, which hosts are alive, how creates came out. */
+/** Registers gauges for operators: waiting sandboxes, live hosts, outcomes of creates. */
 export function operatorGauges(store: Store, registry: Registry): () => Promise<void> {
   const sandboxes = gaugeOf(registry, 'mayfly_sandboxes', 'Recorded sandboxes by state', 'state');
   const measureWaiting = waitingGauges(registry);

@@ -4,14 +4,14 @@ import type { Store } from '../../store/connect.ts';
 import type { ClaimCount } from '../pool-door.ts';
 import { idleMibHoursOf } from '../pools/set-pool.ts';
 
-/** Makes a gauge of a registry. */
+/** Registers a gauge. */
 export function gaugeOf<T extends string>(registry: Registry, name: string, help: string, ...labelNames: T[]) {
   return new Gauge<T>({ name, help, labelNames, registers: [registry] });
 }
 
 const labelNames = ['project', 'pool'] as const;
 
-/** Counts what creates came to that might have had a member, in this process. */
+/** Counts, in this process, the outcomes of creates that a pool could serve. */
 export function claimCounter(registry: Registry): ClaimCount {
   const claims = new Counter({
     name: 'mayfly_pool_claims_total',
@@ -22,7 +22,7 @@ export function claimCounter(registry: Registry): ClaimCount {
   return ({ project, name }, outcome) => claims.inc({ project, pool: name, outcome });
 }
 
-/** Gauges of what pools hold. */
+/** Registers gauges of pools. */
 export function poolGauges({ pools, poolMembers }: Store, registry: Registry): () => Promise<void> {
   const members = gaugeOf(
     registry,
@@ -68,7 +68,7 @@ function isIn({ state }: { state: SandboxState }, stage: (typeof STAGES)[number]
   return state === 'warm' ? stage === 'warm' : stage === 'making';
 }
 
-/** Seconds. */
+/** Returns an age, s. */
 function ageOf(since: string): number {
   return (Date.now() - Date.parse(since)) / 1_000;
 }

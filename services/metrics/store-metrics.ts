@@ -6,7 +6,7 @@ import { storedParts } from '../../store/stored-parts.ts';
 import { operatorGauges } from './operator-metrics.ts';
 import { gaugeOf, poolGauges } from './pool-metrics.ts';
 
-/** Registers the metrics that are counted in the store when asked. @returns counts them, now */
+/** Registers the metrics that the store counts on demand. @returns a function that measures them */
 export function storeMetrics(store: Store, registry: Registry): () => Promise<void> {
   const measures = [operatorGauges, storageGauges, poolGauges, auditGauges, recordCounters, taskGauges].map((of) =>
     of(store, registry),
@@ -65,7 +65,7 @@ function taskGauges({ periodicTasks }: Store, registry: Registry): () => Promise
   };
 }
 
-/** Gauges of what takes room on hosts. */
+/** Registers gauges of disk use on hosts. */
 function storageGauges(store: Store, registry: Registry): () => Promise<void> {
   const stored = gaugeOf(
     registry,

@@ -8,7 +8,7 @@ import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import { refuseUnplaceable } from '../sandboxes/placement.ts';
 import { orThrow, type ServiceDeps } from '../service-deps.ts';
 
-/** Returns the idle memory of a pool: as its workflow has written it, and what ready members have held since. */
+/** Returns the idle memory of a pool: the part in its record, plus that of ready members since then. */
 export function idleMibHoursOf({ idle }: PoolRecord, members: readonly StoredMember[]): number {
   const ready = members.filter(({ state }) => state === 'warm');
   const holders = ready.map(({ pool, size }) => ({ warmAt: pool?.warmAt ?? null, memoryMib: size?.memoryMib ?? 0 }));
@@ -18,8 +18,8 @@ export function idleMibHoursOf({ idle }: PoolRecord, members: readonly StoredMem
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 
 /**
- * Sets the pool of a name, and returns its record once no process knows the one before.
- * @param isShared whether all projects share it: operators may
+ * Sets the pool of a name, and returns its record once no process caches the previous one.
+ * @param isShared true for a pool of all projects, which only operators set
  * @throws MayflyError forbidden, source_not_found, no_host
  */
 export async function setPool(

@@ -9,13 +9,13 @@ interface Connection {
   hostId: string;
   port: number;
   body: ReadableStream<Uint8Array> | null;
-  /** Ends it when the caller goes away. */
+  /** Fires when the caller disconnects. */
   left: AbortSignal;
 }
 
 /**
- * Opens a connection to a port of an awake sandbox, which also ends when the caller's key is revoked.
- * @returns what the program writes
+ * Opens a connection to a port of an awake sandbox. It ends when the caller's key is revoked.
+ * @returns the program's output
  * @throws MayflyError port_closed, port_refused, too_many_requests, host_unavailable, guest_unreachable
  */
 export async function connectPort(

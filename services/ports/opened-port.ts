@@ -10,7 +10,7 @@ import { orThrow, requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { issuePortToken, newPortSecret } from './port-token.ts';
 import { refuseTypingBy } from './refuse-typing.ts';
 
-/** The host's own way into a sandbox, which opens by certificates alone. */
+/** Port of the host's SSH, which only certificates open. */
 const SSH_PORT = 22;
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
@@ -22,7 +22,7 @@ export function refuseSsh(port: number): void {
 }
 
 /**
- * Opens a port, or finds it open with the same settings.
+ * Opens a port. Idempotent with the same settings.
  * @throws MayflyError policy_denied, port_refused, sandbox_ended, port_open, ports_full
  */
 export async function ensureOpen(
@@ -44,7 +44,7 @@ export async function ensureOpen(
   const meanwhile = await exposedPorts.open(opened);
   if (meanwhile) return { opened: requireAlike(meanwhile, settings), isNew: false };
   try {
-    // Others were opened at once, or it has ended: whoever comes last sees it.
+    // Ports may have been opened, or the sandbox ended, in between: the last to check sees it.
     await requireRoom(deps, sandboxId, LIMITS.ports.open);
     await livingSandbox(deps, sandboxId);
   } catch (error) {
@@ -54,7 +54,7 @@ export async function ensureOpen(
   return { opened, isNew: true };
 }
 
-/** Closes a port; its tokens are void. @throws MayflyError port_not_open */
+/** Closes a port, which voids its tokens. @throws MayflyError port_not_open */
 export async function closePort(deps: Deps, actor: Actor, { sandboxId, port }: PortKey): Promise<void> {
   await requirePort(deps, { sandboxId, port });
   await recordPort(deps, actor, 'port.closed', sandboxId, { port });
@@ -98,7 +98,7 @@ export async function requirePort({ store }: Pick<Deps, 'store'>, { sandboxId, p
   return orThrow(found, 'port_not_open', `Port ${port} of ${sandboxId} is not open for HTTP.`);
 }
 
-/** Issues a token of a port, and records it. @throws MayflyError port_without_tokens */
+/** Issues and records a token of a port. @throws MayflyError port_without_tokens */
 export async function issueTokenOf(
   deps: Deps,
   actor: Actor,

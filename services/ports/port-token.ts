@@ -2,14 +2,14 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 
-/** In a header, a query or a cookie. */
+/** Name of the token in a header, a query or a cookie. */
 export const TOKEN_NAME = 'mayfly-token';
 
-/** What a token says. */
+/** Claims of a token. */
 interface PortTokenClaims {
-  /** Of which the audit speaks. */
+  /** Id in the audit. */
   id: string;
-  /** The API key that it was made for; it ends with that. */
+  /** API key that the token was issued for; the token ends with the key. */
   apiKeyId: string;
   /** Seconds since 1970. */
   expires: number;
@@ -17,18 +17,18 @@ interface PortTokenClaims {
 
 type Signed = Pick<ExposedPort, 'sandboxId' | 'port' | 'secret'>;
 
-/** `mfp_`, what it says, and 256 bits that prove it: a prefix that secret scanners can know. */
+/** `mfp_`, claims, and an HMAC of 256 bits. Secret scanners can detect the prefix. */
 const TOKEN = /^mfp_([A-Za-z0-9_-]{1,200})\.([A-Za-z0-9_-]{43})$/;
 const claims = z.strictObject({ i: z.string(), k: z.string(), e: z.int().min(0) });
 const ID_BYTES = 8;
-/** Bytes of what signs the tokens of a port. */
+/** Length of the signing secret of a port, bytes. */
 const SECRET_BYTES = 32;
 
 export function newPortSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
-/** Good for one port of one sandbox, whoever has it. */
+/** Issues a bearer token for one port of one sandbox. */
 export function issuePortToken(
   port: Signed,
   apiKeyId: string,
@@ -44,7 +44,7 @@ export function issuePortToken(
   return { token: `mfp_${said}.${proofOf(port, said).toString('base64url')}`, claims: issued };
 }
 
-/** What a token says; null: it is none of that port, or has expired. */
+/** Returns the claims of a token; null when it is invalid for that port or has expired. */
 export function readPortToken(port: Signed, token: string): PortTokenClaims | null {
   const [, said = '', proof = ''] = TOKEN.exec(token) ?? [];
   if (said === '' || !timingSafeEqual(Buffer.from(proof, 'base64url'), proofOf(port, said))) return null;

@@ -3,24 +3,25 @@ import { END, MAX_PIECE_BYTES, NOTHING, PieceReader, pieceOf } from '../../model
 import type { PortTarget } from '../../model/ports/port-address.ts';
 import { type Guests, refusalOf } from '../guests.ts';
 
-/** Bytes that wait for the other side, each way. */
+/** Buffer limit, bytes per direction. */
 const WAITING_BYTES = 65_536;
 
 interface Wanted extends PortTarget {
   hostId: string;
   signal: AbortSignal;
-  /** Told of bytes, either way. `@default` nobody is */
+  /** Called when bytes pass in either direction. `@default` no-op */
   passed?: () => void;
 }
 
 /**
- * Opens a TCP connection to a port of a sandbox's loopback, by the relay of its host. Each side ends its direction when it
- * wants to; what is cut off is destroyed, with an error.
- * @param wanted.signal ends it, also when it is open
- * @throws MayflyError port_closed, port_refused, too_many_requests, host_unavailable, guest_unreachable; the signal's reason
+ * Opens a TCP connection to a port of a sandbox's loopback, by the relay of its host. Each side may half-close it;
+ * a broken connection is destroyed with an error.
+ * @param wanted.signal ends the connection at any time
+ * @throws MayflyError port_closed, port_refused, too_many_requests, host_unavailable, guest_unreachable; the signal's
+ *   reason
  */
 export async function openTunnel(guests: Guests, { hostId, sandboxId, port, signal, passed }: Wanted): Promise<Duplex> {
-  // Not AbortSignal.any: Node 20 may collect it as garbage, and then it never fires.
+  // Not AbortSignal.any: Node 20 may garbage-collect it before it fires.
   const stop = new AbortController();
   const ended = () => stop.abort(signal.reason);
   signal.addEventListener('abort', ended, { once: true });
@@ -31,7 +32,7 @@ export async function openTunnel(guests: Guests, { hostId, sandboxId, port, sign
     const options = { method: 'POST', body: outgoing.body, signal: stop.signal } as const;
     const response = await guests.request(hostId, `/ports/${sandboxId}/${port}`, options);
     if (!response.ok) {
-      outgoing.end(); // so that its connection is good for another
+      outgoing.end(); // keeps the connection to the relay reusable
       throw await refusalOf(response);
     }
     return new Tunnel(outgoing, response, stop, passed).once('close', release);
@@ -42,19 +43,19 @@ export async function openTunnel(guests: Guests, { hostId, sandboxId, port, sign
   }
 }
 
-/** What goes to the program, as the body of a request: taken in only as fast as it is read. */
+/** Bytes for the program, as a request body with backpressure. */
 class Outgoing {
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #isOver = false;
   #taken = () => {};
-  /** When nobody reads it any more. */
+  /** Called when the reader cancels. */
   onCancel: (reason: unknown) => void = () => {};
 
   readonly body = new ReadableStream<Uint8Array>(
     {
       start: (controller) => {
         this.#controller = controller;
-        controller.enqueue(NOTHING); // the head of the request goes with the first of its body
+        controller.enqueue(NOTHING); // sends the request head with the first piece of its body
       },
       pull: () => {
         const taken = this.#taken;
@@ -69,7 +70,7 @@ class Outgoing {
     new ByteLengthQueuingStrategy({ highWaterMark: WAITING_BYTES }),
   );
 
-  /** @param done is called when there is room for more */
+  /** @param done called when there is room for more */
   write(bytes: Uint8Array, done: () => void): void {
     if (this.#isOver) return;
     for (let at = 0; at < bytes.length; at += MAX_PIECE_BYTES) {
@@ -93,7 +94,7 @@ class Outgoing {
   }
 }
 
-/** A connection as node:http wants it. */
+/** Connection in the form of node:http. */
 class Tunnel extends Duplex {
   readonly #pieces: AsyncGenerator<Uint8Array | null, void, undefined>;
 
@@ -106,7 +107,7 @@ class Tunnel extends Duplex {
     super({ highWaterMark: WAITING_BYTES });
     this.#pieces = piecesOf(response);
     outgoing.onCancel = (reason) => this.destroy(asError(reason));
-    this.on('error', () => {}); // whoever uses it hears of it; it may also break when nobody does any more
+    this.on('error', () => {}); // an error without another listener must not crash the process
   }
 
   override _read(): void {
@@ -114,7 +115,7 @@ class Tunnel extends Duplex {
       ({ value }) => {
         this.passed();
         this.push(value ?? null);
-        // What is behind its end is the end of the other direction.
+        // The rest, behind its end, is the end of the other direction.
         if (!value) this.#pieces.next().catch(() => {});
       },
       (error: Error) => this.destroy(error),
@@ -133,7 +134,7 @@ class Tunnel extends Duplex {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     const isOver = this.readableEnded && this.writableFinished;
-    // Where both directions have ended, the connection to the relay is good for another.
+    // When both directions have ended, the connection to the relay stays reusable.
     if (!isOver) {
       const why = error ?? new Error('the connection was given up');
       this.stop.abort(why);
@@ -147,7 +148,7 @@ function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('the connection was cut off');
 }
 
-/** What the program writes, null when it writes no more, and then nothing until both sides have ended. */
+/** Yields the program's output, then null, then nothing until both sides have ended. */
 async function* piecesOf({ body }: Response): AsyncGenerator<Uint8Array | null, void, undefined> {
   const reader = new PieceReader();
   for await (const chunk of body ?? []) {

@@ -4,14 +4,14 @@ import { ERRORS, type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { redact, redactText } from '../../model/redaction/redact.ts';
 
-/** RFC 9457 §3 */
+/** Media type of a problem (RFC 9457 §3). */
 export const PROBLEM_TYPE = 'application/problem+json';
-/** Where docs/errors.md describes a code; RFC 9457 §3.1.1 lets `type` be a relative reference. */
+/** Base of problem types, at which docs/errors.md describes a code; RFC 9457 §3.1.1 allows a relative reference. */
 const TYPE_BASE = '/docs#';
-/** Seconds to wait before a retry when nobody knows better. */
+/** Default of Retry-After, s. */
 export const RETRY_AFTER_SECONDS = 5;
 
-/** A problem as it is answered (RFC 9457), with our extensions after `instance`. */
+/** Problem details (RFC 9457), with extensions after `instance`. */
 export interface Problem {
   type: string;
   title: string;
@@ -20,7 +20,7 @@ export interface Problem {
   instance: string;
   code: ErrorCode;
   retryable: boolean;
-  /** What the reader can do. */
+  /** Advice to the reader. */
   remedy: string;
   requestId: string;
   errors?: { field: string; problem: string }[];
@@ -32,7 +32,7 @@ export interface Problem {
 
 export type Subjects = Pick<Problem, 'sandboxId' | 'commandId' | 'snapshotId' | 'captureId'>;
 
-/** Describes an error in the words of the table and its own. @param at what was asked for, and by which request */
+/** Describes an error by its entry in the error table and its own message. @param at request path and id */
 export function problemAt(
   at: Pick<Problem, 'instance' | 'requestId'>,
   error: MayflyError,
@@ -55,12 +55,14 @@ export function problemAt(
   };
 }
 
-/** The answer to what never became a request with a path: a problem with an id of its own, that ends the connection. */
+/**
+ * Response to bytes that never became a request with a path: a problem with an id of its own. It closes the connection.
+ */
 interface EarlyProblem {
   status: number;
   headers: Record<string, string>;
   body: string;
-  /** As it goes over the connection (RFC 9112). */
+  /** Returns the bytes on the wire (RFC 9112). */
   text(): string;
   response(): Response;
 }
@@ -90,8 +92,9 @@ export function earlyProblem(error: MayflyError): EarlyProblem {
 }
 
 /**
- * What Node's parser and its clock say (`code` of the event `clientError`). Its words can repeat what the client sent.
- * @param code a number where an answer was aborted @param headerBytes which headers may have at most
+ * Returns the error of a `clientError` event of Node's parser or timer. Omits its message, which may quote the client.
+ * @param code a number where a response was aborted
+ * @param headerBytes limit of the headers
  */
 export function refusedBytes(
   { code }: Error & { code?: unknown },

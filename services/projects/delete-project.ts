@@ -4,7 +4,10 @@ import type { Store } from '../../store/connect.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 
-/** Refuses an id of which sources are called `<project>.…`: they would be its own. @throws MayflyError project_exists */
+/**
+ * Refuses a project id that is the prefix of an existing source, `<project>.…`: the project would own it. @throws
+ * MayflyError project_exists
+ */
 export async function refuseForeignSources({ hosts }: Store, id: string): Promise<void> {
   const names = (await hosts.list()).flatMap(({ sources }) => sources.map(({ name }) => name));
   const foreign = names.find((name) => name.startsWith(`${id}.`));
@@ -13,13 +16,13 @@ export async function refuseForeignSources({ hosts }: Store, id: string): Promis
 }
 
 /**
- * Deletes a project. It is marked first, so that its keys are refused: whoever begins something meanwhile is seen, or was refused.
+ * Deletes a project. Marks it first, so that its keys are refused: concurrent work is either seen here or refused.
  * @throws MayflyError project_in_use
  */
 export async function deleteProject(store: Store, id: string): Promise<Project> {
   const deletedAt = new Date().toISOString();
   const before = await store.projects.markDeleted(id, deletedAt);
-  if (before) await awaitCacheExpiry(); // what begins until then is seen below
+  if (before) await awaitCacheExpiry(); // what starts until then is seen below
   const left = before ? await leftOf(store, id) : 'it is the first project';
   if (!before || left !== null) {
     await store.projects.markDeleted(id, null);
@@ -31,7 +34,7 @@ export async function deleteProject(store: Store, id: string): Promise<Project> 
   return { ...before, deletedAt };
 }
 
-/** Returns what is left of a project; null: nothing. */
+/** Returns the first remaining resource of a project; null when none remains. */
 async function leftOf(store: Store, id: string): Promise<string | null> {
   const { sandboxes, pools, snapshots, captures, bakedSources } = store;
   const isIts = ({ project }: { project: string }) => project === id;
@@ -44,7 +47,7 @@ async function leftOf(store: Store, id: string): Promise<string | null> {
   return first ? `${first.id} is left of it` : null;
 }
 
-/** Lists what acts by itself, or is kept for who acts: the events of a deleted project are refused, and nobody could delete these. */
+/** Lists resources that act by themselves, or serve those: after the deletion no key could delete these. */
 async function setUpIn(
   { functions, functionSetups, schedules, webhookEndpoints, secrets }: Store,
   project: string,

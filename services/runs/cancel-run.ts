@@ -5,8 +5,8 @@ import { cancelRun } from '../../store/functions/run-cancel.ts';
 import { requireRun, type ServiceDeps } from '../service-deps.ts';
 
 /**
- * As {@link cancelRun}.
- * @returns the run as it is then
+ * Cancels a run as {@link cancelRun} does.
+ * @returns the run after that
  * @throws MayflyError run_not_found, run_in_batch, temporal_unavailable
  */
 export async function cancelled(deps: ServiceDeps, run: RunRecord, actor: Actor): Promise<RunRecord> {

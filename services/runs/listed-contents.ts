@@ -7,7 +7,7 @@ import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
-/** What a list has of a run: the data of its event, and its result. Null: none that is JSON or text, and short. */
+/** Data of a run's event and its result, in a list. Null unless JSON or text, and short. */
 interface ListedContents {
   input: RawJson | null;
   result: RawJson | null;
@@ -26,7 +26,7 @@ export async function listedContents({ store }: Pick<ServiceDeps, 'store'>, run:
   };
 }
 
-/** What a process has left may be no JSON, whatever it is called. */
+/** Returns a result as JSON; null when it is not of its content type, since a process may write anything. */
 function resultOf(bytes: Uint8Array, contentType: string): RawJson | null {
   const mediaType = parseMediaType(contentType);
   const text = utf8Text(bytes);
@@ -42,7 +42,7 @@ function resultOf(bytes: Uint8Array, contentType: string): RawJson | null {
 }
 
 /**
- * The values of concurrency keys, as JSON, that a person may mean by a text: `7` is the text and the number.
+ * Returns the concurrency keys, as JSON, that a text may mean: `7` is a text and a number.
  * @returns one or two of them
  */
 export function keysNamed(text: string): string[] {

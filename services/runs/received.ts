@@ -6,24 +6,24 @@ import { type ContentMode, contentModeOf } from '../../model/events/content-mode
 import { contentTypeOf, readEvent } from '../../model/events/read-event.ts';
 import { type Sameness, sha256 } from '../intake/accept-event.ts';
 
-/** What a request has brought. */
+/** Event of a request, with its dedupe key. */
 export interface Received {
   event: ReceivedEvent;
   sameness: Sameness;
-  /** SHA-256 of what was sent, hex. */
+  /** SHA-256 of the sent bytes, hex. */
   digest: string;
 }
 
 interface Sent {
   headers: [string, string][];
   body: Uint8Array;
-  /** The Idempotency-Key. */
+  /** Idempotency-Key. */
   key: string | undefined;
 }
 
 /**
- * Returns the event of a request. One that is sent as a CloudEvent is the same as another by its source and id; what is sent without
- * is the same as another by the Idempotency-Key, of the same API key.
+ * Returns the event of a request. A CloudEvent is deduplicated by its source and id; another body by the
+ * Idempotency-Key of its API key.
  * @throws MayflyError invalid_event, invalid_json, unsupported_media_type
  */
 export function receivedEvent(
@@ -46,7 +46,7 @@ export function receivedEvent(
   return { event, sameness: { by: 'key', text }, digest };
 }
 
-/** By its source and id, as CloudEvents has it. */
+/** Returns the dedupe key of a CloudEvent: its source and id. */
 export function sameEvent({ attributes: { source, id } }: ReceivedEvent): Sameness {
   return { by: 'event', text: JSON.stringify([source, id]) };
 }

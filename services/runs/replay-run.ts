@@ -11,7 +11,7 @@ import type { Acceptance } from '../intake/acceptance.ts';
 import type { KnownFunction } from '../intake/function-cache.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
-/** By what events are accepted: {@link Acceptance} of the API, or as much of it. */
+/** Intake of events: the API's {@link Acceptance}, or a subset of it. */
 export type Door = Pick<Acceptance, 'target' | 'accept'>;
 type Stores = Pick<ServiceDeps, 'store'>;
 /** Version of the function that a replay runs: the run's own, or the one active now. */
@@ -20,16 +20,17 @@ type Version = (typeof VERSIONS)[number];
 
 interface Replay {
   version: Version;
-  /** JSON, in place of the event of the run; undefined: that. */
+  /** JSON that replaces the event of the run; undefined: none. */
   event?: string | undefined;
-  /** By what it is the same as another replay. */
+  /** Dedupe key among replays. */
   sameness: Sameness;
   actor: Actor;
 }
 
 /**
- * Accepts the event of a run once more, or another in its place: it is never the same as what came by itself.
- * @throws MayflyError run_is_batch, invalid_event, idempotency_key_reused, function_gone, and as {@link Acceptance.accept}
+ * Accepts the event of a run again, or an edited one. A replay is never deduplicated against original events.
+ * @throws MayflyError run_is_batch, invalid_event, idempotency_key_reused, function_gone, and as
+ *   {@link Acceptance.accept}
  */
 export async function replayed(
   stores: Stores,
@@ -51,8 +52,8 @@ export async function replayed(
 }
 
 /**
- * Accepts the event of a dead letter once more, and marks that. The run in its place is named after it: whoever asks again,
- * also after a death in the middle, is told of that one.
+ * Accepts the event of a dead letter again, and marks that run. The new run's id is derived from the old one: a retry,
+ * also after a crash in between, returns the same run.
  * @throws MayflyError run_is_batch, not_dead_letter, function_gone, and as {@link Acceptance.accept}
  */
 export async function redriven(
@@ -105,12 +106,12 @@ async function eventOf({ store }: Stores, run: RunRecord): Promise<ReceivedEvent
   return readStructured(readJson(json));
 }
 
-/** Of one replay among those of the same API key. @param key undefined: it is like no other */
+/** Returns the dedupe key of a replay, per API key. @param key undefined: never a duplicate */
 export function samenessOf(apiKeyId: string, key: string | undefined): Sameness {
   return { by: 'key', text: key === undefined ? null : JSON.stringify(['replay', apiKeyId, key]) };
 }
 
-/** As workers accept what they are told to: nobody's Idempotency-Key is in it. */
+/** Returns replay and redrive for workers, deduplicated without an Idempotency-Key. */
 export function acceptAgainBy(door: Door) {
   return {
     replay: (

@@ -5,7 +5,7 @@ import type { ServiceDeps } from '../service-deps.ts';
 
 type Deps = Pick<ServiceDeps, 'store'>;
 
-/** What a run has left, as a stream: none of it is held as a whole. */
+/** Stored content of a run, streamed. */
 export interface LeftContent {
   contentType: string;
   bytes: number;
@@ -13,7 +13,7 @@ export interface LeftContent {
   body: ReadableStream<Uint8Array>;
 }
 
-/** Reads the result of a run, or what there is of one. @throws MayflyError run_not_ended, run_without_result */
+/** Reads the result of a run. @throws MayflyError run_not_ended, run_without_result */
 export function readResult(deps: Deps, run: RunRecord): LeftContent {
   refuseUnlessEnded(run);
   if (!run.result) throw new MayflyError('run_without_result', `${run.id} has left no result.`);
@@ -31,7 +31,7 @@ export function readArtifact(deps: Deps, run: RunRecord, path: string): LeftCont
   return contentOf(deps, run.id, `artifact/${n}`, { contentType: 'application/octet-stream', bytes, digest });
 }
 
-/** Reads what the process of a run changed in the file system. @throws MayflyError run_not_ended, run_without_result */
+/** Reads the file system changes of a run. @throws MayflyError run_not_ended, run_without_result */
 export function readRunDiff(deps: Deps, run: RunRecord): LeftContent {
   refuseUnlessEnded(run);
   const { bytes = null, digest = null, failure = null } = run.diff ?? {};

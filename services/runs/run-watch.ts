@@ -11,15 +11,12 @@ interface Waiter {
   reject: (cause: unknown) => void;
 }
 
-/** Between two looks; those that take long are further apart. Milliseconds. */
+/** Minimum interval between two polls, ms; slow polls are further apart. */
 const LOOK_MS = 40;
-/** Runs that one look asks for. */
+/** Limit of runs per poll. */
 const AT_ONCE = 1_000;
 
-/**
- * Waits for the ends of runs for all who ask in one process: the store notifies nobody, and is asked for all of them together,
- * however many wait.
- */
+/** Waits for the ends of runs, for all callers in one process: one poll of the store covers all of them. */
 export class RunWatch {
   readonly #waiting = new Map<string, Set<Waiter>>();
   #isLooking = false;
@@ -27,8 +24,8 @@ export class RunWatch {
   constructor(private readonly runs: Pick<Runs, 'ends'>) {}
 
   /**
-   * Resolves when it has ended, or when nothing of it is left, too; at once where that is so. One that is not there is over.
-   * While the store is away it waits on.
+   * Resolves when the run has ended, or is cleaned up as well (`until`); at once for a missing run. Waits on while the
+   * store is unavailable.
    * @throws the reason of the signal
    */
   async until(id: string, until: Awaited, signal: AbortSignal): Promise<void> {
@@ -60,7 +57,7 @@ export class RunWatch {
     this.#isLooking = false;
   }
 
-  /** Whoever came while it was under way is told by the next. */
+  /** Polls once. Waiters that arrive in between are resolved by the next poll. */
   async #lookAt(ids: string[]): Promise<void> {
     const asked = ids.map((id) => [id, [...(this.#waiting.get(id) ?? [])]] as const);
     try {
@@ -80,7 +77,7 @@ export function isOver({ state, cleanup }: Pick<RunRecord, 'state' | 'cleanup'>,
   return state === 'ended' && (until === 'ended' || cleanup !== 'pending');
 }
 
-/** As Promise.withResolvers, which Node 20 has not. */
+/** Replaces Promise.withResolvers, which Node 20 lacks. */
 function withResolvers() {
   let [resolve, reject]: [() => void, (cause: unknown) => void] = [() => undefined, () => undefined];
   const promise = new Promise<void>((done, failed) => {

@@ -7,13 +7,13 @@ import type { ServiceDeps } from '../service-deps.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 
-/** Time in which evicted members of pools are gone, unless their host is unreachable, ms. */
+/** Limit of the wait for evicted members of pools, ms: they end sooner, unless their host is unreachable. */
 const EVICTION_MS = 20_000;
 
 /**
- * Has the quotas of the project count sandboxes, before anything of them is made. Evicts unclaimed members of its pools
- * before it refuses.
- * @param call request that a policy has judged; it holds the count until it has made them. `@default` none
+ * Counts sandboxes against the quotas of the project, before any is made. Evicts unclaimed members of its pools before
+ * it refuses.
+ * @param call request that a policy has judged; it holds the count until the sandboxes are made. `@default` none
  * @throws MayflyError project_quota_exceeded, quota_exceeded, policy_denied: none of them is counted
  */
 export async function admit(
@@ -36,7 +36,7 @@ export async function admit(
   }
 }
 
-/** Whether members were evicted, so that it is worth another try. */
+/** Evicts members. @returns true when a retry is worthwhile */
 async function hasEvicted(
   deps: Deps,
   refusal: unknown,
@@ -47,15 +47,15 @@ async function hasEvicted(
   try {
     return await preemptMembers(deps, wanted, tooLate);
   } catch (error) {
-    if (tooLate.aborted || error instanceof MayflyError) return false; // it is refused for what it was refused for
+    if (tooLate.aborted || error instanceof MayflyError) return false; // the original refusal is thrown
     throw error;
   }
 }
 
 /**
  * Evicts as many unclaimed members of the project's pools as the wanted sandboxes exceed its quotas by.
- * @returns false: that would not help, so none did
- * @throws MayflyError temporal_unavailable; the signal's reason when it fires before they are gone
+ * @returns false, without an eviction, when that would not help
+ * @throws MayflyError temporal_unavailable; the signal's reason when it fires before they have ended
  */
 async function preemptMembers(
   { store, sagas }: Pick<ServiceDeps, 'store' | 'sagas'>,

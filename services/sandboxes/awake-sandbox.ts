@@ -8,15 +8,15 @@ import { hostOf, isAsleep, isFinal } from '../../model/sandbox/sandbox-state.ts'
 import { requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
 
-/** Poll interval for a sandbox that is busy with something else, ms. */
+/** Poll interval for a busy sandbox, ms. */
 const POLL_MS = 250;
 
-/** Whether a use of a sandbox resumes it. */
+/** True when a use of the sandbox resumes it. */
 export function isResumable({ state, spec }: Pick<SandboxRecord, 'state' | 'spec'>): boolean {
   return isAsleep(state) && spec.autoResume;
 }
 
-/** Starts a resume. @returns its operation id; null: the sandbox is busy, perhaps with another resume */
+/** Starts a resume. @returns its operation id; null when the sandbox is busy, perhaps with another resume */
 export async function startResume(
   { sagas }: Pick<ServiceDeps, 'sagas'>,
   id: string,
@@ -33,8 +33,8 @@ export async function startResume(
 }
 
 /**
- * Waits until a sandbox is resumed, by the operation that was started or by another one.
- * @throws MayflyError why it could not be resumed; the signal's reason
+ * Waits until a sandbox is resumed, by the given operation or another one.
+ * @throws MayflyError of the failed resume; the signal's reason
  */
 export async function awaitResume(
   deps: Pick<ServiceDeps, 'sagas' | 'store'>,
@@ -54,15 +54,18 @@ export async function awaitResume(
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'logger'>;
 
 /**
- * Returns a sandbox that can be used now. One that is paused or hibernated is resumed first, if it wants that (`autoResume`):
- * once for all callers, and whether or not they stay connected.
- * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running; why it could not be resumed
+ * Returns a usable sandbox. Resumes a paused or hibernated one with `autoResume`: once for all callers, even when they
+ * disconnect.
+ * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running; errors of the resume
  */
 export async function awakeSandbox(deps: Deps, id: string, actor: Actor, wait: WaitLimit): Promise<RunningSandbox> {
   return usable(await resumeSandbox(deps, id, actor, wait));
 }
 
-/** As {@link awakeSandbox}, but in whatever state it is when the wait is over: perhaps still about to be resumed. */
+/**
+ * Resumes as {@link awakeSandbox} does, and returns the sandbox in its state at the end of the wait, perhaps not
+ * resumed yet.
+ */
 export async function resumeSandbox(deps: Deps, id: string, actor: Actor, wait: WaitLimit): Promise<SandboxRecord> {
   const record = await requireSandbox(deps, id);
   if (!isResumable(record)) return record;
@@ -71,7 +74,7 @@ export async function resumeSandbox(deps: Deps, id: string, actor: Actor, wait: 
   return requireSandbox(deps, id);
 }
 
-/** The same bytes; while some come, the sandbox is not idle. */
+/** Returns the same bytes, and marks the sandbox as active with each chunk. */
 export function inUse(
   { store }: Pick<ServiceDeps, 'store'>,
   sandboxId: string,
@@ -79,7 +82,7 @@ export function inUse(
 ): ReadableStream<Uint8Array> {
   async function* touching() {
     for await (const chunk of bytes) {
-      store.activity.touch(sandboxId).catch(() => {}); // with the store away nobody can find out that it is idle
+      store.activity.touch(sandboxId).catch(() => {}); // without the store no hibernation for idleness happens either
       yield chunk;
     }
   }
@@ -98,7 +101,7 @@ export function usable(record: SandboxRecord): RunningSandbox {
   throw notRunning(record);
 }
 
-/** Why it cannot be used now, though it lives. */
+/** Returns why a live sandbox cannot be used now. */
 function notRunning({ id, state, spec }: SandboxRecord): MayflyError {
   if (!isAsleep(state)) return new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
   if (spec.autoResume) return new MayflyError('sandbox_not_running', `The sandbox ${id} is being resumed.`);

@@ -11,20 +11,20 @@ import type { IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import type { Origin } from './placement.ts';
 
-/** Members that one request tries to claim. Each answers at once, or within the timeout of its guest. */
+/** Limit of members that one request tries to claim. Each answers at once, or within the timeout of its guest. */
 const MAX_TRIES = 3;
-/** Time in which a store that was restarted is back, ms. */
+/** Time in which a restarted store is back, ms. */
 const STORE_BACK_MS = 10_000;
 const RETRY_INTERVAL_MS = 250;
 
 interface ClaimResult {
-  /** Null: the request makes its own sandbox. */
+  /** Claimed member; null: the request makes its own sandbox. */
   record: SandboxRecord | null;
-  /** A pool fits, and none of its members could be claimed. */
+  /** True when a pool fits, but none of its members could be claimed. */
   isMissed: boolean;
 }
 
-/** Members that were tried, and why none was claimed. */
+/** Tried members, and why none was claimed. */
 interface Tries {
   tried: Set<string>;
   miss: Miss;
@@ -38,10 +38,9 @@ const MISSED: ClaimResult = { record: null, isMissed: true };
 const OWN: Outcome = { memberId: null, isFinal: true };
 
 /**
- * Claims a member of a pool for a create. The member's own workflow decides whose it is, and answers the same request with the
- * same. Before it is asked the Idempotency-Key records which member that is, so that a repetition, also after this process has
- * died, asks the same one. The outcome of a request, that member or a sandbox of its own, is settled there too, once: two
- * requests at once with one key have the same one.
+ * Claims a member of a pool for a create. The member's workflow decides the claim, and repeats its answer for the same
+ * request. The Idempotency-Key records the member first, so that a retry, also after a crash of this process, claims
+ * the same one. It also settles the outcome once, a member or an own sandbox, for concurrent requests with one key.
  * @param origin `known` hosts decide by their sources which members fit
  * @throws MayflyError name_taken; temporal_unavailable when it may have been claimed
  */
@@ -60,7 +59,7 @@ export async function claimMember(
   if (!pool) return NO_POOL;
   const { members, isLimited } = await candidates(deps.store, pools, request, known);
   const tries: Tries = { tried: new Set(), miss: members.length > 0 ? 'taken' : isLimited ? 'limited' : 'empty' };
-  // A member of a shared pool that another caller asks may be refused to that caller, whose share is used up.
+  // A shared pool may refuse another caller's claim whose share is used up: such a member becomes free again.
   const again = members.filter((member) => isShared(member.pool)).map((member) => ({ ...member, isPatient: true }));
   for (const { id, pool: its, isPatient } of [
     ...members.map((member) => ({ ...member, isPatient: false })),
@@ -78,7 +77,7 @@ export async function claimMember(
   return isAlone ? MISSED : repeatClaim(deps, call, request);
 }
 
-/** @returns null: it cannot be claimed */
+/** @returns null when the member cannot be claimed */
 async function tryMember(
   deps: Deps,
   call: IdempotentCall,
@@ -92,7 +91,7 @@ async function tryMember(
   return record && settleClaim(deps, call, request, record);
 }
 
-/** Claims what an earlier request with the same key claimed; one whose outcome is open makes its own sandbox. */
+/** Claims the member of an earlier request with the same key; while its outcome is open, settles on an own sandbox. */
 async function repeatClaim(deps: Deps, call: IdempotentCall, request: ClaimRequest): Promise<ClaimResult> {
   for (;;) {
     const { memberId, isFinal } = call.outcome;
@@ -107,7 +106,7 @@ async function repeatClaim(deps: Deps, call: IdempotentCall, request: ClaimReque
   }
 }
 
-/** Makes a claimed member the outcome. Where another request with the same key has settled another one, the member is destroyed. */
+/** Settles on a claimed member. Destroys it when another request with the same key has settled on something else. */
 async function settleClaim(
   deps: Deps,
   call: IdempotentCall,
@@ -123,7 +122,7 @@ async function settleClaim(
   return { record, isMissed: false };
 }
 
-/** @returns false: another request with the same key has set another outcome, which the call has then */
+/** @returns false when another request with the same key has set another outcome, which the call adopts */
 async function setOutcome({ store }: Deps, call: IdempotentCall, to: Outcome): Promise<boolean> {
   const { claim: slot, subjectId, outcome: from } = call;
   if (slot && !(await store.idempotency.setOutcome(slot, subjectId, from, to))) {
@@ -134,7 +133,7 @@ async function setOutcome({ store }: Deps, call: IdempotentCall, to: Outcome): P
   return true;
 }
 
-/** @returns the member, when it is the caller's; null: it cannot be claimed */
+/** @returns the claimed member; null when it cannot be claimed */
 async function claim(
   { store, sagas }: Deps,
   id: string,
@@ -149,10 +148,13 @@ async function claim(
     return null;
   }
   const record = await retryStore(() => store.sandboxes.get(id));
-  return record?.state === 'running' ? record : null; // it may have died, or been ended, at once
+  return record?.state === 'running' ? record : null; // it may have died or ended at once
 }
 
-/** Retries while the store is unavailable: a granted member is the caller's. @throws MayflyError store_unavailable */
+/**
+ * Retries while the store is unavailable, since the member is claimed already.
+ * @throws MayflyError store_unavailable
+ */
 async function retryStore<T>(run: () => Promise<T>): Promise<T> {
   for (const deadline = Date.now() + STORE_BACK_MS; ; await delay(RETRY_INTERVAL_MS)) {
     try {

@@ -13,11 +13,11 @@ import { placeableOrigin } from './placement.ts';
 import { type CreateRequest, createPolicyRequest, readStarted, sandboxInput, startSandbox } from './start-sandbox.ts';
 
 /**
- * Creates a sandbox and waits until it runs: a pool's member, or one whose workflow starts here. The same request again joins
- * what the first one began: Temporal joins two workflows of one id.
- * @returns its record when the wait is over
+ * Creates a sandbox and waits until it runs: a claimed pool member, or one with a new workflow. A retry of the request
+ * joins the first one: Temporal deduplicates workflows by id.
+ * @returns its record at the end of the wait
  * @throws PendingApproval; MayflyError what {@link placeableOrigin}, {@link checkPolicy}, {@link admit} and
- *   {@link startSandbox} refuse with, name_taken
+ *   {@link startSandbox} throw, name_taken
  */
 export async function createSandbox(
   deps: ServiceDeps,
@@ -45,7 +45,10 @@ export async function createSandbox(
   return started && wait.seconds <= 0 ? started : readStarted(deps, id, input, started);
 }
 
-/** Fails fast on a taken name; the workflow decides. @throws MayflyError name_taken, with the holder for a key that may read it */
+/**
+ * Fails fast on a taken name; the workflow decides.
+ * @throws MayflyError name_taken, with the holder for a key with its read scope
+ */
 async function assertNameFree(
   { store }: Pick<ServiceDeps, 'store'>,
   { apiKey, subjectId, outcome }: IdempotentCall,
@@ -58,24 +61,24 @@ async function assertNameFree(
 }
 
 /**
- * Workflows that are started at once; each start resolves when its record is in the store. Ten took 4 s on two busy cores
+ * Limit of concurrent workflow starts; each resolves when its record is in the store. Ten took 4 s on two busy cores
  * that ran the workflows too, and one call may take ten.
  */
 const STARTED_AT_ONCE = 5;
 
-/** A fork as it is when the wait is over, or why it was not started. */
+/** Fork at the end of the wait, or the error of its start. */
 export type Fork = { id: string } & ({ record: SandboxRecord } | { record: null; refusal: MayflyError });
 
-/** Returns the ids of forks, in the order of their places in the answer. */
+/** Returns the ids of forks, in the order of the response. */
 export function forkIds(subjectId: string, { count = 1 }: Pick<CreateRequest, 'count'>): string[] {
   return Array.from({ length: count }, (_, n) => deriveId(sandboxIdFrom, subjectId, `fork/${n}`));
 }
 
 /**
- * Creates forks of a snapshot, and waits until they run. The same request again joins those that the first one began, and
- * starts the others.
- * @throws PendingApproval; MayflyError what {@link placeableOrigin}, {@link checkPolicy} and {@link admit} refuse with, or why
- *   none was started
+ * Creates forks of a snapshot, and waits until they run. A retry of the request joins the existing ones, and starts the
+ * rest.
+ * @throws PendingApproval; MayflyError what {@link placeableOrigin}, {@link checkPolicy} and {@link admit} throw, or
+ *   the error of a start when none was started
  */
 export async function forkSandboxes(
   deps: ServiceDeps,
@@ -111,7 +114,7 @@ export async function forkSandboxes(
   return forks;
 }
 
-/** @returns why some were not started */
+/** @returns the errors of those that were not started */
 async function startAll(
   deps: ServiceDeps,
   call: IdempotentCall,

@@ -5,17 +5,17 @@ import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
 
-/** An operation on a sandbox as it is when the wait is over. */
+/** Operation on a sandbox at the end of the wait. */
 interface OperationResult {
   sandbox: SandboxRecord;
   isOver: boolean;
-  /** Why it failed, or is lost; null: neither, as far as is known. */
+  /** Error of a failed or lost operation; null: none known. */
   error: MayflyError | null;
 }
 
 /**
- * Begins an operation on a sandbox, or joins the one with its id, and waits for its end.
- * @throws MayflyError what the sandbox's workflow refuses it with
+ * Starts an operation on a sandbox, or joins the one with its id, and waits for its end.
+ * @throws MayflyError with which the sandbox's workflow refuses it
  */
 export async function operate(
   deps: Pick<ServiceDeps, 'store' | 'sagas' | 'logger'>,

@@ -7,13 +7,13 @@ interface OwnSandbox {
   id: string;
   origin: Origin;
   requestedAt: string;
-  /** More than what it is for may take: its own TTL ends it when nobody else does any more. Seconds. */
+  /** TTL, s, longer than its purpose needs: the last resort against a leaked sandbox. */
   ttlSeconds: number;
   purpose: string;
   builds: NonNullable<SandboxInput['builds']>;
 }
 
-/** Returns the input of a sandbox that a workflow has for itself: an ordinary one, in which callers change nothing. */
+/** Returns the input of a sandbox that a workflow owns: an ordinary one that callers cannot change. */
 export function ownSandboxInput(
   apiKey: StorageQuota,
   createdBy: Actor,

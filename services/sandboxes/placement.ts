@@ -21,16 +21,16 @@ import { alike, sizeOfSource } from '../../model/source-content.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { requireCapture, requireSnapshot } from '../service-deps.ts';
 
-/** Origin of sandboxes, and the live hosts that can make them, the one with most memory to spare first. */
+/** Origin of sandboxes, and the candidate hosts, the one with most free memory first. */
 export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, HostProposals {
   captureId: string | null;
-  /** What they can reach. */
+  /** Network that the sandboxes can reach. */
   network: Network;
-  /** How each counts in the quotas of its project. */
+  /** Size of each against the quotas of its project. */
   size: Size;
-  /** Whether the quotas of bytes are to be looked at by who places them. */
+  /** True when placement must check the byte quotas. */
   isDiskLimited: boolean;
-  /** Hosts as they were looked up. */
+  /** Hosts as read from the store. */
   known: readonly KnownHost[];
 }
 
@@ -40,8 +40,8 @@ export type Unset<T> = { [K in keyof T]?: T[K] | undefined };
 type OriginRequest = Unset<Pick<SandboxSpec, 'source' | 'snapshotId' | 'captureId' | 'cpus' | 'memoryMib' | 'network'>>;
 
 /**
- * Returns the origin of a request's sandboxes. Refuses, before anything is made, a request that no host could serve; whether a
- * host has room is decided there, in the workflow.
+ * Returns the origin of a request's sandboxes. Refuses early what no host could serve; the workflow checks free
+ * capacity.
  * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found,
  *   capture_not_ready, exceeds_hosts, source_differs, invalid_request, forbidden
  */
@@ -58,9 +58,9 @@ export async function placeableOrigin(store: ProjectStore, request: OriginReques
 }
 
 interface FoundOrigin extends Omit<Origin, 'size' | 'isDiskLimited' | 'known'> {
-  /** Hosts that can make it: it is as large as the source on the one where that is largest. */
+  /** Hosts that can make it; the largest source size among them applies. */
   makers: readonly HostRecord[];
-  /** Size of the saved memory. `@default` it has none */
+  /** Size of the saved memory. `@default` none */
   saved?: Size | undefined;
 }
 
@@ -98,7 +98,7 @@ async function originOfSource(
   return { source, snapshotId: null, captureId: capture?.id ?? null, network, ...proposals, makers };
 }
 
-/** @param from what it is made of has, and may have at most @throws MayflyError forbidden */
+/** @param from network of its source or snapshot, with its limit @throws MayflyError forbidden */
 function networkFor(wanted: Pick<Network, 'egress'> | undefined, from: Network | null): Network {
   const { egress, allowed } = from ?? { egress: 'none' };
   const network = { egress: wanted?.egress ?? egress, ...(allowed !== undefined && { allowed }) };
@@ -107,7 +107,10 @@ function networkFor(wanted: Pick<Network, 'egress'> | undefined, from: Network |
   throw new MayflyError('forbidden', `The egress ${network.egress} is refused: ${why}.`);
 }
 
-/** Those that have so much memory in all: whether they have it to spare changes, that does not. @throws MayflyError exceeds_hosts */
+/**
+ * Returns hosts with enough total memory; free memory changes, and is checked later.
+ * @throws MayflyError exceeds_hosts
+ */
 function largeEnough<H extends HostRecord>(hosts: H[], wanted: number | null = null): H[] {
   const memoryMib = wanted ?? 0;
   const large = hosts.filter(({ capacity }) => capacity.memoryTotalMib >= memoryMib);
@@ -116,13 +119,13 @@ function largeEnough<H extends HostRecord>(hosts: H[], wanted: number | null = n
   throw new MayflyError('exceeds_hosts', `It needs ${memoryMib} MiB of memory; the largest host has ${most} in all.`);
 }
 
-/** The hosts to propose for whom. What a key or project with a quota of bytes wishes is admitted by placement, one after another. */
+/** Returns the candidate hosts for a key. None with a byte quota: placement then admits one request after another. */
 export function proposedTo(apiKey: StorageQuota, { hosts, content, isDiskLimited }: Origin): HostProposals {
   if (isDiskLimited || !isUnlimited(apiKey)) return { hosts: [] };
   return { hosts, ...(content !== undefined && { content }) };
 }
 
-/** What runs in saved memory has seen its processors and their memory: they stay as they were. */
+/** Refuses another size: programs in saved memory know its processors and memory. */
 function refuseResizing(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void {
   const problem =
     'must be left out: the snapshot has memory (kind `full`), so its forks are as large as what was saved';
@@ -134,7 +137,7 @@ function refuseResizing(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void
   throw new MayflyError('invalid_request', `${names} ${problem}.`, { fields });
 }
 
-/** The host that has the snapshot, and alone can use it. */
+/** Returns the only host that has the snapshot. */
 function forkingHost({ live }: Known, snapshot: SnapshotRecord): KnownHost {
   const { id: snapshotId, state, hostId } = snapshot;
   if (state !== 'ready') throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${state}.`);
@@ -143,7 +146,10 @@ function forkingHost({ live }: Known, snapshot: SnapshotRecord): KnownHost {
   throw new MayflyError('no_host', `Only ${hostId}, which is away or drained, has the snapshot ${snapshotId}.`);
 }
 
-/** @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready */
+/**
+ * Returns a ready capture on a live host.
+ * @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready
+ */
 async function cloneable(
   store: ProjectStore,
   { live }: Known,
@@ -162,7 +168,10 @@ async function cloneable(
   throw new MayflyError('no_host', `Only ${capture.hostId}, which is away or drained, has the capture ${captureId}.`);
 }
 
-/** Null where the source itself can be cloned, or was never captured. @throws MayflyError source_differs */
+/**
+ * Returns the newest ready capture of a source; null when the source itself is cloneable, or has no capture. @throws
+ * MayflyError source_differs
+ */
 async function newestCapture(store: ProjectStore, { live }: Known, source: string): Promise<CaptureRecord | null> {
   const isCloneable = ({ sources }: HostRecord) => sources.some(({ name, cloneable }) => name === source && cloneable);
   if (live.some(isCloneable)) return null;

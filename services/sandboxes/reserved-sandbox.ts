@@ -9,7 +9,7 @@ interface GuardedRequest {
   path: string;
 }
 
-/** Paths by which a guest is read. */
+/** Paths that read a guest. */
 const IN_GUEST = /^\/v1\/sandboxes\/[^/]+\/(?:files|diff|ports|desktop)(?:\/|$)/;
 const BUILDS = {
   image: 'an image is built',
@@ -19,8 +19,8 @@ const BUILDS = {
 };
 
 /**
- * Refuses what Mayfly alone does with a sandbox: with an unclaimed member of a pool, and with one that builds or runs for
- * Mayfly. Anyone may look at its record, its events and its audit, and destroy it.
+ * Refuses operations on reserved sandboxes: unclaimed members of pools, and those that build or run for Mayfly. Reads
+ * of the record, events and audit, and a destroy are always allowed.
  * @throws MayflyError sandbox_not_running
  */
 export async function refuseReserved(
@@ -37,12 +37,12 @@ export async function refuseReserved(
   if (isChange(request)) {
     throw new MayflyError('sandbox_not_running', `${id} is where ${BUILDS[builds]}: nothing else is done there.`);
   }
-  // The guest of a builder holds secrets that no answer masks.
+  // The guest of a builder holds secrets that responses do not mask.
   if (!IN_GUEST.test(request.path) || (await isWithoutSecrets(deps, record))) return;
   throw new MayflyError('sandbox_not_running', `${id} is where ${BUILDS[builds]}, which may have been given secrets.`);
 }
 
-/** Whether such a request is ever refused, by its path and method alone. */
+/** Reports whether such a request can be refused, by its path and method alone. */
 export function canBeReserved({ method, path }: GuardedRequest): boolean {
   return isChange({ method, path }) || method === 'PATCH' || IN_GUEST.test(path);
 }
@@ -52,7 +52,7 @@ function isChange({ method, path }: GuardedRequest): boolean {
 }
 
 async function isWithoutSecrets({ store }: Pick<ServiceDeps, 'store'>, { id, builds, spec }: SandboxRecord) {
-  const runId = spec.metadata['run']; // a setup has none
+  const runId = spec.metadata['run']; // missing for a setup
   if (builds !== 'run' || runId === undefined) return false;
   const run = await store.runs.get(runId);
   return run?.attempts.find(({ sandboxId }) => sandboxId === id)?.secrets.length === 0;

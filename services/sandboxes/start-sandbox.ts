@@ -15,21 +15,20 @@ interface Deps extends Pick<ServiceDeps, 'sagas' | 'logger'> {
   store: { sandboxes: Pick<ServiceDeps['store']['sandboxes'], 'get' | 'create'> };
 }
 
-/** How long Temporal is retried for a workflow that was promised, ms. */
+/** Limit of retries of a start that Temporal has not confirmed, ms. */
 const RETRY_MS = 300_000;
 const RETRY_INTERVAL_MS = 1_000;
 
 const UNAVAILABLE: readonly string[] = ['temporal_unavailable', 'store_unavailable'];
 
 /**
- * Starts the workflow of a sandbox. For a caller that does not wait for its end, the record is written here as well as by the
- * workflow, which may come to it later; the first one stays. The workflow decides whether a name is free, so that no record of
- * one is without a workflow.
+ * Starts the workflow of a sandbox. For a caller that does not wait, the record is written here too, since the workflow
+ * may be late; the first one stays. Only the workflow claims a name, so no named record lacks a workflow.
  *
- * A start that Temporal did not confirm in time counts as started: the caller gets the id, and not an error upon which it
- * would request another. It is retried here and, should this process end, by the reconciler.
+ * A start that Temporal did not confirm in time counts as started: an error would make the caller request another
+ * sandbox. It is retried here and, after a crash of this process, by the reconciler.
  * @returns the record, where it is known here
- * @throws MayflyError temporal_unavailable when it is certain that nothing started
+ * @throws MayflyError temporal_unavailable when certainly nothing started
  */
 export async function startSandbox(
   deps: Deps,
@@ -54,7 +53,7 @@ export async function startSandbox(
 }
 
 /**
- * Returns the record of a sandbox whose workflow was started; as it was requested, while store or Temporal is unavailable.
+ * Returns the record of a started sandbox; the requested one while store or Temporal is unavailable.
  * @param started what {@link startSandbox} returned
  * @throws MayflyError name_taken
  */
@@ -97,14 +96,14 @@ async function retryStart({ sagas, logger }: Deps, input: SandboxInput): Promise
   }
 }
 
-/** Request for a sandbox, or for forks of a snapshot, before its defaults are filled in. */
+/** Request for a sandbox, or for forks of a snapshot, without defaults. */
 export interface CreateRequest extends Unset<SandboxSpec> {
   name?: string | undefined;
-  /** Forks. `@default` one sandbox */
+  /** Number of forks. `@default` one sandbox */
   count?: number | undefined;
 }
 
-/** Returns a create, or a fork, as a policy judges it: its origin, size and egress, whichever of them the request names. */
+/** Returns the policy's view of a create or fork, with its resolved origin, size and egress. */
 export function createPolicyRequest(
   request: CreateRequest,
   origin: Origin,
@@ -134,7 +133,7 @@ export function sandboxInput(call: IdempotentCall, id: string, request: CreateRe
   };
 }
 
-/** Fills in the defaults, which are recorded. */
+/** Returns the spec with defaults, which are recorded. */
 function specOf(request: CreateRequest, { source, snapshotId, captureId, network }: Origin): SandboxSpec {
   return {
     source,

@@ -9,9 +9,9 @@ const { schedules: limits } = LIMITS.functions;
 export type Wish = Pick<ScheduleAsk, 'kind'> & Partial<Pick<ScheduleAsk, 'from' | 'to' | 'overlap'>>;
 
 /**
- * Writes down that something is to be run beside the times of a schedule, once; its workflow has it done.
- * @param id {@link askIdFrom}: of the same request the same
- * @throws MayflyError schedule_not_found, schedule_busy; invalid_request of a backfill that has too many times
+ * Records a one-off action of a schedule, which its workflow performs. Idempotent.
+ * @param id {@link askIdFrom}: the same for a retry of the request
+ * @throws MayflyError schedule_not_found, schedule_busy; invalid_request for a backfill with too many times
  */
 export async function ask(
   { store }: ServiceDeps,
@@ -35,7 +35,7 @@ export async function ask(
     overlap: wish.overlap ?? record.overlap,
   };
   if (await store.schedules.ask(record.name, asked)) return asked;
-  const since = (await store.schedules.get(record.name))?.asks[id]; // by the same request, beside this one
+  const since = (await store.schedules.get(record.name))?.asks[id]; // recorded by a concurrent retry
   if (since) return since;
   throw new MayflyError('schedule_not_found', `There is no schedule ${record.name}.`);
 }

@@ -8,16 +8,16 @@ import { requireFunction, requireSchedule, type ServiceDeps } from '../service-d
 const { schedules: limits } = LIMITS.functions;
 
 type Optional = 'cron' | 'every' | 'startAt' | 'endAt';
-/** A schedule as it is asked for: what is absent is null. */
+/** Request for a schedule; absent fields become null. */
 interface SetSchedule extends Omit<ScheduleSpec, Optional | 'event'>, Partial<Record<Optional, string | undefined>> {
   event: { type: string; subject?: string | undefined };
 }
 
 /**
- * Makes a schedule, or sets all of one. It holds when this returns; the control worker wakes its workflow.
- * @param data of its event, JSON text as it was sent
- * @throws MayflyError function_not_found, function_draining, schedules_full, schedule_busy; invalid_request of one that never fires or has too
- *   much data
+ * Creates or replaces a schedule. It applies when this returns; the control worker wakes its workflow.
+ * @param data of its event, JSON text as sent
+ * @throws MayflyError function_not_found, function_draining, schedules_full, schedule_busy; invalid_request for one
+ *   that never fires or has too much data
  */
 export async function setSchedule(
   deps: ServiceDeps,
@@ -54,7 +54,7 @@ export async function setSchedule(
   }
 }
 
-/** What it was until now, behind what it was before: times of these may not be decided yet. @throws MayflyError schedule_busy */
+/** Appends the current spec to the past ones, whose times may not be decided yet. @throws MayflyError schedule_busy */
 function pastWith(found: ScheduleRecord, until: string): PastSpec[] {
   if (found.past.length >= limits.past) {
     throw new MayflyError(
@@ -95,7 +95,7 @@ function specOf({ cron, every, startAt, endAt, event, ...rest }: SetSchedule, da
   };
 }
 
-/** What fires at no time to come is told of now. */
+/** Refuses a schedule that never fires. */
 function refuseIfNever(spec: ScheduleSpec, now: number): void {
   if (nextRun(spec, now)) return;
   const field = spec.endAt === null ? 'cron' : 'endAt';
@@ -107,7 +107,7 @@ function full(): MayflyError {
   return new MayflyError('schedules_full', `The project has ${limits.count} schedules.`);
 }
 
-/** Pauses whose times are not decided yet: they go when its workflow has decided them. */
+/** Limit of pauses that the workflow has not processed yet. */
 const MOST_PAUSES = 100;
 
 /** @throws MayflyError schedule_not_found */

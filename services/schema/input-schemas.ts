@@ -5,14 +5,14 @@ import { RawJson } from '../../model/events/json/raw-json.ts';
 import type { Answer, Problem, Question } from './messages.ts';
 import { type NoAnswer, type ProcessLimits, ValidatorProcess } from './validator-process.ts';
 
-/** Of the JSON text of a schema. Bytes. */
+/** Limit of the JSON text of a schema, bytes. */
 const MAX_BYTES = 65_536;
-/** Objects and arrays in one another. */
+/** Limit of nested objects and arrays. */
 const MAX_NESTING = 64;
 
 /**
  * @returns the JSON text of a schema
- * @throws MayflyError invalid_schema of what is too large, too deep, or neither an object nor a boolean
+ * @throws MayflyError invalid_schema when it is too large, too deep, or neither an object nor a boolean
  */
 function schemaText(schema: unknown): string {
   if (isDeeper(schema, MAX_NESTING)) throw refused(`is nested deeper than ${MAX_NESTING} levels`);
@@ -23,7 +23,7 @@ function schemaText(schema: unknown): string {
   return text;
 }
 
-/** Refuses a number that would be another one as a double. @throws MayflyError invalid_schema @param json of a schema */
+/** Refuses a number that a double cannot hold exactly. @throws MayflyError invalid_schema @param json of a schema */
 export function refuseInexact(json: string | undefined): void {
   const inexact = json === undefined ? null : exactDataOf(json);
   if (inexact) throw refused(`has the number ${inexact.first.slice(0, 100)}, which no 64-bit floating-point number is`);
@@ -39,7 +39,7 @@ function refused(problem: string): MayflyError {
 }
 
 export interface SchemaLimits extends ProcessLimits {
-  /** Questions that are answered or wait for it. */
+  /** Limit of questions in progress or queued. */
   waiting: number;
 }
 
@@ -48,13 +48,13 @@ export interface SchemaLimits extends ProcessLimits {
  * of 0.8 MiB takes 0.1 s, in a new process; 100 compiled schemas of 64 KiB are 35 MiB. A slower processor has room.
  */
 const LIMITS: SchemaLimits = { compileMs: 2_000, validateMs: 500, heapMiB: 64, waiting: 1_000 };
-/** Seconds: a full line takes less when its questions are good ones. */
+/** Retry-After, s: a full queue of fast questions takes less. */
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * JSON Schemas (draft 2020-12) of the input of functions: checked at deploy, applied to the data of each event. One for
- * each API process. They are compiled and run in one process beside it, one at a time, which starts at the first
- * question, or before it by `warm`, and is replaced when a question takes more time or memory than it may.
+ * JSON Schemas (draft 2020-12) of functions' inputs, checked at deploy and applied to each event. One per API process.
+ * A child process compiles and runs them one at a time; it starts at the first question or by `warm`, and is replaced
+ * when a question exceeds its time or memory.
  */
 export class InputSchemas {
   readonly #limits: SchemaLimits;
@@ -68,17 +68,19 @@ export class InputSchemas {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  /** @throws MayflyError invalid_schema that names the place, schema_too_slow, too_many_requests */
+  /** Checks a schema. @throws MayflyError invalid_schema with the position, schema_too_slow, too_many_requests */
   async check(schema: unknown): Promise<void> {
     await this.#ask({ schema: schemaText(schema) });
   }
 
   /**
-   * @param digest of the schema: what is compiled is kept under it
-   * @param data a JSON value; as {@link RawJson} its numbers are compared digit by digit
-   * @param signal when it fires before its turn has come there is no answer
-   * @returns what is wrong with the data, at most 20; nothing when it fits
-   * @throws MayflyError schema_too_slow, too_many_requests; invalid_schema of one that `check` would refuse; the reason of the signal
+   * Validates data.
+   * @param digest of the schema, key of the compiled one
+   * @param data a JSON value; the numbers of a {@link RawJson} are compared digit by digit
+   * @param signal cancels the question while it is queued
+   * @returns at most 20 problems; none when the data fits
+   * @throws MayflyError schema_too_slow, too_many_requests; invalid_schema when `check` would refuse it; the reason of
+   *   the signal
    */
   async problemsOf(digest: string, schema: unknown, data: unknown, signal?: AbortSignal): Promise<Problem[]> {
     const texts = dataTexts(data);
@@ -86,7 +88,7 @@ export class InputSchemas {
     return await this.#ask({ schema: schemaText(schema), digest, ...texts }, signal);
   }
 
-  /** Has the process started by now: the first event waits for none then. Where it does not start, a question says so. */
+  /** Starts the process ahead of the first event. A failed start surfaces at the first question. */
   async warm(): Promise<void> {
     await this.#turn.runExclusive(async () => {
       if (this.#process?.isOver !== false && !this.#isClosed)
@@ -94,7 +96,7 @@ export class InputSchemas {
     });
   }
 
-  /** Ends the process, and what waits. */
+  /** Ends the process and the queued questions. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#process?.kill();
@@ -121,7 +123,9 @@ export class InputSchemas {
     }
   }
 
-  /** What ends a process that others have used is asked once more in a new one: what those left in memory may be why. */
+  /**
+   * Repeats a question in a new process when it ended a used one: memory left by earlier questions may be the cause.
+   */
   async #answer(question: Question): Promise<Answer | NoAnswer> {
     const used = this.#process?.isOver === false ? this.#process : null;
     const answer = await (used ?? (await this.#start())).ask(question);
@@ -148,7 +152,7 @@ export class InputSchemas {
   }
 }
 
-/** @returns null of what is nested deeper than can be written down */
+/** @returns null for data that is nested too deeply to serialize */
 function dataTexts(data: unknown): { data: string; exact?: string } | null {
   try {
     if (!(data instanceof RawJson)) return { data: JSON.stringify(data) };

@@ -1,24 +1,24 @@
-/** What is wrong, and where: a JSON Pointer (RFC 6901), `''` for the whole. */
+/** Problem and its position, a JSON Pointer (RFC 6901); `''` for the whole. */
 export interface Problem {
   field: string;
   problem: string;
 }
 
-/** What the process of validators is asked. Schema and data are JSON texts, so that they arrive as the standard means them. */
+/** Question to the validator process. Schema and data are JSON texts, which preserves their exact meaning. */
 export interface Question {
   schema: string;
-  /** Names the schema among those that are compiled already. Without `data` the schema is only checked, and not kept. */
+  /** Key of the compiled schema. Without `data` the schema is only checked, and not cached. */
   digest?: string;
   data?: string;
-  /** `exactValue` of the data, where a double does not hold each of its numbers. */
+  /** `exactValue` of the data, where a double cannot hold each of its numbers. */
   exact?: string;
 }
 
-/** `invalid`: the schema itself cannot be used. */
+/** Answer; `invalid` when the schema itself is unusable. */
 export type Answer = { invalid: Problem } | { problems: Problem[] };
 
-/** What that process says: it takes questions; what it now does for the one in hand, each with a time of its own; the answer. */
+/** Message of the process: ready for questions; the current step, each with its own time limit; the answer. */
 export type Said = { said: 'ready' } | { said: Doing } | { said: 'answer'; answer: Answer };
 
-/** A question begins with `compiles`. */
+/** Step; every question starts with `compiles`. */
 export type Doing = 'compiles' | 'validates';

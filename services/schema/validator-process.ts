@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Answer, Doing, Question, Said } from './messages.ts';
 
-/** Of /proc: a tick is a hundredth of a second on Linux, for every program. Milliseconds. */
+/** Clock tick of /proc, ms: 1/100 s on Linux, for every program. */
 const TICK_MS = 10;
 
 /**
- * Calls back when a process has used so much processor time from now on, which a busy machine makes no shorter.
- * It does not hold our own process.
- * @param limitMs at 10 ms each, of all threads of the process
- * @returns ends the watch
+ * Calls back when a process has used some processor time from now on; load of the machine does not shorten it. The
+ * timer does not keep Node alive.
+ * @param limitMs in steps of 10 ms, over all threads of the process
+ * @returns a function that ends the watch
  */
 function afterProcessorTime(pid: number, limitMs: number, used: () => void): () => void {
   const begun = processorMs(pid);
@@ -23,7 +23,7 @@ function afterProcessorTime(pid: number, limitMs: number, used: () => void): () 
   return () => clearTimeout(timer);
 }
 
-/** @returns milliseconds; 0 of a process that is gone, whose end says the rest */
+/** @returns milliseconds; 0 for an ended process, whose `close` event follows */
 function processorMs(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
@@ -36,28 +36,28 @@ function processorMs(pid: number): number {
 
 const PROGRAM = fileURLToPath(new URL('./validator/main.mjs', import.meta.url));
 
-/** What one question may take. Times are processor time, in milliseconds. */
+/** Limits of one question. Times are processor time, ms. */
 export interface ProcessLimits {
   compileMs: number;
   validateMs: number;
-  /** Of the heap of JavaScript, for compiled schemas and the data in hand together. MiB. */
+  /** JavaScript heap for compiled schemas and the current data together, MiB. */
   heapMiB: number;
 }
 
-/** Why there is no answer: the time was used up, or the process ended of itself, which memory makes it do. */
+/** Reason of a missing answer: the time limit, or the end of the process, usually for lack of memory. */
 export type NoAnswer = 'time' | 'ended';
 
 /**
- * The process in which schemas of others are compiled and run. It is no thread of ours: V8 ends the whole process when a
- * regular expression is compiled with little of the stack left, and who writes the schema and the data can bring that
- * about. It has no environment of ours, does not outlive this process (`setpriv --pdeathsig`), and does not hold it.
+ * Child process that compiles and runs untrusted schemas. Not a worker thread: V8 aborts the whole process when it
+ * compiles a regular expression with little stack left, which a schema and data can provoke. It inherits
+ * only PATH, dies with this process (`setpriv --pdeathsig`), and does not keep Node alive.
  */
 export class ValidatorProcess {
   readonly #child: ChildProcess;
   readonly #limits: ProcessLimits;
   readonly #ended: Promise<void>;
   #isOver = false;
-  /** Of who waits for it: one at a time. */
+  /** Handler of messages: one waiter at a time. */
   #hears: ((said: Said | null) => void) | null = null;
 
   private constructor(limits: ProcessLimits) {
@@ -68,7 +68,7 @@ export class ValidatorProcess {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       serialization: 'advanced',
     });
-    this.#child.on('error', () => {}); // a message that does not reach it, a program that is not there: its end says the rest
+    this.#child.on('error', () => {}); // an undelivered message or a missing program: `close` follows
     this.#ended = new Promise<void>((resolve) => this.#child.once('close', resolve)).then(() => {
       this.#isOver = true;
       this.#hears?.(null);
@@ -78,7 +78,7 @@ export class ValidatorProcess {
     this.#child.channel?.unref();
   }
 
-  /** @returns one that takes a question; null when it ended before it could */
+  /** @returns a process that takes questions; null when it ended before that */
   static async start(limits: ProcessLimits): Promise<ValidatorProcess | null> {
     const started = new ValidatorProcess(limits);
     const isReady = new Promise<boolean>((resolve) => {
@@ -95,7 +95,7 @@ export class ValidatorProcess {
     return this.#isOver;
   }
 
-  /** One question at a time. A process that gives no answer is over when this returns. */
+  /** Sends one question at a time. A process without an answer has ended when this returns. */
   async ask(question: Question): Promise<Answer | NoAnswer> {
     let stop = () => {};
     const limit = (doing: Doing, late: (why: NoAnswer) => void): void => {
@@ -119,7 +119,7 @@ export class ValidatorProcess {
     return answer;
   }
 
-  /** @returns when it has ended */
+  /** Resolves when the process has ended. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#ended;

@@ -9,9 +9,9 @@ import type { ServiceDeps } from '../service-deps.ts';
 const { secrets: limits } = LIMITS.functions;
 
 /**
- * Puts a value in the place of what was there. It is kept first, under an id that nobody else has, and named then: of two who
- * put at once, both have a version, and the last is the newest.
- * @returns whether there was none @throws MayflyError secrets_full
+ * Sets the value of a secret. Stores it first under a fresh id, then names it: of two concurrent puts both get a
+ * version, and the later is the newest.
+ * @returns isNew: true when there was none @throws MayflyError secrets_full
  */
 export async function putSecret(
   { store }: ServiceDeps,
@@ -34,7 +34,7 @@ export async function putSecret(
   }
 }
 
-/** Forgets what it is; runs that were given it go on, and none is given it any more. @throws MayflyError secret_not_found */
+/** Deletes a secret's value; runs that have it continue, later runs get none. @throws MayflyError secret_not_found */
 export async function deleteSecret(deps: ServiceDeps, name: string): Promise<void> {
   const { store } = deps;
   for (;;) {

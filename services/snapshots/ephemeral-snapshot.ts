@@ -11,12 +11,12 @@ import { type WaitLimit, waitWithin } from '../waiting.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'logger'>;
 
-/** A disk snapshot is over in less than a second; one of a guest that does not answer takes half a minute. */
+/** Limit of the wait, s: a disk snapshot takes less than a second, or half a minute when the guest does not answer. */
 const LONGEST_SECONDS = 120;
-/** It is not begun later than this: half of what its workflow waits until it is told. Milliseconds. */
+/** Deadline for its start, ms: half of the time after which its workflow removes it unreleased. */
 const BEGUN_WITHIN_MS = 300_000;
 
-/** The present state of a sandbox as a snapshot, until {@link EphemeralSnapshot.release}, or for ten minutes. */
+/** Snapshot of the present state of a sandbox, until {@link EphemeralSnapshot.release}, or for ten minutes. */
 export class EphemeralSnapshot {
   private constructor(
     private readonly deps: Deps,
@@ -24,7 +24,10 @@ export class EphemeralSnapshot {
     readonly record: SnapshotRecord,
   ) {}
 
-  /** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, sandbox_busy, snapshot_failed and its kin */
+  /**
+   * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, sandbox_busy, snapshot_failed and
+   *   similar ones
+   */
   static async take(
     deps: Deps,
     sandboxId: string,
@@ -33,7 +36,7 @@ export class EphemeralSnapshot {
   ): Promise<EphemeralSnapshot> {
     const host = requireHost(await requireSandbox(deps, sandboxId));
     const id = snapshotIdFrom(randomBytes(ID_BYTES));
-    // First, so that whatever becomes of this process there is somebody who removes it.
+    // Started first: its workflow removes the snapshot even if this process dies.
     await deps.sagas.snapshots.startEphemeral({ snapshotId: id, ...host, actor });
     try {
       const operation = {
@@ -51,13 +54,13 @@ export class EphemeralSnapshot {
       });
       return new EphemeralSnapshot(deps, id, assertReady(await requireSnapshot(deps, id)));
     } catch (error) {
-      // With Temporal away nobody knows whether it will be taken: then only time can tell that it is not needed.
+      // Without Temporal the snapshot may still be taken: its workflow removes it after ten minutes.
       if (!isMayflyError(error, 'temporal_unavailable')) await releaseSnapshot(deps, id);
       throw error;
     }
   }
 
-  /** Removes it. */
+  /** Removes the snapshot. */
   async release(): Promise<void> {
     await releaseSnapshot(this.deps, this.id);
   }
@@ -92,9 +95,9 @@ function assertReady(record: SnapshotRecord): SnapshotRecord {
 }
 
 /**
- * Takes a snapshot of a sandbox and waits until it is saved. The same request again joins the first one; its sandbox may
- * have ended since then.
- * @returns its record when the wait is over
+ * Takes a snapshot of a sandbox and waits until it is saved. A retry of the request joins the first one, even after the
+ * end of the sandbox.
+ * @returns its record at the end of the wait
  * @throws MayflyError sandbox_not_running, sandbox_ended, sandbox_busy, snapshot_unsupported, snapshot_name_taken
  */
 export async function takeSnapshot(

@@ -6,12 +6,15 @@ import { refuseUnplaceable } from '../sandboxes/placement.ts';
 
 type KnownSource = KnownHost['sources'][number] & { hosts: string[] };
 
-/** Returns what sandboxes can be made from, on all live hosts, by name. */
+/** Returns the sources of all live hosts, by name. */
 export async function listSources(store: ProjectStore): Promise<KnownSource[]> {
   return mergeSources((await store.hosts.list()).filter((host) => isLive(host)));
 }
 
-/** Returns a source that a live host lists, or one that is still being baked. @throws MayflyError source_not_found, no_host */
+/**
+ * Returns a source that a live host lists, or one that is being baked.
+ * @throws MayflyError source_not_found, no_host
+ */
 export async function describeSource(store: ProjectStore, name: string) {
   const baked = await store.bakedSources.named(name);
   const [making] = baked;
@@ -25,7 +28,7 @@ export async function describeSource(store: ProjectStore, name: string) {
 }
 
 /**
- * Merges the sources of hosts by name. A host that can clone one speaks for the others: that is where a sandbox would be
+ * Merges the sources of hosts by name. Prefers the entry of a host that can clone the source, where a sandbox would be
  * placed.
  */
 function mergeSources(hosts: readonly KnownHost[]): KnownSource[] {

@@ -29,11 +29,11 @@ export const sourceCommandResult = z
 interface Look {
   source: SourceAccess;
   actor: Actor;
-  /** Ends it when the caller goes away. */
+  /** Fires when the caller disconnects. */
   signal: AbortSignal;
 }
 
-/** @throws MayflyError readonly_refused with the position and the reason */
+/** Parses a read-only command. @throws MayflyError readonly_refused with the position and the reason */
 export function readableCommand(text: string): ReadonlyCommand {
   const read = readReadonlyCommand(text);
   if ('command' in read) return read.command;
@@ -44,14 +44,14 @@ export function readableCommand(text: string): ReadonlyCommand {
 }
 
 interface SourceCommand extends ReadonlyCommand {
-  /** As it was asked for. */
+  /** Command text as sent. */
   text: string;
   isRepeated: boolean;
   timeoutSeconds: number;
   maxOutputBytes: number;
 }
 
-/** Runs a command that changes nothing on a prepared source, after the audit has it. @throws MayflyError what the guest refuses with */
+/** Runs a read-only command on a prepared source, after the audit has recorded it. @throws MayflyError of the guest */
 export async function runSourceCommand(
   deps: Deps,
   { source, actor, signal }: Look,
@@ -69,7 +69,7 @@ export async function runSourceCommand(
   return sourceCommandResult.parse(await (await succeeded(answer)).json());
 }
 
-/** Returns what the host answers to a read of a file of a prepared source, after the audit has it. */
+/** Reads a file of a prepared source, after the audit has recorded it. @returns the host's response */
 export async function readSourceFile(
   deps: Deps,
   { source, actor, signal }: Look,

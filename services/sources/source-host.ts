@@ -13,15 +13,15 @@ import { admit } from '../sandboxes/admission.ts';
 import { placeableOrigin, refuseUnplaceable } from '../sandboxes/placement.ts';
 import { requireSnapshot, type ServiceDeps } from '../service-deps.ts';
 
-/** A source on one host. */
+/** Source on one host. */
 export interface PlacedSource extends HostRef {
   id: string;
   name: string;
 }
 
 /**
- * Returns the source of a name on the host that a live one lists it on.
- * @param wish id of the host that the caller names
+ * Returns the source of a name on the live host that lists it.
+ * @param wish host id from the caller
  * @throws MayflyError no_host, source_not_found; invalid_request when several hosts have one
  */
 export async function placeSource(store: ProjectStore, name: string, wish: string | undefined): Promise<PlacedSource> {
@@ -50,7 +50,7 @@ export async function preparedSource(
 }
 
 /**
- * Returns the source of a name that preparing has changed, also when its host does not list it any more.
+ * Returns a source that a preparation has changed, even when its host no longer lists it.
  * @throws MayflyError as {@link placeSource}
  */
 export async function changedSource(
@@ -64,7 +64,7 @@ export async function changedSource(
 }
 
 /**
- * Returns the baked source of a name, also when it is gone.
+ * Returns the baked source of a name, also a deleted one.
  * @throws MayflyError source_not_baked, source_not_found, no_host; invalid_request when several hosts have one
  */
 export async function bakedSourceOf(store: ProjectStore, name: string, wish: string | undefined): Promise<BakedSource> {
@@ -80,7 +80,7 @@ export async function bakedSourceOf(store: ProjectStore, name: string, wish: str
 }
 
 /**
- * Returns the source whose audit trail is read: also a baked one that is gone.
+ * Returns the source of an audit trail, also a deleted baked one.
  * @throws MayflyError as {@link placeSource}
  */
 export async function auditedSource(
@@ -92,7 +92,7 @@ export async function auditedSource(
   return one && others.length === 0 ? one : changedSource(store, name, wish);
 }
 
-/** Lists the live hosts that have a source of a name. */
+/** Returns the live hosts that have a source of a name. */
 async function liveHostsWith({ hosts }: Pick<ProjectStore, 'hosts'>, name: string): Promise<KnownHost[]> {
   const live = (await hosts.list()).filter((host) => isLive(host));
   return live.filter(({ sources }) => sources.some((source) => source.name === name));
@@ -102,7 +102,7 @@ function isOn(wish: string | undefined) {
   return ({ hostId }: Pick<HostRef, 'hostId'>) => wish === undefined || hostId === wish;
 }
 
-/** @throws MayflyError invalid_request when several hosts have one */
+/** @throws MayflyError invalid_request when several hosts match */
 function onlyOne<T extends Pick<HostRef, 'hostId'>>(
   name: string,
   wish: string | undefined,
@@ -122,7 +122,7 @@ interface BakeRequest {
 }
 
 /**
- * Begins a bake, or finds what an earlier attempt began: a claim with a record has been begun.
+ * Starts a bake, or finds that of an earlier attempt: a claim with a record has been started.
  * @throws MayflyError snapshot_not_found, snapshot_not_ready, no_host, source_exists, forbidden
  */
 export async function beginBake(
@@ -141,7 +141,7 @@ export async function beginBake(
   return input;
 }
 
-/** Returns the record of a bake. @param isOver whether its saga has ended @throws MayflyError source_exists */
+/** Returns the record of a bake. @param isOver true when its workflow has ended @throws MayflyError source_exists */
 export async function bakeOf(store: ProjectStore, input: BakeSourceInput, isOver: boolean): Promise<BakedSource> {
   const known = await store.bakedSources.get(input.sourceId);
   if (known?.bakeId === input.bakeId) return known;
@@ -188,7 +188,7 @@ export function refuseForeignName(project: string, name: string): void {
   throw new MayflyError('invalid_request', `The name ${problem}.`, { fields: [{ field: 'name', problem }] });
 }
 
-/** Refuses a name that a source of any host has, or it would mean two things. The saga looks once more. @throws MayflyError source_exists */
+/** Refuses a name that a source of any host has. The workflow checks again. @throws MayflyError source_exists */
 export async function refuseTaken(store: ProjectStore, name: string): Promise<void> {
   const having = (await liveHostsWith(store, name)).map(({ id }) => id);
   if (having.length === 0) return;

@@ -18,7 +18,7 @@ interface CaptureRequest {
 }
 
 /**
- * Begins a capture, or finds what an earlier attempt began: a claim with a record has been begun.
+ * Starts a capture, or finds that of an earlier attempt: a claim with a record has been started.
  * @throws MayflyError source_not_found, no_host, source_busy
  */
 export async function beginCapture(

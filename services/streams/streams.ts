@@ -18,21 +18,21 @@ interface Held {
 }
 
 /**
- * The event streams of one process. Nobody gets all: a key may open another one while it holds fewer of that kind than are
- * free, and where there are several projects, a project too (Choudhury and Hahne, "Dynamic queue length thresholds", 1998).
- * So whoever comes later finds one free.
+ * Event streams of one process. A key may open another one while it holds fewer of that kind than are free; with
+ * several projects, so may a project (Choudhury and Hahne, "Dynamic queue length thresholds", 1998). So latecomers
+ * always find a free one.
  */
 export class Streams {
   readonly #open = new Set<Held>();
   readonly keys = new KeyWatch();
 
-  /** How many of a kind are open. */
+  /** Returns the number of open streams of a kind. */
   count(kind: StreamKind): number {
     return this.#of((one) => one.kind === kind).length;
   }
 
   /**
-   * @returns to be called when it is over
+   * @returns a function to call when the stream ends
    * @throws MayflyError too_many_requests, project_quota_exceeded
    */
   async begin({ apiKey, deps }: Caller, kind: StreamKind): Promise<() => void> {
@@ -64,9 +64,9 @@ export class Streams {
 }
 
 /**
- * Pieces as the body of an answer. The first is awaited, so that what fails before it can still be told as a problem;
- * whoever goes away ends them, and what they clean up at their end is cleaned up.
- * @throws what the first piece throws
+ * Returns pieces as a response body. Awaits the first, so that an early error can still become a problem. A client's
+ * disconnect ends the generator, with its cleanup.
+ * @throws errors of the first piece
  */
 export async function heldStream(
   pieces: AsyncGenerator<Uint8Array, void, undefined>,
@@ -88,26 +88,26 @@ export async function heldStream(
   );
 }
 
-/** How often the keys of open streams are looked up. Milliseconds. */
+/** Poll interval of the keys of open streams, ms. */
 const POLL_MS = 1_000;
 
-/** API key of a request, and the store as its project sees it. */
+/** API key of a request, and its project's store. */
 export interface Caller {
   apiKey: Pick<ApiKey, 'id' | 'project'>;
   deps: Pick<ServiceDeps, 'store'>;
 }
 
-/** Ends streams whose API key is revoked. One look a second for each key, however many streams it has. */
+/** Watch that ends streams whose API key is revoked. Polls each key once a second, for all of its streams. */
 export class KeyWatch {
   readonly #watched = new Map<string, { ends: Set<() => void>; timer: NodeJS.Timeout }>();
 
-  /** @param end is called once the key of the request is revoked @returns to be called when the stream is over */
+  /** @param end called once the key of the request is revoked @returns a function to call when the stream ends */
   endWithKey({ apiKey: { id }, deps }: Caller, end: () => void): () => void {
     const { apiKeys } = deps.store;
     const watched = this.#watched.get(id) ?? {
       ends: new Set(),
       timer: setInterval(() => {
-        // With the store away nobody can tell: streams go on, and nothing new is let in.
+        // Without the store open streams continue; new ones are refused.
         apiKeys.get(id).then(
           (key) => key?.revokedAt === null || this.#endAll(id),
           () => undefined,
@@ -124,13 +124,13 @@ export class KeyWatch {
     };
   }
 
-  /** Cuts an answer that is a stream once the key of its request is revoked. */
+  /** Cuts a streaming response once the key of its request is revoked. */
   cutWithKey(caller: Caller, response: Response): Response {
     if (!response.body || !response.headers.get('content-type')?.startsWith('text/event-stream')) return response;
     const cut = new AbortController();
     const over = this.endWithKey(caller, () => cut.abort());
     const { readable, writable } = new TransformStream<Uint8Array>();
-    // the client, or the session, is told by its own end
+    // each side sees its own end of the stream
     void response.body.pipeTo(writable, { signal: cut.signal }).then(over, over);
     return new Response(readable, response);
   }

@@ -14,7 +14,7 @@ import type { ServiceDeps } from '../service-deps.ts';
 
 const SECRET_BYTES = 32;
 const limits = LIMITS.functions.waitpoints;
-/** Looked for in place of what cannot be there, so that it takes as long. */
+/** Stand-in for an unknown waitpoint, so that its lookup takes the same time. */
 const NOBODY = { waitpointId: waitpointIdOf('', ''), hash: hashOf('') };
 const NO_HASH = Buffer.alloc(NOBODY.hash.length);
 
@@ -23,7 +23,10 @@ interface WaitpointRequest {
   timeoutSeconds?: number | undefined;
 }
 
-/** Makes a waitpoint of a run, or finds it, and gives it another token. @throws MayflyError run_has_ended, waitpoint_completed, waitpoint_expired, waitpoints_full */
+/**
+ * Creates or finds a waitpoint of a run, and adds a token to it.
+ * @throws MayflyError run_has_ended, waitpoint_completed, waitpoint_expired, waitpoints_full
+ */
 export async function addToken(
   { store }: Pick<ServiceDeps, 'store'>,
   run: RunRecord,
@@ -48,7 +51,7 @@ export async function addToken(
   if (!(await store.waitpoints.addToken(id, hashOf(secret), expiresAt))) {
     refuseUnlessOpen(await store.waitpoints.ensure(wanted));
   }
-  if (expiresAt !== null) await store.waitingRuns.wake(run.id); // its time may be over sooner
+  if (expiresAt !== null) await store.waitingRuns.wake(run.id); // its timeout may be earlier now
   return { waitpoint: { ...found, expiresAt: expiresAt ?? found.expiresAt }, token: tokenOf(id, secret) };
 }
 
@@ -60,7 +63,7 @@ function refuseUnlessOpen(waitpoint: WaitpointRecord): void {
   if (state === 'expired') throw new MayflyError('waitpoint_expired', `The time of ${name} was over at ${expiresAt}.`);
 }
 
-/** Returns the waitpoint of a token; null, after the same work: the token is of none, or its run is gone. */
+/** Returns the waitpoint of a token; null, after the same work, when the token is invalid or its run is deleted. */
 export async function waitpointOf(store: Store, token: string): Promise<Completion | null> {
   const parts = partsOf(token);
   const { waitpointId, hash } = parts ?? NOBODY;
@@ -73,7 +76,11 @@ export async function waitpointOf(store: Store, token: string): Promise<Completi
   return parts && found && place > 0 ? { waitpoint: found, token: place } : null;
 }
 
-/** Stores the data of a waitpoint; the same again is no other. @param data JSON text @throws MayflyError waitpoint_completed, waitpoint_expired */
+/**
+ * Stores the data of a waitpoint. Idempotent for equal data.
+ * @param data JSON text
+ * @throws MayflyError waitpoint_completed, waitpoint_expired
+ */
 export async function completeWaitpoint(
   store: Store,
   waitpoint: WaitpointRecord,
@@ -96,7 +103,7 @@ export async function completeWaitpoint(
     throw new MayflyError('waitpoint_expired', `The time of ${name} was over at ${expiresAt}.`);
   }
   if (latest.data !== null && canonicalJson(exactValue(latest.data)) === canonicalJson(exactValue(data))) {
-    await store.waitingRuns.wake(runId); // who asks once more may not have come so far before
+    await store.waitingRuns.wake(runId); // an earlier attempt may have died before its wake
     return latest;
   }
   throw new MayflyError('waitpoint_completed', `Other data came for ${name} at ${latest.completedAt}.`);

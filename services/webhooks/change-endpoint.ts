@@ -36,7 +36,7 @@ export async function refuseUnlessRoom({ store }: ServiceDeps): Promise<void> {
   if ((await store.webhookEndpoints.list()).length >= limits.endpoints) throw full();
 }
 
-/** Records it; again, it is the one that is there. @throws MayflyError endpoints_full when others came first */
+/** Records an endpoint. Idempotent. @throws MayflyError endpoints_full when concurrent requests came first */
 export async function recordedEndpoint({ store }: ServiceDeps, endpoint: EndpointRecord): Promise<EndpointRecord> {
   if (!(await store.webhookEndpoints.create(endpoint))) {
     return (await store.webhookEndpoints.get(endpoint.id)) ?? endpoint;
@@ -47,7 +47,7 @@ export async function recordedEndpoint({ store }: ServiceDeps, endpoint: Endpoin
   throw full();
 }
 
-/** One that is sent to again begins anew: what it has failed before does not count. @throws MayflyError endpoint_not_found */
+/** Changes an endpoint. A re-enabled one starts without its earlier failures. @throws MayflyError endpoint_not_found */
 export async function changedEndpoint(
   deps: ServiceDeps,
   { id, disabledAt: wasDisabled }: EndpointRecord,
@@ -65,7 +65,11 @@ export async function changedEndpoint(
   return requireEndpoint(deps, id);
 }
 
-/** Of two at once the later is the newest, and the other signs for as long. @throws MayflyError endpoint_not_found */
+/**
+ * Rotates the key. Of two concurrent rotations the later key is the newest, and the other stays valid for the rotation
+ * period.
+ * @throws MayflyError endpoint_not_found
+ */
 export async function rotatedEndpoint(deps: ServiceDeps, id: string): Promise<EndpointRecord> {
   for (;;) {
     const endpoint = await requireEndpoint(deps, id);

@@ -18,36 +18,39 @@ import { storeTime } from '../mongo/store-clock.ts';
 import { repositoryOf } from '../repository/repository.ts';
 import { endedAmong, livingOf } from '../sandboxes/counted-sandboxes.ts';
 
-/** Creates of one project, all of them or none. */
+/** Creates of one project, admitted all or none. */
 interface Wish {
   limits: Project['limits'];
   wanted: readonly Counted[];
-  /** Whether a saga of it runs. */
+  /** Reports whether a workflow of the sandbox runs. */
   isOpen: (sandboxId: string) => Promise<boolean>;
   countRule: CountRule | undefined;
 }
 
-/** A process that was to begin it has begun it by then, or never will; a saga that runs is asked for. Milliseconds. */
+/**
+ * Age from which a pending create counts only while its workflow runs, ms: its process has started it by then, or never
+ * will.
+ */
 const PENDING_MS = 600_000;
 
 const NONE: Admitted = { pending: [], creates: [] };
 
 /**
- * Which creates the quotas of a project let begin, `_id` = project. What counts is read anew each time: the records of its living sandboxes,
- * and what was let begin and has no record yet. That is in one document of the project, which is changed only by who has seen
- * its latest version, so that of two at once, in whatever processes, one counts the other.
+ * Creates admitted by the quotas of a project, `_id` = project. Usage counts living sandboxes by their records, and
+ * admitted creates without a record. The latter are in one document with optimistic locking, so that concurrent creates
+ * of any process count each other.
  */
 export class Admissions extends repositoryOf({
   collection: 'admissions',
   noun: 'a project',
-  /** `version`: raised by every change; who has read an older one reads again. */
+  /** `version` is raised by every change; a writer with a stale one reads again. */
   model: admissions.extend({ version: z.int() }),
 }) {
   readonly #queues = new Map<string, GroupCommit<Wish, MayflyError | null>>();
 
   /**
-   * Counts what is to be made, before anything of it is. The same again counts once.
-   * @throws MayflyError project_quota_exceeded, quota_exceeded, and policy_denied for what the rule does not let it have
+   * Admits creates before any of them starts. Idempotent.
+   * @throws MayflyError project_quota_exceeded, quota_exceeded; policy_denied when the count rule forbids them
    */
   async admit(
     { id, limits }: Project,
@@ -62,7 +65,7 @@ export class Admissions extends repositoryOf({
     if (refusal) throw refusal;
   }
 
-  /** Of these it is certain that nothing was begun. */
+  /** Releases creates of which none has started. */
   async release({ id }: Pick<Project, 'id'>, sandboxIds: readonly string[]): Promise<void> {
     const isKept = ({ sandboxId }: Counted) => !sandboxIds.includes(sandboxId);
     await this.#change(id, ({ pending, ...rest }) => ({ ...rest, pending: pending.filter(isKept) }));
@@ -95,7 +98,7 @@ export class Admissions extends repositoryOf({
     }
   }
 
-  /** The document first, then the records: what gets its record in between is seen in both, and not in none. */
+  /** Reads the document before the records: a create recorded in between appears in both, never in neither. */
   async #read(project: string, isOpen: Wish['isOpen']) {
     const [document, time] = await Promise.all([this.findById(project), storeTime(this.connection)]);
     const now = time.getTime();

@@ -12,11 +12,11 @@ type KeyWish = {
   name: string;
   project: string;
   scopes: readonly Scope[];
-  /** Whether whoever makes it ends it too, when it stops. `@default` false */
+  /** True when its creator revokes it on exit. `@default` false */
   endsWithRun?: boolean;
 } & Partial<StorageQuota>;
 
-/** A key that was made; `secret` is the whole of it, as it is presented. */
+/** Created key; `secret` is the full text that is presented. */
 interface NewKey {
   key: ApiKey;
   secret: string;
@@ -25,12 +25,12 @@ interface NewKey {
 const isId = (id: string) => /^[0-9a-f]{12}$/.test(id);
 /** Bytes of a key's id. */
 const OWN_BYTES = 6;
-/** `mfk_`, the key's id, and 256 random bits in base64url: a prefix that secret scanners can know. */
+/** `mfk_`, the key's id, and 256 random bits in base64url. Secret scanners can match the prefix. */
 const PRESENTED = /^mfk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
 
 /**
- * API keys. The secret has 256 random bits, so nobody can guess it from its hash however quick the hash is; a slow
- * hash (bcrypt, scrypt) protects what people choose themselves, and would cost every request 50 ms or more.
+ * API keys. The secret has 256 random bits, so a fast hash suffices; a slow one (bcrypt, scrypt) protects passwords
+ * that people choose, and would cost every request 50 ms or more.
  */
 export class ApiKeys extends repositoryOf({
   collection: 'apiKeys',
@@ -40,12 +40,12 @@ export class ApiKeys extends repositoryOf({
   internal: keyInternals,
   required: ['project'],
 }) {
-  /** Those of requests that come at once are read at once, and none before it was presented. */
+  /** Groups reads of concurrent requests; each read starts after its key was presented. */
   readonly #presented = new GroupCommit((ids: string[]) => this.#getAll(ids));
 
   /**
-   * Makes a key. `secret` is the whole key as it is presented; this is the only time that it is known.
-   * @throws MayflyError stale_attempt when there is one of that id
+   * Creates a key. `secret` is the full key, which is known only now.
+   * @throws MayflyError stale_attempt when that id exists
    */
   async create(wish: KeyWish, id = apiKeyIdFrom(randomBytes(ID_BYTES))): Promise<NewKey> {
     const { document, secret } = fresh(id, wish);
@@ -54,8 +54,8 @@ export class ApiKeys extends repositoryOf({
   }
 
   /**
-   * As {@link create}, with that id. Made again, a key has another secret, and the one before is refused.
-   * @returns null when it has been made, and revoked, before
+   * As {@link create}, with a given id. A repeated call replaces the secret and refuses the previous one.
+   * @returns null when the key was revoked, or belongs to another project or name
    */
   async ensure(id: string, wish: KeyWish): Promise<NewKey | null> {
     const { document, secret } = fresh(id, wish);
@@ -63,34 +63,34 @@ export class ApiKeys extends repositoryOf({
     return key && { key, secret };
   }
 
-  /** Only what was made of the same wish. */
+  /** Renews only a key of the same project and name. */
   async #renew({ _id, project, name, secretHash }: ApiKeyDocument): Promise<ApiKey | null> {
     return this.setAndRead({ _id, project, name, revokedAt: null }, { secretHash });
   }
 
-  /** Null when there is no such key: those of tests, and of what nobody asked for, have no quota. */
+  /** Returns null for an unknown key: internal ones and those of tests have no quota. */
   async get(id: string): Promise<ApiKey | null> {
     return isId(id) ? this.findById(id) : null;
   }
 
-  /** The keys that have a quota. */
+  /** Returns the keys with a quota. */
   async limited(): Promise<ApiKey[]> {
     const keys = await this.list();
     return keys.filter(({ diskBytes, sandboxDiskBytes }) => diskBytes !== null || sandboxDiskBytes !== null);
   }
 
-  /** Changes how much may be stored; what is not named stays. Null when there is no such key. */
+  /** Changes the storage quota; omitted fields stay. Returns null for an unknown key. */
   async limit(id: string, quota: Partial<StorageQuota>): Promise<ApiKey | null> {
     return isId(id) ? this.setAndRead({ _id: id }, quota) : null;
   }
 
-  /** All keys, also revoked ones, oldest first. */
+  /** Lists all keys, also revoked ones, oldest first. */
   async list(): Promise<ApiKey[]> {
     const found = await this.documents({});
     return found.map(this.recordOf).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
   }
 
-  /** Ends a key at once; one that is revoked already keeps its first date. Null when there is no such key. */
+  /** Revokes a key; a revoked one keeps its first date. Returns null for an unknown key. */
   async revoke(id: string): Promise<ApiKey | null> {
     const present = await this.get(id);
     if (!present || present.revokedAt) return present;
@@ -98,7 +98,7 @@ export class ApiKeys extends repositoryOf({
   }
 
   /**
-   * As {@link revoke}, but some operator key that lasts stays, whoever revokes another at the same time.
+   * As {@link revoke}, but at least one permanent operator key stays, even under concurrent revocations.
    * @throws MayflyError last_admin_key
    */
   async revokeUnlessLast(id: string): Promise<ApiKey | null> {
@@ -108,7 +108,7 @@ export class ApiKeys extends repositoryOf({
     return this.get(id);
   }
 
-  /** The key that was presented; null when it is malformed, unknown, wrong or revoked: callers learn no more. */
+  /** Returns the presented key; null when malformed, unknown, wrong or revoked, which callers cannot distinguish. */
   async authenticate(presented: string): Promise<ApiKey | null> {
     const [, id = '', random = ''] = PRESENTED.exec(presented) ?? [];
     const document = isId(id) ? await this.#presented.add(id) : null;

@@ -5,11 +5,11 @@ import { type CertificateRecord, certificateRecord } from '../../model/sandbox/c
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
-/** 2^64 − 1 has 20 digits; with as many, `_id`s sort as numbers do. */
+/** Digits of 2^64 − 1; padded to as many, `_id`s sort as numbers do. */
 const SERIAL_DIGITS = 20;
 const SERIAL = /^[1-9]\d{0,19}$/;
 
-/** Every certificate that was issued; `_id` is its serial. Written by control activities only. */
+/** Issued certificates; `_id` is the serial. Written by control activities only. */
 export class Certificates extends repositoryOf({
   collection: 'certificates',
   noun: 'a certificate',
@@ -28,30 +28,30 @@ export class Certificates extends repositoryOf({
     return found && certificateOf(found);
   }
 
-  /** All certificates that open this sandbox or source, newest first. */
+  /** Returns all certificates for a sandbox or source, newest first. */
   async of(sandboxId: string): Promise<CertificateRecord[]> {
     if (!isAuditSubject(sandboxId)) throw new MayflyError('invalid_id', 'That is not the id of a sandbox or a source.');
     return (await this.find({ sandboxId }, { sort: { _id: -1 } })).map(certificateOf);
   }
 
-  /** Those that were given to one signed request: of one run, and each time that it was repeated one more. */
+  /** Returns the certificates issued for one signed request: one per repetition. */
   async ofRequest(request: string): Promise<CertificateRecord[]> {
     return (await this.find({ request })).map(certificateOf);
   }
 
-  /** Marks certificates as revoked; one that is already keeps its first date. */
+  /** Marks certificates as revoked; a revoked one keeps its first date. */
   async revoke(serials: readonly string[], revokedAt: string, revokedBy: Actor | null): Promise<void> {
     await this.#set(serials, { revokedAt: null }, { revokedAt, revokedBy });
   }
 
-  /** Remembers that the guest does not let them in any more. */
+  /** Records that the guest refuses these certificates. */
   async refused(serials: readonly string[], refusedAt: string): Promise<void> {
     await this.#set(serials, { refusedAt: null }, { refusedAt });
   }
 
   /**
-   * Forgets certificates that ended before the given time, but not the platform's own of what still lives; the audit trail
-   * keeps their issue. @returns how many
+   * Deletes certificates that expired before a time, except unrevoked ones of the platform; the audit keeps their
+   * issue. @returns number deleted
    */
   prune(before: string): Promise<number> {
     return this.deleteAll({
@@ -60,7 +60,7 @@ export class Certificates extends repositoryOf({
     });
   }
 
-  /** One by one, by `_id`: they are few, and a list of ids is a scan in the embedded store. */
+  /** Updates one by one, by `_id`: they are few, and a list of ids is a scan in the embedded store. */
   async #set(serials: readonly string[], where: object, change: Partial<CertificateRecord>): Promise<void> {
     for (const serial of serials) await this.set({ _id: idOf(serial), ...where }, change);
   }

@@ -9,10 +9,10 @@ import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 
 type HostDocument = DocumentOf<HostRecord> & { claimedAt: string | null };
 
-/** Who is to serve a host id from now on. */
+/** Claim of a worker to serve a host id. */
 type HostClaim = Pick<HostRecord, 'id' | 'installationId' | 'kind' | 'hostUuid' | 'startedAt'>;
 
-/** What each host worker last said of its machine and its relay; `_id` = host id, written by that worker only. */
+/** Hosts as described by their workers, with the orders of operators; `_id` = host id. */
 export class Hosts extends repositoryOf({
   collection: 'hosts',
   noun: 'a host',
@@ -21,9 +21,9 @@ export class Hosts extends repositoryOf({
   internal: { claimedAt: instant.nullable() },
 }) {
   /**
-   * Makes a worker the one that serves a host id, by an epoch higher than any before: whoever served it is fenced off.
+   * Claims a host id for a worker by an epoch higher than any before, which fences off the previous worker.
    * @returns the epoch
-   * @throws MayflyError host_taken when another installation serves it and was heard of lately
+   * @throws MayflyError host_taken when a live worker of another installation serves it
    */
   async claim({ id, ...claim }: HostClaim): Promise<number> {
     this.checked(id);
@@ -42,18 +42,19 @@ export class Hosts extends repositoryOf({
         );
         if (matchedCount + upsertedCount > 0) return epoch;
       } catch (error) {
-        if (!isDuplicateKey(error)) throw error; // another has claimed it in between
+        if (!isDuplicateKey(error)) throw error; // another worker has claimed it in between
       }
     }
   }
 
-  /** Lets go of a host id, so that another may claim it at once. Of a worker that was fenced off, nothing. */
+  /** Releases a host id, so that another worker may claim it at once. No effect for a fenced worker. */
   async leave({ id, epoch }: Pick<HostRecord, 'id' | 'epoch'>): Promise<void> {
     await this.set({ _id: this.checked(id), epoch }, { claimedAt: null });
   }
 
   /**
-   * Replaces what the host's worker says of it; what an admin said stays. When it was seen is told by the store's clock: that of a host may be wrong.
+   * Replaces the worker's description; an operator's orders stay. `lastSeenAt` is by the store's clock, since a host's
+   * may be wrong.
    * @throws MayflyError host_taken when another worker has claimed it since
    */
   async describe(described: Omit<HostRecord, 'lastSeenAt'> & { lastSeenAt?: string }): Promise<void> {
@@ -72,13 +73,13 @@ export class Hosts extends repositoryOf({
     }
   }
 
-  /** What an admin says of the host. @returns null when nobody ever heard of it */
+  /** Records an operator's orders. @returns null for an unknown host */
   async order(id: string, orders: HostOrders): Promise<KnownHost | null> {
     const [found, now] = await Promise.all([this.setAndRead({ _id: this.checked(id) }, orders), this.now()]);
     return found && isDescribed(found) ? seenAt(found, now) : null;
   }
 
-  /** All hosts ever heard of, by id, but those that were forgotten and not heard of since. */
+  /** Lists hosts by id, except decommissioned ones that have been silent since. */
   async list(): Promise<KnownHost[]> {
     const [found, now] = await Promise.all([this.find({}), this.now()]);
     return found
@@ -94,7 +95,7 @@ export class Hosts extends repositoryOf({
     return found && isDescribed(found) ? seenAt(found, now) : null;
   }
 
-  /** The store's clock, by which all hosts are told to be alive or not. */
+  /** Returns the time by the store's clock, which decides whether hosts are live. */
   now(): Promise<Date> {
     return storeTime(this.connection);
   }
@@ -104,7 +105,7 @@ export class Hosts extends repositoryOf({
   }
 }
 
-/** One that was claimed and has not described itself yet is not known. */
+/** Returns false for a host that was claimed but has not described itself yet. */
 function isDescribed({ capacity }: HostRecord): boolean {
   return capacity !== undefined;
 }

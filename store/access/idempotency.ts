@@ -10,7 +10,7 @@ const storedAnswer = z.object({
   headers: z.array(z.object({ name: z.string(), value: z.string() })),
   body: z.string().describe('JSON text'),
 });
-/** An HTTP answer as it is given again. */
+/** HTTP answer that is replayed to repeated requests. */
 export type StoredAnswer = z.infer<typeof storedAnswer>;
 
 const storedClaim = z.object({
@@ -23,7 +23,7 @@ const storedClaim = z.object({
 });
 type StoredClaim = z.infer<typeof storedClaim>;
 
-/** Whose key: the same Idempotency-Key of two API keys are two. */
+/** Owner and key: the same Idempotency-Key of two API keys is two slots. */
 interface IdempotencySlot {
   apiKeyId: string;
   key: string;
@@ -32,26 +32,26 @@ interface IdempotencySlot {
 export interface Claim extends IdempotencySlot {
   /** Digest of method, path and body. */
   bodyDigest: string;
-  /** What this request shall make: the id of a sandbox or of a command, should it be the first. */
+  /** Id of the sandbox or command that this request creates if it is the first. */
   subjectId: string;
 }
 
-/** `fresh`: nobody asked before. Otherwise what the first request made, and its answer when it has one. */
+/** `fresh`: first request with this key. Otherwise the first request's id, answer if complete, and outcome. */
 export type Claimed =
   | { fresh: true }
   | { fresh: false; subjectId: string; answer: StoredAnswer | null; outcome: Outcome };
 
-/** Outcome of a request: what has its own id, or a member of a pool. */
+/** Outcome of a request: a resource with its own id, or a claimed pool member. */
 export interface Outcome {
-  /** The member of a pool that it is claiming, or has claimed; null: none. */
+  /** Pool member that it is claiming or has claimed; null for none. */
   memberId: string | null;
-  /** It never changes again. */
+  /** True when it never changes again. */
   isFinal: boolean;
 }
 
 const KEPT_MS = LIMITS.idempotencyHours * 3_600_000;
 
-/** Who was first with an Idempotency-Key, settled by the unique `_id`; entries are gone after 24 h. */
+/** Idempotency keys; the unique `_id` decides which request is first. Entries expire after 24 h. */
 export class Idempotency extends repositoryOf({ collection: 'idempotency', noun: 'a request', model: storedClaim }) {
   /** @throws MayflyError idempotency_key_reused when the key came with another body */
   async claim(claim: Claim): Promise<Claimed> {
@@ -69,39 +69,38 @@ export class Idempotency extends repositoryOf({ collection: 'idempotency', noun:
     }
   }
 
-  /** Keeps the answer for repetitions. */
+  /** Stores the answer for repetitions. */
   async complete(slot: IdempotencySlot, answer: StoredAnswer): Promise<void> {
     await this.set({ _id: slotId(slot) }, { answer });
   }
 
   /**
-   * Changes the outcome of a request, unless another request with its key has changed it since it was read: both have the
-   * same one.
-   * @returns false: another has
-   * @param ownId the `subjectId` of the first
+   * Changes the outcome of a request, unless another request with its key has changed it since it was read.
+   * @param ownId `subjectId` of the first
+   * @returns false when another has changed it
    */
   async setOutcome(slot: IdempotencySlot, ownId: string, from: Outcome, to: Outcome): Promise<boolean> {
     const { memberId, isFinal } = from;
     return this.set({ _id: slotId(slot), subjectId: ownId, memberId, isFinal }, to);
   }
 
-  /** Returns the present outcome of a request. An unknown one makes what has its own id. */
+  /** Returns the outcome of a request. For an unknown request it is a resource with its own id. */
   async getOutcome(slot: IdempotencySlot): Promise<Outcome> {
     return outcomeOf(await this.findById(slotId(slot)));
   }
 
-  /** Gives the key free again: its first request was refused before anything was made. Whoever claimed it since keeps it. */
+  /** Releases the key of a request that was refused before it created anything. A newer claim of the key stays. */
   async release(claim: Claim): Promise<void> {
     await this.deleteOne({ _id: slotId(claim), subjectId: claim.subjectId });
   }
 
-  /** Removes entries older than 24 h, and says how many they were. */
+  /** Removes expired entries. @returns number removed */
   prune(): Promise<number> {
     return this.deleteAll({ expiresAt: { $lte: new Date().toISOString() } });
   }
 }
 
-/** The key is any text of the caller's, so it is hashed; a key id contains no line break. */
+/** Hashes the key, which is any text of the caller's; a key id contains no line break. */
 function slotId({ apiKeyId, key }: IdempotencySlot): string {
   return createHash('sha256').update(`${apiKeyId}\n${key}`).digest('hex');
 }

@@ -16,14 +16,14 @@ export type ApiKeyDocument = DocumentOf<ApiKey> & z.infer<z.ZodObject<typeof key
 
 type Keys = Model<ApiKeyDocument>;
 
-/** A revocation that has not ended by then was cut off: its process was killed. Milliseconds. */
+/** Age from which an unfinished revocation counts as interrupted: its process was killed. Milliseconds. */
 const CUT_OFF_MS = 60_000;
 
 /**
- * Revokes an operator key, unless no other that lasts would stay. There are no transactions, so it marks its key first, then
- * looks for one that nobody has marked, then ends its own, each a write to one document. Two that revoke each other's keys
- * see each other's marks, and neither ends; of any number at once, the key that was marked last stays. A mark that was left
- * behind is taken away by whoever is in need of it, and whoever made it cannot go on without it.
+ * Revokes an operator key, unless it is the last permanent one. Without transactions, it marks its key, then searches
+ * for an unmarked one, then revokes its own, each a write to one document. Concurrent revocations see each other's
+ * marks, so the key that was marked last stays. Any caller may remove a stale mark, without which its owner cannot
+ * finish.
  * @throws MayflyError last_admin_key
  */
 export async function endUnlessLast(keys: Keys, id: string): Promise<void> {
@@ -35,7 +35,7 @@ export async function endUnlessLast(keys: Keys, id: string): Promise<void> {
   );
 }
 
-/** Whether the key is revoked now. */
+/** Marks a key, then revokes it if another stays. @returns false when it is not revoked */
 async function endMarked(keys: Keys, id: string): Promise<boolean> {
   const revocation = `${new Date().toISOString()}/${randomUUID()}`;
   if (!(await change(keys, { _id: id, revokedAt: null, revocation: null }, { $set: { revocation } }))) {
@@ -51,7 +51,7 @@ async function endMarked(keys: Keys, id: string): Promise<boolean> {
   return false;
 }
 
-/** Whether there was one. */
+/** Removes stale marks. @returns false when there were none */
 async function takeAwayLeftMarks(keys: Keys): Promise<boolean> {
   let taken = false;
   for (const { _id, revocation = '' } of await livingOperators(keys)) {
@@ -67,7 +67,7 @@ async function livingOperators(keys: Keys): Promise<ApiKeyDocument[]> {
   return found.filter(({ scopes }) => scopes.includes('operator'));
 }
 
-/** Whether there was a key to change. */
+/** @returns false when no key matched */
 async function change(
   keys: Keys,
   which: { _id: string; revokedAt: null; revocation: string | null },

@@ -6,7 +6,7 @@ import { NO_LIMITS, type ProjectLimits, projectLimits } from '../../model/projec
 import { BriefCache } from '../mongo/cache-lifetime.ts';
 import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 
-/** As it is stored: what was never set is absent. */
+/** Stored form: fields that were never set are absent. */
 const storedProject = z.object({
   id: z.string(),
   sources: z.array(z.string()).nullable(),
@@ -15,13 +15,13 @@ const storedProject = z.object({
   deletedAt: instant.nullable(),
 });
 type StoredProject = z.infer<typeof storedProject>;
-/** What is not named stays, also of the limits. */
+/** Fields to change; omitted ones stay, also of the limits. */
 type Changes = Partial<Pick<Project, 'sources'>> & { limits?: Partial<ProjectLimits> };
 
 /** Fields that the embedded store leaves out where `$setOnInsert` sets null. */
 const LEFT_OUT = { sources: null, deletedAt: null };
 
-/** As it is until it is changed: all that there is may be used. */
+/** Default project until it is changed: it may use every source. */
 const FIRST: Project = {
   id: DEFAULT_PROJECT,
   sources: null,
@@ -30,7 +30,7 @@ const FIRST: Project = {
   deletedAt: null,
 };
 
-/** The projects, by id. Few, and every request needs them; each process reads all of them at once. */
+/** Projects, by id. They are few and every request needs them, so each process caches all. */
 export class Projects extends repositoryOf({
   collection: 'projects',
   noun: 'a project',
@@ -41,25 +41,25 @@ export class Projects extends repositoryOf({
     return new Map([FIRST, ...(await this.find({})).map(projectOf)].map((project) => [project.id, project]));
   });
 
-  /** All that ever were, by id; what another process has just changed may be missing. */
+  /** Returns all projects that ever existed, by id, from the cache: another process's latest change may be missing. */
   known(): Promise<ReadonlyMap<string, Project>> {
     return this.#known.get();
   }
 
-  /** As it was a moment ago; null when there is none, or it was deleted. */
+  /** Returns a project from the cache; null when unknown or deleted. */
   async lately(id: string): Promise<Project | null> {
-    const known = (await this.known()).get(id) ?? (await this.get(id)); // another process may just have made it
+    const known = (await this.known()).get(id) ?? (await this.get(id)); // another process may just have created it
     return known?.deletedAt === null ? known : null;
   }
 
-  /** As it is now; null when there is none, or it was deleted. */
+  /** Reads a project; null when unknown or deleted. */
   async get(id: string): Promise<Project | null> {
     this.#known.forget();
     const project = (await this.known()).get(id);
     return project && project.deletedAt === null ? project : null;
   }
 
-  /** @throws MayflyError project_exists, also when one of that id was deleted */
+  /** @throws MayflyError project_exists, also when that id was deleted */
   async create(id: string, wish: Changes = {}): Promise<Project> {
     const { sources = [], limits = {} } = wish;
     const fields = { sources, limits, createdAt: new Date().toISOString(), deletedAt: null };
@@ -72,7 +72,7 @@ export class Projects extends repositoryOf({
     }
   }
 
-  /** Null when there is none. */
+  /** Changes a project. Returns null when unknown or deleted. */
   async change(id: string, changes: Changes): Promise<Project | null> {
     this.checked(id);
     const first = id === DEFAULT_PROJECT;
@@ -91,7 +91,7 @@ export class Projects extends repositoryOf({
     return found && projectOf(this.recordOf(found));
   }
 
-  /** Marks it deleted, or takes the mark away. Null when there is none, and for the first, which stays. */
+  /** Sets or removes the deletion mark. Returns null for an unknown project and for the default one, which stays. */
   async markDeleted(id: string, deletedAt: string | null): Promise<Project | null> {
     this.checked(id);
     if (id === DEFAULT_PROJECT) return null;

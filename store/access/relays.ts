@@ -8,12 +8,12 @@ const relay = z.object({
   url: z.string(),
   key: encrypted(z.string()).describe('Hex'),
 });
-/** Where a host's worker lets the API through to its guests, and what proves each to the other. Shown to nobody. */
+/** Address of a host's relay and the key that authenticates API and relay to each other. Never shown. */
 export type RelayAddress = Omit<z.infer<typeof relay>, 'id'>;
 
-/** Relays of hosts, `_id` = host id. Apart from the hosts, so that whoever reads those never has a key in hand. */
+/** Relays of hosts, `_id` = host id. Separate from the hosts, so that reading those exposes no key. */
 export class Relays extends recordRepositoryOf({ collection: 'relays', noun: 'a host', isId: isHostId, model: relay }) {
-  /** Says where the relay of a host is from now on; whether it still runs is another question. */
+  /** Records the address of a host's relay, whether or not it runs. */
   async announce(id: string, address: RelayAddress): Promise<void> {
     await this.write(this.checked(id), address);
   }

@@ -3,9 +3,9 @@ import { repositoryOf } from '../repository/repository.ts';
 
 const counter = z.object({ value: z.int() });
 
-/** Numbers that are never given twice: serials of SSH certificates. */
+/** Unique serials of SSH certificates. */
 export class Serials extends repositoryOf({ collection: 'serials', noun: 'a counter', model: counter }) {
-  /** The next number, from 1; one atomic `$inc`, so a number taken by a process that then died stays unused. */
+  /** Returns the next number, from 1. One atomic `$inc`, so a number taken by a process that then died stays unused. */
   async next(): Promise<number> {
     const options = { upsert: true, returnDocument: 'after' } as const;
     const found = await this.model.findOneAndUpdate({ _id: 'certificate' }, { $inc: { value: 1 } }, options).lean();

@@ -4,9 +4,9 @@ import { repositoryOf } from '../repository/repository.ts';
 
 const signer = z.object({ at: instant });
 
-/** Whose signatures count, `_id` = public key, base64url. What the API inserts and what the control worker does are apart. */
+/** Trusted public keys of API processes, `_id` = key, base64url. */
 export class Signers extends repositoryOf({ collection: 'apiSigners', noun: 'a signer', model: signer }) {
-  /** Lets what is signed by this key count as the API's. Again, it changes nothing. */
+  /** Trusts signatures by this key as the API's. Idempotent. */
   async addApi(publicKey: string): Promise<void> {
     await this.insert({ _id: publicKey, at: new Date().toISOString() });
   }

@@ -7,7 +7,7 @@ import type { Page } from '../sealed/page-cursor.ts';
 
 type ApprovalDocument = DocumentOf<ApprovalRecord> & { changedAt: string };
 
-/** An approval as it is since that time, by the clock of the process that changed it. ISO 8601. */
+/** Approval with the time of its last change, ISO 8601, by the clock of the process that changed it. */
 interface ChangedApproval {
   record: ApprovalRecord;
   changedAt: string;
@@ -15,19 +15,19 @@ interface ChangedApproval {
 
 interface ApprovalQuery {
   project: string;
-  /** As it is now: what has expired is no longer waiting. `@default` all */
+  /** State as of now: an expired approval is not awaiting. `@default` all */
   state?: ApprovalRecord['state'];
   limit: number;
   cursor?: string | undefined;
 }
 
-/** What one change writes. */
+/** Fields that a change writes. */
 type ApprovalChange = Pick<ApprovalRecord, 'state'> &
   Partial<Pick<ApprovalRecord, 'decidedBy' | 'decidedAt' | 'reason' | 'usedAt' | 'usedFor'>>;
 
 const DAY_MS = 86_400_000;
 
-/** What was asked for and may not be done without somebody's leave. Of two changes at once one is made. */
+/** Approval requests and their decisions. Of two concurrent changes, one takes effect. */
 export class Approvals extends recordRepositoryOf({
   collection: 'approvals',
   noun: 'an approval',
@@ -35,17 +35,17 @@ export class Approvals extends recordRepositoryOf({
   model: approvalRecord,
   internal: { changedAt: instant },
 }) {
-  /** @returns false when there is one of that id */
+  /** @returns false when that id exists */
   async create(record: ApprovalRecord): Promise<boolean> {
     return this.insertRecord(record, { changedAt: nowText() });
   }
 
-  /** The newest first. */
+  /** Lists approvals, newest first. */
   list({ project, state, ...query }: ApprovalQuery): Promise<Page<ApprovalRecord>> {
     return this.page({ project, ...(state && this.#inState(state)) }, query, 'askedAt');
   }
 
-  /** Those of a project that were asked for, decided, used or given back, or have expired, since that time; the oldest change first. */
+  /** Returns approvals of a project that changed or expired since that time, oldest change first. */
   async changedSince(project: string, since: string, limit: number): Promise<ChangedApproval[]> {
     const expired = { ...this.#inState('expired'), expiresAt: { $gte: since, $lte: nowText() } };
     const find = (filter: Filter<ApprovalDocument>, by: 'changedAt' | 'expiresAt') =>
@@ -65,7 +65,7 @@ export class Approvals extends recordRepositoryOf({
       .slice(0, limit);
   }
 
-  /** Whether one is among the first so many of its project that wait. */
+  /** Reports whether an approval is among the first `atMost` of its project that await a decision. */
   async isAmong({ id, project }: Pick<ApprovalRecord, 'id' | 'project'>, atMost: number): Promise<boolean> {
     const filter = { project, ...this.#inState('awaiting-approval') };
     const first = await this.documents(filter, { sort: { askedAt: 1, _id: 1 }, limit: atMost, only: { _id: 1 } });
@@ -73,8 +73,8 @@ export class Approvals extends recordRepositoryOf({
   }
 
   /**
-   * Changes one that is in a state, and has not expired unless it was used.
-   * @returns as it is then; null when it is not in that state any more
+   * Changes an approval in a given state; only a used one may have expired.
+   * @returns the changed record; null when it has left that state
    */
   async change(
     id: string,
@@ -85,12 +85,12 @@ export class Approvals extends recordRepositoryOf({
     return this.setAndRead({ _id: id, ...from, ...as }, { ...to, changedAt: nowText() });
   }
 
-  /** One that was not to be: there were too many already. @returns false: somebody has decided it meanwhile */
+  /** Removes a request that exceeds the limit. @returns false when it was decided concurrently */
   async remove(id: string): Promise<boolean> {
     return this.deleteOne({ _id: id, state: 'awaiting-approval' });
   }
 
-  /** Removes those that expired long ago, and says how many they were. */
+  /** Removes approvals that expired long ago. @returns number removed */
   prune(): Promise<number> {
     const before = new Date(Date.now() - LIMITS.approvals.keptDays * DAY_MS).toISOString();
     return this.deleteAll({ expiresAt: { $lt: before } });

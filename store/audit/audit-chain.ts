@@ -3,33 +3,35 @@ import { redact } from '../../model/redaction/redact.ts';
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
 import { canonicalJson } from './canonical-json.ts';
 
-/** What the first entry's `previousHash` is. */
+/** `previousHash` of the first entry. */
 export const GENESIS = '0'.repeat(64);
 
-/** A detail that takes more is stored cut: megabyte documents slow down their whole collection. Bytes. */
+/** Size above which a detail is stored truncated, bytes: documents of megabytes slow down their whole collection. */
 const DETAIL_BYTES = 65_536;
-/** How much of the beginning of a cut detail stays readable. UTF-16 code units. */
+/** Length of the readable beginning of a truncated detail, UTF-16 code units. */
 const DETAIL_START = 4_096;
 
-/** How long a chain is and what its last hash is; `mac` proves that a holder of the key said so. */
+/** Length of a chain and its last hash; `mac` proves that a holder of the key wrote it. */
 export interface AuditHead {
   count: number;
   hash: string;
   mac: string;
 }
 
-/** Up to where the entries of a chain were exported and then removed; `mac` proves that a holder of the key said so. */
+/** End of the entries that were exported and then removed; `mac` proves that a holder of the key wrote it. */
 export interface ExpiredEnd {
-  /** How many entries that are. */
+  /** Number of those entries. */
   count: number;
-  /** Of the last of them. */
+  /** Hash of the last of them. */
   hash: string;
-  /** When, ISO 8601. */
+  /** Time of the removal, ISO 8601. */
   at: string;
   mac: string;
 }
 
-/** The canonical JSON of an event, redacted, with a detail that is too large replaced by its digest and beginning. */
+/**
+ * Returns the canonical JSON of an event, redacted; a detail that is too large is replaced by its digest and beginning.
+ */
 export function bodyOf(event: AuditEvent): string {
   const shown = redact(event.detail);
   const detail = canonicalJson(shown);
@@ -39,7 +41,7 @@ export function bodyOf(event: AuditEvent): string {
   return canonicalJson({ ...event, detail: { cut: true, bytes, sha256, start: detail.slice(0, DETAIL_START) } });
 }
 
-/** Makes and checks the keyed hashes of chains. Without the key nobody can make one that checks. */
+/** Computes and verifies the keyed hashes of chains, which cannot be forged without the key. */
 export class ChainKey {
   readonly #key: Uint8Array;
 
@@ -53,7 +55,7 @@ export class ChainKey {
     return { sandboxId, seq, body, previousHash, hash: this.hash(sandboxId, seq, previousHash, body) };
   }
 
-  /** Only the body may contain a line break, and it comes last: no two inputs give the same bytes. */
+  /** Hashes an entry. Only the body may contain a line break, and it comes last: no two inputs give the same bytes. */
   hash(sandboxId: string, seq: number, previousHash: string, body: string): string {
     return this.#hmac(`entry\n${sandboxId}\n${seq}\n${previousHash}\n${body}`);
   }
@@ -78,7 +80,7 @@ export class ChainKey {
     return expired.mac === this.expiry(sandboxId, expired).mac;
   }
 
-  /** Of an event that waits for its chain, so that nobody without the key has one appended. */
+  /** Computes the MAC of a queued event, so that only a holder of the key can have one appended. */
   queued(sandboxId: string, body: string): string {
     return this.#hmac(`queued\n${sandboxId}\n${body}`);
   }

@@ -12,15 +12,15 @@ import type { EntryDocument, HeadDocument } from './audit-documents.ts';
 import { entryId, entryOf, entrySchema, headSchema, headText, parseHead, unlessLocked } from './audit-documents.ts';
 import type { ChainState } from './audit-verification.ts';
 
-/** Heads are read so many at a time. */
+/** Heads read at a time. */
 const PAGE = 500;
 
-/** Stands for a body that is not the one that was written: an event to whoever shows it, and no hash of an entry fits it. */
+/** Body shown for one that was altered: it parses as an event, and matches no entry's hash. */
 const DAMAGED = JSON.stringify({ actor: null, at: '', detail: {}, eventId: '', kind: 'unreadable' });
 
 type StoredState = ChainState & { id: string };
 
-/** Entries and heads as they lie in MongoDB; whether they are genuine is for a holder of the key to say. */
+/** Stored entries and heads; only a holder of the key can verify them. */
 export class AuditCollections {
   readonly #entries: Model<EntryDocument>;
   readonly #heads: Model<HeadDocument>;
@@ -38,19 +38,19 @@ export class AuditCollections {
     sealing.of('auditHeads', this.#heads.schema);
   }
 
-  /** Null when there is none, or none that Mayfly could have written. */
+  /** Returns null without a head, or for one that Mayfly could not have written. */
   async head(sandboxId: string): Promise<AuditHead | null> {
     const { head: text } = await this.state(sandboxId);
     return text === null ? null : parseHead(text);
   }
 
-  /** What is stored of a chain beside its entries. */
+  /** Returns the stored state of a chain without its entries. */
   async state(sandboxId: string): Promise<ChainState> {
     const found = await this.#heads.findById(sandboxId).lean<HeadDocument>();
     return { head: found?.head ?? null, expired: found?.expired };
   }
 
-  /** The head that is there; the given one when there was none. */
+  /** Stores the first head of a chain, unless one exists. @returns the stored one */
   async begin(sandboxId: string, head: AuditHead): Promise<AuditHead> {
     try {
       const stored = this.connection.collection<HeadDocument>('auditHeads');
@@ -64,18 +64,18 @@ export class AuditCollections {
     throw new BrokenChain(`The head of the audit of ${sandboxId} is not one that was written by Mayfly.`);
   }
 
-  /** Unless the head that is there is one of a longer chain. */
+  /** Advances the head, unless the stored one is of a longer chain. */
   async advance(sandboxId: string, head: AuditHead): Promise<void> {
     await this.#advances.add({ _id: sandboxId, head: headText(head) });
   }
 
-  /** @throws BrokenChain when it was written with a key that is not here */
+  /** @throws BrokenChain when it was written with a key that is missing here */
   async entry(sandboxId: string, seq: number): Promise<AuditEntry | null> {
     const document = await this.#document(sandboxId, seq);
     return document && unlessLocked(() => entryOf(this.#opened(document)));
   }
 
-  /** Digests of the events up to an entry; none where it is not there. */
+  /** Returns digests of the events up to an entry; none for a missing entry. */
   async recent(sandboxId: string, seq: number): Promise<string[]> {
     return (await this.#document(sandboxId, seq))?.recent ?? [];
   }
@@ -88,7 +88,7 @@ export class AuditCollections {
     return this.#fields.openedIfWhole(document) ?? { ...document, body: DAMAGED };
   }
 
-  /** Those that are there of `count` numbers, in order. */
+  /** Returns those of `count` numbers that exist, in order. */
   async entries(sandboxId: string, from: number, count: number): Promise<AuditEntry[]> {
     if (count === 0) return [];
     const ids = Array.from({ length: count }, (_, n) => entryId(sandboxId, from + n));
@@ -97,20 +97,20 @@ export class AuditCollections {
     return opened.map(entryOf).sort((a, b) => a.seq - b.seq);
   }
 
-  /** All that is stored below the sandbox's name, not what should be there. */
+  /** Returns all documents below the sandbox's name, also unexpected ones. */
   async below(sandboxId: string): Promise<EntryDocument[]> {
     const around = { $gt: `${sandboxId}.`, $lt: `${sandboxId}0` }; // between these is the slash
     const found = await this.#entries.find({ _id: around }).lean<EntryDocument[]>();
     return found.filter(({ _id }) => _id.startsWith(`${sandboxId}/`)).map((each) => this.#opened(each));
   }
 
-  /** Of whom there are entries. Reads the whole collection. */
+  /** Returns the ids of all sandboxes with entries. Reads the whole collection. */
   async sandboxIds(): Promise<Set<string>> {
     const found = await this.#entries.find({}, { _id: 1 }).lean<{ _id: string }[]>();
     return new Set(found.map(({ _id }) => _id.split('/', 1)[0] ?? ''));
   }
 
-  /** Whether there is a record of a sandbox which says that it has run. */
+  /** Reports whether the record of a sandbox shows that it has run. */
   async hasRun(sandboxId: string): Promise<boolean> {
     const filter = { _id: sandboxId, runningAt: { $ne: null } };
     const found = await reaching('look whether a sandbox has run', () =>
@@ -123,7 +123,7 @@ export class AuditCollections {
     return found.some((record) => record !== null);
   }
 
-  /** Sandboxes that live, and those that have ended since an instant, ISO 8601. */
+  /** Returns sandboxes that live or have ended since an instant, ISO 8601. */
   async livingSince(at: string): Promise<string[]> {
     const looks: [collection: string, filter: Record<string, unknown>][] = [
       ['sandboxes', {}],
@@ -142,14 +142,14 @@ export class AuditCollections {
     return found.flat().map(({ _id }) => _id);
   }
 
-  /** Sources that have a chain. */
+  /** Returns the sources that have a chain. */
   async sourceIds(): Promise<string[]> {
     const sources = { $gt: 'src-', $lt: 'src.' };
     const found = await this.#heads.find({ _id: sources }, { _id: 1 }).lean<{ _id: string }[]>();
     return found.map(({ _id }) => _id);
   }
 
-  /** What is stored of these chains beside their entries, in pages. */
+  /** Yields the stored states of these chains without their entries, in pages. */
   async *statesOf(ids: readonly string[]): AsyncGenerator<StoredState[]> {
     for (let from = 0; from < ids.length; from += PAGE) {
       const wanted = ids.slice(from, from + PAGE);
@@ -158,7 +158,7 @@ export class AuditCollections {
     }
   }
 
-  /** What is stored of all chains beside their entries, in pages, by their ids. */
+  /** Yields the stored states of all chains without their entries, in pages, by id. */
   async *states(): AsyncGenerator<StoredState[]> {
     const read = (after: string) => {
       const query = this.#heads.find({ _id: { $gt: after } }).sort({ _id: 1 });
@@ -167,7 +167,7 @@ export class AuditCollections {
     for await (const page of pagesOf(PAGE, read)) yield page.map(stateOf);
   }
 
-  /** False when its number is taken. */
+  /** @returns false when the number is taken */
   async insert(entry: AuditEntry, recent: string[]): Promise<boolean> {
     const document = { _id: entryId(entry.sandboxId, entry.seq), ...entry, recent };
     const failure = await this.#inserts.add(this.#fields.sealed(entry.hash, document));
@@ -176,7 +176,7 @@ export class AuditCollections {
     throw new BrokenChain(`The store refused an audit entry of ${entry.sandboxId}: ${failure.errmsg}`);
   }
 
-  /** Entries of many chains, each the next of its own. @returns for each why it was not written, or null */
+  /** Inserts entries of many chains, each the next of its own. @returns the error of each, or null */
   async #insertAll(entries: EntryDocument[]): Promise<(mongo.WriteError | null)[]> {
     try {
       const audit = this.connection.collection<EntryDocument>('audit');

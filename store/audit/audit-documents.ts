@@ -21,25 +21,27 @@ const entryFields = z.object({
       "Short digests of the latest event ids, this one's last: tells a repeated append without reading back. A hint only, what counts is the `eventId` in a body",
     ),
 });
-/** One entry; `_id` = `<sandboxId>/<seq>`, so that the unique insert settles who wrote that number. */
+/** Entry of a chain; `_id` = `<sandboxId>/<seq>`, so that the unique insert decides who wrote that number. */
 export type EntryDocument = z.infer<typeof entryFields> & { _id: string };
 
 /**
- * The head of a sandbox's chain as one string, `<count>.<hash>.<mac>` with the count padded: the greater text is the
- * longer chain, so that `$max` alone keeps a slow writer from turning it back.
+ * Head of a sandbox's chain as one string, `<count>.<hash>.<mac>` with the count padded: the greater text is the longer
+ * chain, so that `$max` alone keeps a slow writer from setting it back.
  */
 export interface HeadDocument {
   _id: string;
   head: string;
-  /** When its sandbox ended, ISO 8601: only once the sandbox's record is removed, and until the entries are. */
+  /**
+   * End of its sandbox, ISO 8601: present from the removal of the sandbox's record until the removal of the entries.
+   */
   endedAt?: string;
-  /** Up to where entries were exported and removed: `<count>/<hash>/<at>/<mac>`. */
+  /** End of the entries that were exported and removed: `<count>/<hash>/<at>/<mac>`. */
   expired?: string;
 }
 
 /**
- * How many entries back a repeated event is recognised. A control worker that was killed repeats what it had appended
- * but not yet told Temporal: at most an event of each command that runs in the sandbox, of which there are 64.
+ * Entries within which a repeated event is recognised. A killed control worker repeats events that it appended but did
+ * not report to Temporal: at most one of each command that runs in the sandbox, of which there are 64.
  */
 const RECENT = 128;
 const COUNT_DIGITS = 12;
@@ -71,7 +73,7 @@ export function headText(head: AuditHead): string {
   return `${String(head.count).padStart(COUNT_DIGITS, '0')}.${head.hash}.${head.mac}`;
 }
 
-/** Null when the text is no head that was ever written by us. */
+/** Returns null for a text that is not a head of our format. */
 export function parseHead(text: string): AuditHead | null {
   const [, count, hash, mac] = HEAD.exec(text) ?? [];
   return count && hash && mac ? { count: Number(count), hash, mac } : null;
@@ -81,7 +83,7 @@ export function expiredText({ count, hash, at, mac }: ExpiredEnd): string {
   return `${count}/${hash}/${at}/${mac}`;
 }
 
-/** Null when the text was never written by us. */
+/** Returns null for a text that is not of our format. */
 export function parseExpired(text: string): ExpiredEnd | null {
   const [, count, hash, at, mac] = EXPIRED.exec(text) ?? [];
   return count && hash && at && mac ? { count: Number(count), hash, at, mac } : null;
@@ -91,7 +93,7 @@ export function entryOf({ sandboxId, seq, body, hash, previousHash }: EntryDocum
   return { sandboxId, seq, body, hash, previousHash };
 }
 
-/** What is read of a chain to continue it. Without its key the chain cannot be continued. @throws BrokenChain */
+/** Reads the part of a chain that is needed to continue it. @throws BrokenChain when its key is missing */
 export function unlessLocked<T>(open: () => T): T {
   try {
     return open();
@@ -101,12 +103,12 @@ export function unlessLocked<T>(open: () => T): T {
   }
 }
 
-/** The event id in an entry's body; null when the body is not one of ours. */
+/** Returns the event id in an entry's body; null when the body is not one of ours. */
 export function eventIdOf(body: string): string | null {
   return fieldOf(body, 'eventId');
 }
 
-/** What kind of event a body tells of; null when it is not one of ours. */
+/** Returns the kind of the event in a body; null when the body is not one of ours. */
 export function kindOf(body: string): string | null {
   return fieldOf(body, 'kind');
 }
@@ -117,6 +119,6 @@ function fieldOf(body: string, name: 'eventId' | 'kind'): string | null {
     const value = typeof event === 'object' && event !== null ? (event as Record<string, unknown>)[name] : null;
     return typeof value === 'string' ? value : null;
   } catch {
-    return null; // an edited body need not be JSON; its hash tells on it
+    return null; // an edited body need not be JSON; its hash reveals the edit
   }
 }

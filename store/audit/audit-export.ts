@@ -7,7 +7,7 @@ import type { AuditCollections } from './audit-collections.ts';
 import { parseExpired, parseHead } from './audit-documents.ts';
 import type { ChainState } from './audit-verification.ts';
 
-/** A line of an export, see docs/audit-export.md. */
+/** Line of an export, see docs/audit-export.md. */
 export type ExportLine =
   | {
       kind: 'header';
@@ -17,22 +17,22 @@ export type ExportLine =
       anchor: AnchorTip | null;
       subjects: string[] | null;
     }
-  /** `later`: written while the export went on, so that its chains need not have been exported. */
+  /** `later`: written during the export, so its chains need not be in the export. */
   | ({ kind: 'register'; number: number; later: boolean } & Omit<RegisterDocument, '_id'>)
   | { kind: 'chain'; subject: string; head: AuditHead | null; expired: ExpiredEnd | null }
   | { kind: 'entry'; subject: string; seq: number; previousHash: string; hash: string; body: string };
 
-/** Entries are read so many at a time. */
+/** Entries read at a time. */
 const PAGE = 100;
 
-/** Everything that is needed to verify chains with the key alone, in an order in which it can be. In little memory. */
+/** Exports everything that is needed to verify chains with the key alone, in verifiable order and constant memory. */
 export class AuditExport {
   constructor(
     private readonly stored: AuditCollections,
     private readonly register: Register,
   ) {}
 
-  /** @param subjects whose chains; null: all that have a head. The register is always whole. */
+  /** @param subjects subjects of the chains; null: all that have a head. The register is always whole. */
   async *lines(subjects: string[] | null): AsyncGenerator<ExportLine> {
     const anchor = await this.register.anchored();
     yield { kind: 'header', format: 'mayfly-audit', version: 1, algorithm: 'HMAC-SHA256', anchor, subjects };

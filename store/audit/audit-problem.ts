@@ -14,7 +14,7 @@ export type AuditProblemKind =
   | 'time-went-back';
 
 export interface AuditProblem {
-  /** Number of the entry; null for what concerns the chain as a whole. */
+  /** Number of the entry; null when the chain as a whole is concerned. */
   seq: number | null;
   kind: AuditProblemKind;
   detail: string;

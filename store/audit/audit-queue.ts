@@ -5,22 +5,22 @@ import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 import type { ChainKey } from './audit-chain.ts';
 import { eventDigest, eventIdOf, unlessLocked } from './audit-documents.ts';
 
-/** An event as it will be hashed. */
+/** Event as it will be hashed. */
 export interface EventBody {
   eventId: string;
   /** Canonical JSON, redacted. */
   body: string;
 }
 
-/** A chain that can't be continued, and what waits for that. */
+/** Chain that cannot be continued, and its queue. */
 export interface AuditFault {
-  /** Of the sandbox, or of the source. */
+  /** Id of the sandbox or the source. */
   sandboxId: string;
-  /** Why the oldest event waits. */
+  /** Reason why the oldest event waits. */
   why: string;
-  /** Since when it waits, ISO 8601. */
+  /** Time since which it waits, ISO 8601. */
   since: string;
-  /** How many events wait. */
+  /** Number of waiting events. */
   waiting: number;
 }
 
@@ -33,19 +33,22 @@ const queuedEvent = z.object({
 });
 type QueuedDocument = DocumentOf<z.infer<typeof queuedEvent>>;
 
-/** As many faults are told of at once, by their events. */
+/** Most events from which faults are computed. */
 const LOOKED_AT = 10_000;
 
 /**
- * Events that no chain could take when they came, `_id` = `<sandboxId>/<digest of the event id>`. They are appended when it can be continued. Normally empty, so that it
- * may be read as a whole.
+ * Events whose chain could not take them, `_id` = `<sandboxId>/<digest of the event id>`. They are appended when the
+ * chain can be continued. Normally empty, so that it may be read as a whole.
  */
 export class AuditQueue extends repositoryOf({ collection: 'auditQueue', noun: 'an event', model: queuedEvent }) {
-  /** Events that the store refused to keep; they wait in this process. */
+  /** Events that the store refused; they wait in this process. */
   readonly #held = new Map<string, QueuedDocument>();
   #puts = 0;
 
-  /** Resolves when it is kept; a store that is there and refuses it has it kept in this process. Again, it changes nothing. */
+  /**
+   * Queues an event; one that the store refuses is queued in this process. Idempotent.
+   * @throws MayflyError store_unavailable
+   */
   async put(key: ChainKey, sandboxId: string, { eventId, body }: EventBody, why: string): Promise<void> {
     const _id = `${sandboxId}/${eventDigest(eventId)}`;
     const place = `${new Date().toISOString()}/${String(this.#puts++).padStart(9, '0')}`;
@@ -59,11 +62,11 @@ export class AuditQueue extends repositoryOf({ collection: 'auditQueue', noun: '
   }
 
   /**
-   * What waits for a chain, in the order in which it came, at most `limit`. What was not put there by Mayfly stays where
-   * it is, and shows as a fault.
-   * @throws BrokenChain when it was put there with a key that is not here
-   * @param after where the page before ended; empty: from the first
-   * @returns `end`: where this page ends; null when there was nothing
+   * Returns events that wait for a chain, in order of arrival, at most `limit`. Events that Mayfly did not queue are
+   * skipped, stay, and show as a fault.
+   * @param after `end` of the page before; empty: from the first
+   * @returns `end`: end of this page; null for an empty page
+   * @throws BrokenChain when an event was queued with a key that is missing here
    */
   async of(
     key: ChainKey,
@@ -86,13 +89,12 @@ export class AuditQueue extends repositoryOf({ collection: 'auditQueue', noun: '
     await this.deleteOne({ _id });
   }
 
-  /** How many wait for a chain. */
   async countOf(sandboxId: string): Promise<number> {
     const found = await this.documents({ sandboxId }, { only: { _id: 1 } });
     return found.length + [...this.#held.values()].filter((each) => each.sandboxId === sandboxId).length;
   }
 
-  /** The chains for which something waits, the one that has waited longest first. */
+  /** Returns the chains with waiting events, the one that has waited longest first. */
   async faults(): Promise<AuditFault[]> {
     const found = await this.documents({}, { limit: LOOKED_AT, only: { sandboxId: 1, place: 1, why: 1 } });
     const faults = new Map<string, AuditFault>();

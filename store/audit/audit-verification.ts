@@ -7,36 +7,36 @@ import { entryId, parseExpired, parseHead } from './audit-documents.ts';
 import type { AuditProblem } from './audit-problem.ts';
 import { absence, birthProblems, untold } from './chain-birth.ts';
 
-/** What a look at one chain found. A clock that went back is named, but breaks nothing: `ok` may still be true. */
+/** Result of verifying one chain. A clock that went back is a problem, but `ok` may still be true. */
 export interface Verification {
   ok: boolean;
-  /** How many genuine entries the chain has. */
+  /** Number of genuine entries. */
   entries: number;
-  /** How many before them were exported and then removed; missing when none were. */
+  /** Number of earlier entries that were exported and then removed; absent when none were. */
   expired?: number;
-  /** How many events wait until the chain can be continued; missing when none do. */
+  /** Number of events that wait until the chain can be continued; absent when none do. */
   waiting?: number;
   problems: AuditProblem[];
 }
 
-/** What is stored of a chain beside its entries. */
+/** Stored state of a chain without its entries. */
 export interface ChainState {
   head: string | null;
-  /** The mark that entries were removed, see ExpiredEnd. */
+  /** Mark of removed entries, see ExpiredEnd. */
   expired?: string | undefined;
 }
 
-/** What a chain is held against. */
+/** Facts that a chain is verified against. */
 export interface Expectation {
-  /** Read before the chain; without it the chain is judged by itself. */
+  /** Register, read before the chain; without it only the chain is verified. */
   register?: RegisterWalk | undefined;
-  /** Ids that its entries must tell of. */
+  /** Ids that must occur in its entries. */
   told?: readonly string[];
 }
 
 /**
- * Judges one chain: `documents` is all that the store has below the sandbox's name, read after `state`. Genuine
- * entries beyond the head are no problem: their writer was about to advance it, or did so after we read it.
+ * Verifies one chain: `documents` are all below the sandbox's name, read after `state`. Genuine entries beyond the head
+ * are accepted: their writer was about to advance it, or did so after it was read.
  */
 export function verifyChain(
   key: ChainKey,
@@ -91,7 +91,7 @@ function forgedHead(text: string | null): AuditProblem {
   return { seq: null, kind: 'forged-head', detail };
 }
 
-/** Up to where entries follow one another, but at least up to the head. */
+/** Returns the end of the consecutive entries, at least that of the head. */
 function chainLength(sandboxId: string, count: number, byId: ReadonlyMap<string, EntryDocument>): number {
   let length = count;
   while (byId.has(entryId(sandboxId, length))) length++;
@@ -103,7 +103,7 @@ interface Walk {
   problems: AuditProblem[];
 }
 
-/** @param expired up to there entries may be missing: they were exported */
+/** @param expired end of the exported entries, before which entries may be missing */
 function walkEntries(
   key: ChainKey,
   sandboxId: string,
@@ -141,7 +141,9 @@ function absent(seq: number, lastSeq: number): AuditProblem {
   return { seq, kind: 'missing', detail: 'there are entries before and after, but not this one' };
 }
 
-/** @param previous hash of the entry before; null when that one is missing or not genuine, and named for that itself */
+/**
+ * @param previous hash of the entry before; null when that one is missing or not genuine, which is a problem of its own
+ */
 function entryProblem(
   key: ChainKey,
   sandboxId: string,
@@ -175,14 +177,14 @@ function headProblems(
   return [{ seq: head.count - 1, kind: 'edited', detail: 'its hash is not the one that the head knows' }];
 }
 
-/** What is not genuine and lies beyond the head was never ours. */
+/** Turns `edited` into `inserted` beyond the head, where Mayfly never wrote. */
 function asInserted(problem: AuditProblem, known: number): AuditProblem {
   return problem.kind === 'edited' && problem.seq !== null && problem.seq >= known
     ? { ...problem, kind: 'inserted' }
     : problem;
 }
 
-/** Documents below the sandbox's name that no number of the chain accounts for. */
+/** Finds documents below the sandbox's name that no number of the chain accounts for. */
 function strays(sandboxId: string, length: number, documents: readonly EntryDocument[]): AuditProblem[] {
   const expected = new Set(Array.from({ length }, (_, seq) => entryId(sandboxId, seq)));
   return documents

@@ -7,13 +7,13 @@ import { type ChainState, type Expectation, type Verification, verifyChain } fro
 
 const NO_STATE: ChainState = { head: null };
 
-/** What a holder of the audit key has. */
+/** Parts that need the audit key. */
 export interface AuditKeys {
   chains: ChainKey;
   register: Register;
 }
 
-/** Reads chains as they are stored and says what is wrong with them. May run while others append. */
+/** Verifies stored chains. May run during appends. */
 export class AuditVerifier {
   constructor(
     private readonly stored: AuditCollections,
@@ -21,17 +21,16 @@ export class AuditVerifier {
     private readonly keys: AuditKeys,
   ) {}
 
-  /** One whole chain. @param register what was read of it before; without it the chain is judged by itself */
+  /** Verifies one chain. @param register read before; without it only the chain is verified */
   async one(sandboxId: string, register?: RegisterWalk): Promise<Verification> {
     const state = await this.stored.state(sandboxId);
     return this.#judged(sandboxId, state, await this.queue.countOf(sandboxId), { register });
   }
 
   /**
-   * The chains of the given sandboxes and sources, of all that the register knows, and of all others that left an
-   * entry, a head or an event that waits: a record that was removed does not take its chain along. Scans the ids of all
-   * entries once.
-   * @param expected each with the ids that its entries must tell of
+   * Verifies the chains of the given sandboxes and sources, of the register, and all others with an entry, a head or a
+   * waiting event: removing a record does not remove its chain. Scans the ids of all entries once.
+   * @param expected ids that must occur in the entries, by chain
    */
   async all(
     expected: ReadonlyMap<string, readonly string[]>,
@@ -50,7 +49,7 @@ export class AuditVerifier {
     return results;
   }
 
-  /** What was only begun when the register was read is looked at again, with what it says by now. */
+  /** Verifies a chain, again with a newer register when the first read may have missed its birth. */
   async #judged(id: string, state: ChainState, waiting: number, held: Expectation): Promise<Verification> {
     const { chains, register } = this.keys;
     let verification = verifyChain(chains, id, state, await this.stored.below(id), held);

@@ -16,20 +16,20 @@ import { ChainNotes } from './chain-notes.ts';
 import { ChainWriter } from './chain-writer.ts';
 import { currentRequestId } from './request-id.ts';
 
-/** Events that wait are read so many at a time. */
+/** Waiting events read at a time. */
 const WAITING_AT_ONCE = 100;
 
 /**
- * The audit trail: one append-only chain per sandbox or source, each entry bound to the one before by a keyed hash, its head
- * kept in another collection, its birth and how far it came in the register. Only a process with the key appends and
- * verifies; every other one reads.
+ * Audit trail: one append-only chain per sandbox or source, each entry bound to the one before by a keyed hash. Heads
+ * are in another collection, births and lengths in the register. Only a process with the key appends and verifies;
+ * every other one reads.
  */
 export class Audit {
   readonly #stored: AuditCollections;
   readonly #queue: AuditQueue;
   readonly #keys: AuditKeys | null;
   readonly #writer: ChainWriter | null;
-  /** Chains for which something waits, as far as this process knows. */
+  /** Chains with waiting events, as far as this process knows. */
   readonly #awaited = new Set<string>();
 
   constructor(connection: Connection, sealing: Sealing, keys: AuditKeys | null) {
@@ -40,11 +40,11 @@ export class Audit {
   }
 
   /**
-   * Adds the event to the sandbox's chain, and answers when entry, birth and head are acknowledged. The same `eventId`
-   * again answers with the entry that is there. Among writers the unique `_id` decides; the loser takes the next number.
+   * Appends an event to the sandbox's chain; resolves when entry, birth and head are acknowledged. A repeated `eventId`
+   * returns the existing entry. Among writers the unique `_id` decides; the loser takes the next number.
    * @throws MayflyError store_unavailable; internal without the key
-   * @throws BrokenChain when the next number is taken by a forged entry, the head is not one of ours, or the chain has begun
-   *   before and is gone
+   * @throws BrokenChain when the next number is taken by a forged entry, the head is not genuine, or the chain existed
+   * before and is missing
    */
   async append(sandboxId: string, event: AuditEvent): Promise<AuditEntry> {
     checkId(sandboxId);
@@ -52,9 +52,9 @@ export class Audit {
   }
 
   /**
-   * As {@link append}; where the chain can't be continued, whatever for, the event waits until it can, behind those that
-   * wait already. So a fault of the audit alone stops nobody.
-   * @returns why it waits; null when it was appended
+   * As {@link append}, but queues the event when the chain cannot be continued, behind earlier ones, so that a fault of
+   * the audit alone blocks nothing.
+   * @returns the reason why it is queued; null when it was appended
    * @throws MayflyError store_unavailable; internal without the key
    */
   async record(sandboxId: string, event: AuditEvent): Promise<string | null> {
@@ -73,14 +73,14 @@ export class Audit {
     }
   }
 
-  /** The chains for which events wait, as of now. */
+  /** Returns the chains with waiting events. */
   async faults(): Promise<AuditFault[]> {
     return this.#queue.faults();
   }
 
   /**
-   * Appends what waits, where that can be done now. It may be cut short at any point: an event is appended once.
-   * @returns the sandboxes and sources for which nothing waits any more
+   * Appends waiting events where possible. May be interrupted at any point: an event is appended once.
+   * @returns the sandboxes and sources whose queue is empty now
    */
   async appendWaiting(): Promise<string[]> {
     const over: string[] = [];
@@ -96,7 +96,7 @@ export class Audit {
     return over;
   }
 
-  /** @throws BrokenChain and its kin at the first that can't be appended */
+  /** @throws BrokenChain among others, at the first event that cannot be appended */
   async #appendWaitingOf(sandboxId: string): Promise<void> {
     const { chains } = this.#keyOf('append to');
     for (let after: string | null = ''; after !== null; ) {
@@ -111,22 +111,22 @@ export class Audit {
   }
 
   /**
-   * Tells the register how far the chains have come that this process has appended to since the last time.
-   * @throws BrokenChain as {@link append}; what was not told is told the next time
+   * Records in the register the lengths of chains to which this process has appended since the last call.
+   * @throws BrokenChain as {@link append}; unrecorded lengths are recorded by the next call
    */
   async noteHeads(): Promise<void> {
     await this.#having(this.#writer, 'append to').noteHeads();
   }
 
-  /** Records in the register how far chains have come whose process ended before it could. */
+  /** Records in the register the lengths of chains whose process ended before it could. */
   async catchUp(): Promise<void> {
     const { chains, register } = this.#keyOf('record lengths in the register of');
     await new ChainNotes(this.#stored, chains, register).catchUp();
   }
 
   /**
-   * Has the register say that the holder of the key knows of what is missing there now, and why.
-   * @returns how many gaps that are
+   * Records in the register that the holder of the key accepts its present gaps, with the reason.
+   * @returns number of gaps
    */
   async acceptLoss(reason: string): Promise<number> {
     const { register } = this.#keyOf('accept a loss in');
@@ -135,19 +135,19 @@ export class Audit {
     return gaps.length;
   }
 
-  /** Has the register know of API keys that it has not seen yet, or otherwise. */
+  /** Records in the register API keys that are new or have changed. */
   async noteKeys(keys: readonly ({ id: string } & KeyMark)[]): Promise<void> {
     const { register } = this.#keyOf('note API keys in');
     await Promise.all(keys.map(({ id, ...mark }) => register.addKey(id, mark)));
   }
 
-  /** How long the chain is, as its last writer said; null when nothing was ever appended. Not verified here. */
+  /** Returns the head as its last writer stored it; null before the first append. Not verified here. */
   async head(sandboxId: string): Promise<AuditHead | null> {
     checkId(sandboxId);
     return this.#stored.head(sandboxId);
   }
 
-  /** Entries with a number above `after`, in order, at most `limit`. `@default` after -1: from the first. */
+  /** Returns entries with a number above `after`, in order, at most `limit`. `@default` after -1: from the first. */
   async entries(sandboxId: string, range: { after?: number; limit: number }): Promise<AuditEntry[]> {
     const from = (range.after ?? -1) + 1;
     const count = (await this.head(sandboxId))?.count ?? 0;
@@ -155,14 +155,14 @@ export class Audit {
     return this.#stored.entries(sandboxId, from, wanted);
   }
 
-  /** Reads the register and says what is wrong with it. @throws MayflyError internal without the key */
+  /** Verifies the register. @throws MayflyError internal without the key */
   async verifyRegister(): Promise<RegisterWalk> {
     return this.#keyOf('verify').register.walk();
   }
 
   /**
-   * Reads one whole chain and says all that is wrong with it. May run while others append.
-   * @param register what was read of it before; without it the chain is judged by itself
+   * Verifies one chain. May run during appends.
+   * @param register read before; without it only the chain is verified
    * @throws MayflyError internal without the key
    */
   async verify(sandboxId: string, register?: RegisterWalk): Promise<Verification> {
@@ -178,15 +178,12 @@ export class Audit {
     return this.#verifier().all(expected, register);
   }
 
-  /**
-   * What is needed to verify chains with the key alone, in order, in little memory.
-   * @param subjects whose chains; null: all
-   */
+  /** @param subjects subjects of the chains; null: all */
   exported(subjects: string[] | null): AsyncGenerator<ExportLine> {
     return new AuditExport(this.#stored, this.#keyOf('export').register).lines(subjects);
   }
 
-  /** A keyed hash of an export, by the SHA-256 of its lines. */
+  /** Returns a keyed hash of an export, by the SHA-256 of its lines. */
   sealed(sha256: string): string {
     return this.#keyOf('export').register.sealed(sha256);
   }
@@ -205,19 +202,22 @@ export class Audit {
   }
 }
 
-/** Describes what keeps a chain from being continued. @throws MayflyError store_unavailable: the store as a whole does not answer */
+/**
+ * Describes the fault that keeps a chain from being continued. @throws MayflyError store_unavailable when the whole
+ * store does not answer
+ */
 function faultIn(sandboxId: string, error: unknown): string {
   if (isMayflyError(error, 'store_unavailable')) throw error;
   if (error instanceof BrokenChain) return error.message;
   return `The audit of ${sandboxId} cannot be continued: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-/** What is chained of an event, with the request on whose behalf it happened. */
+/** Returns the chained content of an event, with the request on whose behalf it happened. */
 function eventBody(event: AuditEvent): EventBody {
   return { eventId: event.eventId, body: bodyOf(onBehalf(event)) };
 }
 
-/** With the request on whose behalf it is appended, unless it says which it is of. */
+/** Adds the id of the current request, unless the event has one. */
 function onBehalf(event: AuditEvent): AuditEvent {
   const requestId = currentRequestId();
   return requestId === undefined ? event : { ...event, detail: { requestId, ...event.detail } };

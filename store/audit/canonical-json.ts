@@ -1,7 +1,7 @@
 /**
- * JSON text that is the same for equal values (RFC 8785): keys sorted by UTF-16 code units, no white space, numbers
- * and strings as ECMAScript writes them. What JSON cannot say is said in words rather than lost: bytes become
- * `{"base64": …}`, a bigint or a number that is not finite its decimal text. A lone surrogate is escaped.
+ * Returns JSON text that is the same for equal values (RFC 8785): keys sorted by UTF-16 code units, no white space,
+ * numbers and strings as ECMAScript writes them. Values outside JSON are converted: bytes to `{"base64": …}`, a bigint
+ * or a number that is not finite to its decimal text. A lone surrogate is escaped.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) return `"${value}"`;

@@ -3,17 +3,16 @@ import type { KnownChain, RegisterWalk } from '../register/register-walk.ts';
 import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
 import type { AuditProblem } from './audit-problem.ts';
 
-/** What was found of a chain by itself. */
+/** Facts about a chain that were found without the register. */
 interface FoundChain {
   head: AuditHead | null;
   expired: ExpiredEnd | null;
-  /** Up to where there are entries, or should be by its head. */
+  /** End of the entries that exist, or should by its head. */
   length: number;
-  /** Entries by their numbers. */
   genuine: ReadonlyMap<number, AuditEntry>;
 }
 
-/** What is wrong with a chain of which nothing at all is stored; null when all of it was removed by retention. */
+/** Returns the problem of a chain without any stored part; null when retention removed all of it. */
 export function absence(subject: string, register: RegisterWalk | undefined): AuditProblem | null {
   const known = register?.chains.get(subject);
   if (!known) return { seq: null, kind: 'no-chain', detail: 'neither entries nor a head are stored' };
@@ -23,7 +22,7 @@ export function absence(subject: string, register: RegisterWalk | undefined): Au
   return { seq: null, kind: 'gone', detail };
 }
 
-/** Holds a chain against what the register knows of it. */
+/** Compares a chain with the register. */
 export function birthProblems(subject: string, chain: FoundChain, register: RegisterWalk): AuditProblem[] {
   const known = register.chains.get(subject);
   if (known) return [...beginningProblems(known, chain), ...furthestProblems(known, chain)];
@@ -38,7 +37,7 @@ function beginningProblems({ first, isRestarted }: KnownChain, { genuine }: Foun
   return [{ seq: 0, kind: 'restarted', detail: 'it is not the first entry that the register knows' }];
 }
 
-/** A birth is told when the first entry is there: a chain that was born has one. */
+/** Compares lengths. A birth is recorded after the first entry, so a born chain has one. */
 function furthestProblems({ first, head }: KnownChain, { expired, length, genuine }: FoundChain): AuditProblem[] {
   const count = head?.count ?? (first === null ? 0 : 1);
   if (expired && expired.count > count) return [];
@@ -52,7 +51,10 @@ function furthestProblems({ first, head }: KnownChain, { expired, length, genuin
   return [{ seq: head.count - 1, kind: 'restarted', detail: 'it is not the entry that the register knows' }];
 }
 
-/** Records that the chain must tell of, and does not. What was removed may have told of them. */
+/**
+ * Returns a problem for each id that must occur in the chain and does not. Removed entries may have held it, so none
+ * then.
+ */
 export function untold({ expired, genuine }: FoundChain, told: readonly string[]): AuditProblem[] {
   if (expired || told.length === 0) return [];
   const bodies = [...genuine.values()].map(({ body }) => body);

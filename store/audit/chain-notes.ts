@@ -4,10 +4,10 @@ import type { AuditCollections } from './audit-collections.ts';
 import { parseHead } from './audit-documents.ts';
 import type { ChainState } from './audit-verification.ts';
 
-/** How long before the register's last entry somebody may have appended whose process then ended. Milliseconds. */
+/** Time before the register's last entry within which a process may have appended and then ended, ms. */
 const UNTOLD_MS = 10 * 60_000;
 
-/** Tells the register of chains that this process has not appended to. */
+/** Records in the register chains to which this process has not appended. */
 export class ChainNotes {
   constructor(
     private readonly stored: AuditCollections,
@@ -16,8 +16,8 @@ export class ChainNotes {
   ) {}
 
   /**
-   * Records the length of chains that a process may have appended to and ended before it recorded that: chains of sandboxes
-   * that live or have ended since about then, and of sources.
+   * Records the lengths of chains that a process may have extended without recording that before it ended: chains of
+   * sources, and of sandboxes that live or have ended since about then.
    */
   async catchUp(): Promise<void> {
     const { at = new Date().toISOString() } = (await this.register.anchored()) ?? {};
@@ -30,7 +30,7 @@ export class ChainNotes {
     }
   }
 
-  /** Of a chain with a head that is not ours nothing is told. */
+  /** Returns length 0 for a head that is not genuine, which is not recorded. */
   #headOf({ id, head: text }: ChainState & { id: string }): { count: number; hash: string } {
     const head = text === null ? null : parseHead(text);
     if (!head || !this.key.isGenuineHead(id, head)) return { count: 0, hash: GENESIS };

@@ -8,32 +8,35 @@ import type { AuditCollections } from './audit-collections.ts';
 import { entryId, eventDigest, eventIdOf, kindOf, recentWith } from './audit-documents.ts';
 import type { EventBody } from './audit-queue.ts';
 
-/** What a sandbox's chain begins with: when it is asked for, and when the store was set back to a time before that. */
+/**
+ * Kinds of a chain's first event: the request, and the restored record after the store was set back to a time before
+ * that.
+ */
 const BEGINNINGS: ReadonlySet<string> = new Set<AuditKind>(['sandbox.requested', 'sandbox.record-restored']);
 
-/** An append looks so often for the end of a chain that comes no further, then it is broken. */
+/** Reads of a chain's end without progress after which an append fails. */
 const MOST_LOOKS = 20;
 
 interface ChainEnd {
   count: number;
   hash: string;
-  /** Of the last entry, see EntryDocument. */
+  /** Digests as in `EntryDocument.recent` of the last entry. */
   recent: string[];
 }
 
-/** Chains whose end is remembered; the longest unused are forgotten first. */
+/** Cached ends of chains; beyond that the least recently changed are dropped. */
 const REMEMBERED = 10_000;
 
-/** Appends to chains, and has the register know of each before anything of it counts as written. */
+/** Appends to chains, and records each in the register before any of its entries counts as written. */
 export class ChainWriter {
   /**
-   * Where chains ended when this process last wrote to them: saves two reads an append. Taken out before it is used, so that a
-   * failed append reads anew; another writer's entry is met at the insert.
+   * Cached ends of chains that this process has written: saves two reads an append. An end is taken out before use, so
+   * that a failed append reads again; an entry of another writer conflicts at the insert.
    */
   readonly #ends = new RecentMap<ChainEnd>(REMEMBERED);
-  /** Of each chain that is being appended to, the last append. */
+  /** Last append in progress of each chain. */
   readonly #appending = new Map<string, Promise<unknown>>();
-  /** The chains that have come further than this process has told the register. */
+  /** Lengths that this process has not recorded in the register yet. */
   readonly #advanced = new Map<string, ChainMark>();
 
   constructor(
@@ -43,14 +46,14 @@ export class ChainWriter {
   ) {}
 
   /**
-   * Resolves when entry, birth and head are written, in this order: a head of a length speaks of a chain that is in the
-   * register. It is written while that is anchored.
+   * Resolves when entry, birth and head are written, in this order: a head of a positive length implies that the chain
+   * is in the register. The head is written while the register is anchored.
    * @throws BrokenChain
    */
   async append(sandboxId: string, event: EventBody): Promise<AuditEntry> {
     const entry = await this.#inTurn(sandboxId, () => this.#place(sandboxId, event));
     const count = entry.seq + 1;
-    // Those of a chain that come together share this write; for one that was there already it may have been missing.
+    // Concurrent appends to a chain share this write; for an existing entry it may have been missing.
     const advance = () => this.stored.advance(sandboxId, this.key.head(sandboxId, count, entry.hash));
     if (this.register.births.knows(sandboxId)) await advance();
     else await this.register.bear(sandboxId, await this.#firstHash(entry), advance);
@@ -59,7 +62,7 @@ export class ChainWriter {
     return entry;
   }
 
-  /** Tells the register how far the chains have come that this process has appended to since the last time. */
+  /** Records in the register the lengths of chains to which this process has appended since the last call. */
   async noteHeads(): Promise<void> {
     await Promise.all(
       [...this.#advanced.values()].map(async (mark) => {
@@ -69,13 +72,13 @@ export class ChainWriter {
     );
   }
 
-  /** One after another within this process: those who lose against each other read the whole end again. */
+  /** Serializes appends to a chain within this process: a writer that loses to another reads the whole end again. */
   async #inTurn<T>(sandboxId: string, place: () => Promise<T>): Promise<T> {
     const before = this.#appending.get(sandboxId) ?? Promise.resolve();
     const placed = before.then(place);
     const settled = placed.then(
       () => undefined,
-      () => undefined, // told to its own caller
+      () => undefined, // reported to its own caller
     );
     this.#appending.set(sandboxId, settled);
     try {
@@ -85,7 +88,7 @@ export class ChainWriter {
     }
   }
 
-  /** Puts the entry at the end of the chain, unless it is there: the head does not know it yet. */
+  /** Inserts the entry at the end of the chain, unless it exists: the head may not include it yet. */
   async #place(sandboxId: string, event: EventBody): Promise<AuditEntry> {
     const { eventId, body } = event;
     for (let [furthest, stuck] = [-1, 0]; stuck < MOST_LOOKS; ) {
@@ -102,7 +105,7 @@ export class ChainWriter {
         return entry;
       }
       const taken = await this.stored.entry(sandboxId, count);
-      if (!taken) continue; // taken a moment ago and gone: look again
+      if (!taken) continue; // taken a moment ago and removed: read again
       const isNext = taken.sandboxId === sandboxId && taken.seq === count && taken.previousHash === hash;
       if (!isNext || !this.key.isGenuine(taken)) throw forged(sandboxId, count);
       if (eventIdOf(taken.body) === eventId) return taken;
@@ -112,7 +115,7 @@ export class ChainWriter {
   }
 
   async #readEnd(sandboxId: string, event: EventBody): Promise<ChainEnd> {
-    // A head of length 0 is there before the first entry, so that entries without a head are never innocent.
+    // A head of length 0 precedes the first entry, so that entries without a head always prove tampering.
     const begin = () => this.stored.begin(sandboxId, this.key.head(sandboxId, 0, GENESIS));
     const [present, first] = await Promise.all([
       isBeginning(event) ? begin() : this.stored.head(sandboxId),
@@ -129,8 +132,9 @@ export class ChainWriter {
   }
 
   /**
-   * A chain begins once. One whose sandbox has run, or that the register knows with another first entry, was there before
-   * and is gone. A sandbox whose record was lost with the chain, as in a store that was set back, says so with its first event.
+   * Checks that a chain begins once. If its sandbox has run, or the register has another first entry, the chain existed
+   * and is lost. A sandbox whose record was lost with the chain, as in a store that was set back, begins with an event
+   * for that.
    */
   async #checkBeginning(sandboxId: string, born: string | null, event: EventBody): Promise<void> {
     if (born === null && isBeginning(event)) return;
@@ -138,7 +142,7 @@ export class ChainWriter {
       this.stored.entry(sandboxId, 0),
       born === null && this.stored.hasRun(sandboxId),
     ]);
-    if (born === null && first) return; // its writer was cut short before the birth
+    if (born === null && first) return; // its writer was interrupted before the birth
     if (born === null ? !hasRun : first?.hash === born) return;
     throw new BrokenChain(
       `The audit of ${sandboxId} has begun before, and is not there any more, so it is not begun again. ` +

@@ -2,20 +2,19 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 const storage = new AsyncLocalStorage<string>();
 
-/** As it goes over HTTP, to the API and from there to a relay. */
+/** Header of the request id over HTTP, to the API and from there to a relay. */
 export const REQUEST_ID_HEADER = 'x-request-id';
 
-/** Letters, digits, `-`, `_` and `=`, at most 255: what does no harm in a log, a header and a page. */
+/** Accepts 1 to 255 letters, digits, `-`, `_` and `=`, which are harmless in a log, a header and a page. */
 export function isRequestId(text: unknown): text is string {
   return typeof text === 'string' && /^[\w=-]{1,255}$/.test(text);
 }
 
-/** What runs on behalf of a request; undefined: of none, or nobody knows which. */
+/** Runs a function on behalf of a request; undefined: none, or an unknown one. */
 export function onBehalfOf<T>(requestId: string | undefined, run: () => T): T {
   return requestId === undefined ? run() : storage.run(requestId, run);
 }
 
-/** The request on whose behalf this runs. */
 export function currentRequestId(): string | undefined {
   return storage.getStore();
 }

@@ -5,7 +5,7 @@ import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
 const values = z.array(z.object({ name: z.string(), value: z.string() }));
-/** Values as a list, like metadata: a variable's name would be the name of a field otherwise. */
+/** Values as a list, like metadata: otherwise a variable's name would be the name of a field. */
 const storedInputs = z.object({
   env: encrypted(values.clone()),
   stdin: encrypted(z.custom<StoredBytes>()),
@@ -13,21 +13,21 @@ const storedInputs = z.object({
 });
 
 /**
- * What commands need for their start and nobody may read later: values of the environment, and standard input.
- * `_id` = command id; removed when the command has started, or never will.
+ * Inputs that commands need to start and that must not be readable later: environment values, standard input and secret
+ * files. `_id` = command id; removed when the command has started, or never will.
  */
 export class StoredCommandInputs extends repositoryOf({
   collection: 'launches',
   noun: 'a command',
   model: storedInputs,
 }) {
-  /** Keeps what one command needs; what is there already (a repeated request) stays. */
+  /** Stores the inputs of a command; existing ones (of a repeated request) stay. */
   async keep(commandId: string, { env, stdin, secretFiles = {} }: CommandInputs): Promise<void> {
     const inputs = { env: listed(env), stdin: Buffer.from(stdin), secretFiles: listed(secretFiles) };
     await this.insert({ _id: commandId, ...inputs });
   }
 
-  /** Null once it was removed. */
+  /** Returns null once removed. */
   async get(commandId: string): Promise<CommandInputs | null> {
     const found = await this.findById(commandId);
     if (!found) return null;

@@ -11,7 +11,7 @@ export class Commands extends recordRepositoryOf({
   isId: isCommandId,
   model: commandRecord,
 }) {
-  /** Inserts the record; one that is there already (a repeated request) stays as it is. */
+  /** Inserts the record; an existing one (of a repeated request) stays as it is. */
   async create(record: CommandRecord): Promise<void> {
     await this.insertRecord(record);
   }
@@ -22,7 +22,7 @@ export class Commands extends recordRepositoryOf({
     throw new MayflyError('command_not_found', `There is no command ${id} in the store.`);
   }
 
-  /** One page of a sandbox's commands, newest first. */
+  /** Returns one page of a sandbox's commands, newest first. */
   list({
     sandboxId,
     ...query
@@ -35,8 +35,8 @@ export class Commands extends recordRepositoryOf({
   }
 
   /**
-   * What ran in a sandbox between two instants, if only for a part of that time; oldest first, at most `limit`. Start and
-   * end are by the guest's clock.
+   * Returns commands that ran in a sandbox during any part of an interval, oldest first, at most `limit`. Start and end
+   * are by the guest's clock.
    */
   between(query: { sandboxId: string; from: string; to: string; limit: number }): Promise<CommandRecord[]> {
     const { sandboxId, from, to, limit } = query;

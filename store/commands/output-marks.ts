@@ -1,20 +1,22 @@
 /**
- * Where a run of bytes stands: from its offset on, up to the next mark's, the bytes of its stream were read from the
- * command at one moment.
+ * Start of a run of bytes: from its offset up to the next mark's, the bytes of its stream were read from the command at
+ * one moment.
  */
 export interface Mark {
   /**
-   * How many bytes of both streams came before: one number that orders them, and that is the same however often and
-   * from wherever the guest is asked.
+   * Bytes of both streams that came before. It orders both streams, and is the same however often and from wherever the
+   * guest is read.
    */
   position: number;
   /** Guest clock, milliseconds since 1970. */
   atMs: number;
-  /** In its own stream. */
+  /** Offset in its own stream. */
   offset: number;
 }
 
-/** Marks as bytes: differences as LEB128 (the time's zigzag-coded: a guest's clock may go back), about 4 bytes a mark. */
+/**
+ * Packs marks as differences in LEB128 (the time's zigzag-coded: a guest's clock may go back), about 4 bytes a mark.
+ */
 export function packMarks(marks: readonly Mark[]): Buffer {
   const bytes: number[] = [];
   let last: Mark = { position: 0, atMs: 0, offset: 0 };
@@ -42,7 +44,7 @@ export function unpackMarks(bytes: Uint8Array): Mark[] {
   return marks;
 }
 
-/** Arithmetic, for numbers beyond the 32 bits of JavaScript's operators. */
+/** Uses arithmetic, since numbers exceed the 32 bits of JavaScript's bit operators. */
 function push(bytes: number[], value: number): void {
   let rest = value;
   for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) + 128);

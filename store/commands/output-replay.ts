@@ -7,8 +7,8 @@ interface Run extends OutputFrame {
 }
 
 /**
- * What is stored from a place on, as the guest sent it: both streams in their order, with the times. Ends where no more
- * is stored.
+ * Replays stored output from a position, as the guest sent it: both streams in their order, with the times, up to the
+ * end of the stored part.
  */
 export async function* replay(output: Output, commandId: string, from: OutputPlace): AsyncGenerator<OutputFrame> {
   const streams = [

@@ -3,20 +3,20 @@ import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
 import type { Output, OutputPlace } from './output.ts';
 import type { Mark } from './output-marks.ts';
 
-/** What is stored of one stream. */
+/** Stored end of one stream. */
 export interface StreamTail {
-  /** Bytes. */
+  /** Stored length, bytes. */
   end: number;
-  /** The last chunk, which may not be full: its bytes and marks. */
+  /** Last chunk, which may not be full: its bytes and marks. */
   bytes: Uint8Array;
   marks: Mark[];
 }
 
-/** Where writing goes on after whoever wrote was stopped at any moment. */
+/** Position from which writing continues after an interruption at any moment. */
 export interface OutputTail {
   /**
-   * The place from which the guest is to be asked. Streams are written one after the other, so one may be ahead of the
-   * other: the place is before the first byte that is missing in either, and some of what follows is stored already.
+   * Position from which the guest is read: before the first byte that is missing in either stream. One stream may be
+   * ahead of the other, since they are written one after the other, so some of the following is already stored.
    */
   place: OutputPlace;
   stdout: StreamTail;
@@ -24,7 +24,7 @@ export interface OutputTail {
 }
 
 const NOTHING: StreamTail = { end: 0, bytes: new Uint8Array(), marks: [] };
-/** Of a command that nothing is stored of. */
+/** Tail of a command without stored output. */
 export const NO_TAIL: OutputTail = { place: { stdout: 0, stderr: 0 }, stdout: NOTHING, stderr: NOTHING };
 
 export async function tailOf(output: Output, commandId: string): Promise<OutputTail> {
@@ -46,7 +46,9 @@ async function streamTail(output: Output, commandId: string, stream: OutputStrea
   return { end: last.n * OUTPUT_CHUNK_BYTES + bytes.length, bytes, marks };
 }
 
-/** Where a stream gets ahead: its first byte that came after more of the other stream than is stored. */
+/**
+ * Returns the offset where a stream gets ahead: its first byte that came after more of the other stream than is stored.
+ */
 async function endBefore(
   output: Output,
   commandId: string,

@@ -6,13 +6,13 @@ import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { repositoryOf } from '../repository/repository.ts';
 import { type Mark, packMarks, unpackMarks } from './output-marks.ts';
 
-/** What a chunk holds; its first mark is at its first byte. */
+/** Content of a chunk; its first mark is at its first byte. */
 export interface Chunk {
   bytes: Uint8Array;
   marks: Mark[];
 }
 
-/** A place in the output: how much of each stream comes before it. */
+/** Position in the output: bytes of each stream before it. */
 export type OutputPlace = Record<OutputStream, number>;
 
 const storedChunk = z.object({
@@ -21,9 +21,8 @@ const storedChunk = z.object({
 });
 
 /**
- * The output of commands, in chunks of {@link OUTPUT_CHUNK_BYTES}: `_id` = `<commandId>/<stream>/<n>`. One worker writes
- * a stream, chunk after chunk; only the last one grows. What was written once is never written differently, so writing
- * it again is harmless.
+ * Output of commands, in chunks of {@link OUTPUT_CHUNK_BYTES}: `_id` = `<commandId>/<stream>/<n>`. One worker writes a
+ * stream, chunk after chunk; only the last one grows. Written bytes never change, so rewriting them is harmless.
  */
 export class Output extends repositoryOf({ collection: 'output', noun: 'a chunk of output', model: storedChunk }) {
   async put(commandId: string, stream: OutputStream, n: number, { bytes, marks }: Chunk): Promise<void> {
@@ -36,7 +35,7 @@ export class Output extends repositoryOf({ collection: 'output', noun: 'a chunk 
     return found && { bytes: bytesOf(found.bytes), marks: unpackMarks(bytesOf(found.marks)) };
   }
 
-  /** Bytes of one stream from an offset on, at most `limit`: less, also none, where no more is stored. */
+  /** Reads bytes of one stream from an offset, at most `limit`: fewer, or none, at the end of the stored part. */
   async read(commandId: string, stream: OutputStream, offset: number, limit: number): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     for (let at = offset; at < offset + limit; ) {
@@ -51,7 +50,7 @@ export class Output extends repositoryOf({ collection: 'output', noun: 'a chunk 
     return Buffer.concat(pieces);
   }
 
-  /** The last chunk of a stream and its number; null when nothing is stored. Found by looking for ids: 2 log2 n looks. */
+  /** Returns the last chunk of a stream and its number; null without output. Searches by id in 2 log2 n reads. */
   async last(commandId: string, stream: OutputStream): Promise<{ n: number; chunk: Chunk } | null> {
     const has = async (n: number) => {
       const _id = chunkId(commandId, stream, n);

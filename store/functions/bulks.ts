@@ -23,27 +23,30 @@ export class Bulks extends recordRepositoryOf({
   model: bulkRecord,
   internal: { removeAfter: optional(instant) },
 }) {
-  /** @returns false: there is one of that id */
+  /** @returns false when that id exists */
   async create(bulk: BulkRecord): Promise<boolean> {
     return this.insertRecord(bulk);
   }
 
-  /** Those that are not over; few. */
+  /** Returns the unfinished bulk actions; they are few. */
   open(): Promise<BulkRecord[]> {
     return this.find({ state: { $in: [...BULK_OPEN] } });
   }
 
-  /** Has it end with the page that is being worked on. @returns false: it is over, or was told before */
+  /** Cancels a bulk action, which ends after its current page. @returns false when it is not running */
   async cancel(id: string, at: string): Promise<boolean> {
     return this.#change(id, { state: 'running' }, { state: 'cancelling', updatedAt: at });
   }
 
-  /** Writes down which page is worked on next, before any of it is. @returns false: another is, or it is over */
+  /**
+   * Records the next page, before any of it is processed. @returns false when another page is recorded, or it is not
+   * running
+   */
   async begin(id: string, page: BulkPage): Promise<boolean> {
     return this.#change(id, { state: 'running', pages: page.pages, page: null }, { page });
   }
 
-  /** Writes down that a page is done, unless it is written. */
+  /** Records that a page is done. Idempotent. */
   async advance(record: BulkRecord, page: BulkPage, { counts, refusals }: BulkDone, at: string): Promise<void> {
     const { id, counts: before } = record;
     const sum = {

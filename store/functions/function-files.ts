@@ -1,4 +1,4 @@
 import { piecesOf } from '../repository/pieces.ts';
 
-/** The files of functions, tar archives by their projects and digests. */
+/** Files of functions, as tar archives by project and digest. */
 export class FunctionFiles extends piecesOf('functionFiles') {}

@@ -7,15 +7,15 @@ import { repositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 import type { FunctionRef } from './functions.ts';
 
-/** What was deployed of each function, `_id` = `<project>/<function>/<version, seven digits>`; nothing of a version changes. */
+/** Deployed versions of functions, `_id` = `<project>/<function>/<version, seven digits>`; immutable. */
 export class FunctionVersions extends repositoryOf({
   collection: 'functionVersions',
   noun: 'a version',
   model: functionVersion,
-  /** `<project>/<digest>`, null: it has no files; `<project>/<key>` of its setup, absent: it has none. */
+  /** `files`: `<project>/<digest>`; null without files. `setup`: `<project>/<key>` of its setup; absent without one. */
   internal: { files: z.string().nullable(), setup: optional(z.string()) },
 }) {
-  /** @returns false: there is one of that number */
+  /** @returns false when that number exists */
   async create(version: FunctionVersion): Promise<boolean> {
     const { project, function: name, spec } = version;
     const files = spec.filesDigest === null ? null : filesOf(project, spec.filesDigest);
@@ -28,18 +28,18 @@ export class FunctionVersions extends repositoryOf({
     return this.findById(idOf(ref, version));
   }
 
-  /** The newest first. @param unreadable takes those that cannot be read */
+  /** Lists versions, newest first. @param unreadable collects the unreadable ones */
   list({ project, name }: FunctionRef, unreadable?: Unreadable[]): Promise<FunctionVersion[]> {
     return this.find(below(`${project}/${name}`), { sort: { _id: -1 }, unreadable });
   }
 
-  /** Whether any version of the project has these files. */
+  /** Reports whether any version of the project has these files. */
   async haveFiles(project: string, digest: string): Promise<boolean> {
     const selection = { only: { _id: 1 }, limit: 1 } as const;
     return (await this.documents({ files: filesOf(project, digest) }, selection)).length > 0;
   }
 
-  /** The functions of which a version has this setup. */
+  /** Returns the functions with a version that has this setup. */
   async withSetup(project: string, key: string): Promise<FunctionRef[]> {
     const found = await this.documents({ setup: `${project}/${key}` }, { only: { function: 1 } });
     return [...new Set(found.map((each) => each.function))].map((name) => ({ project, name }));
@@ -54,7 +54,7 @@ function idOf({ project, name }: FunctionRef, version: number): string {
   return `${project}/${name}/${String(version).padStart(7, '0')}`;
 }
 
-/** Number of the version that a document is of. */
+/** Returns the version number in a document's id. */
 export function versionOfId(id: string): number {
   return Number(id.split('/').at(-1));
 }

@@ -5,9 +5,9 @@ import { repositoryOf } from '../repository/repository.ts';
 
 export type FunctionRef = Pick<FunctionRecord, 'project' | 'name'>;
 
-/** The functions of projects, one document each, `_id` = `<project>/<name>`. */
+/** Functions of projects, `_id` = `<project>/<name>`. */
 export class Functions extends repositoryOf({ collection: 'functions', noun: 'a function', model: functionRecord }) {
-  /** @returns false: there is one of that name */
+  /** @returns false when that name exists */
   async create(record: FunctionRecord): Promise<boolean> {
     return this.insert({ ...record, _id: idOf(record) });
   }
@@ -16,17 +16,17 @@ export class Functions extends repositoryOf({ collection: 'functions', noun: 'a 
     return this.findById(idOf(ref));
   }
 
-  /** Of a project, by name. */
+  /** Lists a project's functions by name. */
   list(project: string): Promise<FunctionRecord[]> {
     return this.find(below(project), { sort: { _id: 1 } });
   }
 
-  /** Of all projects: those that go when their runs have ended. */
+  /** Returns the draining functions of all projects, which are removed when their runs have ended. */
   draining(): Promise<FunctionRecord[]> {
     return this.find({ state: 'draining' });
   }
 
-  /** @returns false: there is none, or `of` does not hold of it */
+  /** @returns false when there is none, or `of` does not match */
   async change(
     ref: FunctionRef,
     changes: Partial<Omit<FunctionRecord, 'project' | 'name'>>,

@@ -14,27 +14,26 @@ export class Hooks extends recordRepositoryOf({
   isId: isHookId,
   model: hookRecord,
 }) {
-  /** @returns false: there is one of that id */
+  /** @returns false when that id exists */
   async create(hook: HookRecord): Promise<boolean> {
     return this.insertRecord(hook);
   }
 
-  /** Those of a function, the oldest first. @param unreadable takes those that cannot be read */
+  /** Lists a function's hooks, oldest first. @param unreadable collects the unreadable ones */
   async list({ project, name }: FunctionRef, unreadable?: Unreadable[]): Promise<HookRecord[]> {
     return (await this.find({ project, function: name }, { unreadable })).sort(byAge);
   }
 
-  /** @returns whether there is one */
+  /** @returns false when there is none */
   async change(id: string, changes: HookChanges): Promise<boolean> {
     return this.set({ _id: this.checked(id) }, changes);
   }
 
-  /** Also one that cannot be read. @param of what holds of it @returns whether there was one */
+  /** Removes a hook, also an unreadable one. @param of condition @returns false when there was none */
   async remove(id: string, of: Partial<Pick<HookRecord, 'project'>> = {}): Promise<boolean> {
     return this.deleteOne({ _id: this.checked(id), ...of });
   }
 
-  /** Removes all of a function. */
   async removeOf({ project, name }: FunctionRef): Promise<void> {
     await this.deleteAll({ project, function: name });
   }

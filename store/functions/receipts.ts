@@ -3,13 +3,13 @@ import { encrypted, instant } from '../../model/fields.ts';
 import { type Envelope, envelope, type ReceiptKey, receiptKey } from '../../model/receipts/receipt.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
-/** Signed statements about runs, one each, `_id` = run id. None is ever written over. */
+/** Signed receipts of runs, `_id` = run id. None is ever overwritten. */
 export class Receipts extends repositoryOf({
   collection: 'receipts',
   noun: 'a receipt',
   model: z.object({ envelope: encrypted(envelope), signedAt: instant }),
 }) {
-  /** @returns false: the run has one, which stays */
+  /** @returns false when the run has one, which stays */
   async add(runId: string, envelope: Envelope, signedAt: string): Promise<boolean> {
     return this.insert({ _id: runId, envelope, signedAt });
   }
@@ -23,18 +23,18 @@ export class Receipts extends repositoryOf({
   }
 }
 
-/** The public keys that verify receipts, `_id` = key id. */
+/** Public keys that verify receipts, `_id` = key id. */
 export class ReceiptKeys extends repositoryOf({
   collection: 'receiptKeys',
   noun: 'a key',
   model: receiptKey.omit({ keyid: true }),
 }) {
-  /** Lets anybody have the public key of who signs from now on. Again, it changes nothing. */
+  /** Publishes the public key of a signer. Idempotent. */
   async add({ keyid, publicKey }: Omit<ReceiptKey, 'since'>): Promise<void> {
     await this.insert({ _id: keyid, publicKey, since: new Date().toISOString() });
   }
 
-  /** The newest first. */
+  /** Lists keys, newest first. */
   async list(): Promise<ReceiptKey[]> {
     const found = await this.documents({});
     const keys = found.map(({ _id: keyid, publicKey, since }) => ({ keyid, publicKey, since }));

@@ -5,9 +5,8 @@ import { steadyClock } from '../../model/steady-clock.ts';
 import type { Runs } from './runs.ts';
 
 /**
- * Has a run end. One that waits ends at once; of one that is under way the wish is written down before its workflow is told,
- * so that it holds also when that is lost. One that has ended is as it ended.
- * @param tell its workflow
+ * Cancels a run. A waiting one ends at once; for one under way the cancel is stored before its workflow is notified, so
+ * that it survives a lost notification. An ended run stays as it is.
  */
 export async function cancelRun(
   runs: Pick<Runs, 'end' | 'wishCancel' | 'cancelTold'>,

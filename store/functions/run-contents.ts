@@ -1,8 +1,9 @@
 import { piecesOf } from '../repository/pieces.ts';
 
 /**
- * What a run has that is not in its record: a large event, by its digest, the result, the list of its artifacts, the n-th of
- * them, what its process changed. */
+ * Contents of a run outside its record: a large event by its digest, the result, the list of artifacts, the n-th of
+ * them, and the changes that its process made.
+ */
 export type RunContent = `event/${string}` | 'result' | 'artifacts' | `artifact/${number}` | 'diff';
 
 /** Contents of runs. */

@@ -7,7 +7,7 @@ import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 
 const place = optional(z.string());
 
-/** Where a run stands in the queue of its function: see run-queue.ts. */
+/** Position of a run in the queue of its function: see run-queue.ts. */
 const queueFields = z.object({
   queued: place.describe('While it is queued, and while one whose machine is hibernated waits for slots'),
   large: place.describe('Of which project, while it waits and its event is kept by itself'),
@@ -44,7 +44,7 @@ const internal = queueFields.extend({
 });
 export type RunDocument = DocumentOf<RunRecord> & z.infer<typeof internal>;
 
-/** Part of what is asked of runs: each has queries of its own. */
+/** Base class of the repositories of runs, each with queries of its own. */
 export abstract class RunRepository extends repositoryOf({
   collection: 'runs',
   noun: 'a run',

@@ -8,7 +8,10 @@ interface Stores {
 }
 type Of = Pick<RunRecord, 'id' | 'eventDigest' | 'isBatch' | 'events'>;
 
-/** The event of a run in the JSON format of CloudEvents, of a batch the list of its events; null: it is not there any more. */
+/**
+ * Returns the event of a run in the JSON format of CloudEvents, of a batch the list of its events; null when it was
+ * removed.
+ */
 export async function eventOfRun(stores: Stores, run: Of): Promise<Uint8Array | null> {
   if (!run.isBatch)
     return (await stores.runs.eventOf(run.id)) ?? stores.runContents.get(run.id, `event/${run.eventDigest}`);

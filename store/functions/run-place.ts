@@ -4,11 +4,13 @@ import { WAITING } from '../../model/functions/run-state.ts';
 import type { FunctionRef } from './functions.ts';
 import type { QueueFields } from './run-document.ts';
 
-/** So much earlier than it was accepted a run counts for each step of its priority: so those that wait long are not overtaken for ever. Milliseconds. */
+/**
+ * Time by which each step of priority advances a run, ms; finite, so that long waiting runs are not overtaken for ever.
+ */
 const PRIORITY_MS = 60_000;
 export const NO_KEY = '-';
 
-/** Where a run stands before its admission. */
+/** Returns the index fields of a run before its admission. */
 export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'large' | 'gathers' | 'wakeAt' | 'unchecked'> {
   const { state, waitingFor, project, eventBytes } = run;
   const isLarge = isLargeEvent(eventBytes) && WAITING.some((each) => each === state);
@@ -36,27 +38,26 @@ function queuePlaceOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 
   return { queued: `${prefixOf(ref)}/${hashOf(run.lane)}/${turnOf(since, run)}`, wakeAt: expiresAt };
 }
 
-/** Those of a function in the order in which they were accepted. */
+/** Returns a key that orders the unchecked runs of a function by acceptance. */
 function uncheckedPlaceOf(run: RunRecord): string {
   return `${prefixOf({ project: run.project, name: run.function })}/${turnOf(run.acceptedAt, run)}`;
 }
 
-/** Where one stands among others, by an instant and then by the order in which their API took them. @param since ISO 8601 */
+/** Returns a key that orders by an instant, then by the sequence number of the API process. @param since ISO 8601 */
 function turnOf(since: string, { seq, id }: Pick<RunRecord, 'seq' | 'id'>): string {
   return `${since}-${String(seq).padStart(6, '0')}/${id}`;
 }
 
-/** Whether it is one of those that gather now. */
 export function isGathering({ state, waitingFor, batch }: RunRecord): boolean {
   return state === 'delayed' && batch === null && (waitingFor === 'debounce' || waitingFor === 'batch');
 }
 
-/** ISO 8601. */
+/** Returns the start of the gathering, ISO 8601. */
 function gatheringSince({ acceptedAt, dueAt }: RunRecord): string {
   return dueAt ?? acceptedAt;
 }
 
-/** Of those with the same key. */
+/** Returns the common prefix of runs with the same gathering key. */
 export function gatheringPrefix({ project, function: name, gatheringKey }: RunRecord): string {
   return `${prefixOf({ project, name })}/${hashOf(gatheringKey)}`;
 }
@@ -65,12 +66,12 @@ export function prefixOf({ project, name }: FunctionRef): string {
   return `${project}/${name}`;
 }
 
-/** A key as it stands in an index. */
+/** Returns the form of a key in an index. */
 export function hashOf(key: string | null): string {
   return key === null ? NO_KEY : digestOfKey(key);
 }
 
-/** By which it is looked for: the first of its keys. */
+/** Returns the hash of a run's first key, by which queries find it. */
 export function firstKeyOf({ keys }: Pick<RunRecord, 'keys'>): string {
   return hashOf(keys.find((key) => key !== null) ?? null);
 }

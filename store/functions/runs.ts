@@ -24,13 +24,13 @@ export interface RunQuery extends PageQuery {
   function?: string | undefined;
   state?: RunState | undefined;
   outcome?: RunOutcome | undefined;
-  /** Values, as JSON, of which its first concurrency key has one. */
+  /** Values, as JSON, that match the first concurrency key. */
   keys?: string[] | undefined;
-  /** Accepted then or later. ISO 8601. */
+  /** Earliest acceptance, inclusive, ISO 8601. */
   since?: string | undefined;
-  /** Accepted before then. ISO 8601. */
+  /** Latest acceptance, exclusive, ISO 8601. */
   until?: string | undefined;
-  /** Only those that ended otherwise than well, and were not redriven. `@default` false */
+  /** Only runs that failed and were not redriven. `@default` false */
   deadLetter?: boolean | undefined;
 }
 
@@ -39,25 +39,25 @@ type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedup
 /** Fields of a run that can be read when another is damaged. */
 export type DamagedRun = Pick<RunRecord, 'id' | 'tries' | 'member' | 'members' | 'retentionDays' | 'updatedAt'>;
 
-/** Who wants a run to end, and which run took its place, where one did. */
+/** Actor of a cancel, and the run that replaced the cancelled one, if any. */
 type CancelWish = { cancelledBy: Actor; updatedAt: string; supersededBy?: string };
 
-/** Who wants a run to end tells it at once, or has died. Milliseconds. */
+/** Time after which a process that did not notify the workflow of a cancel is presumed dead, ms. */
 const TOLD_WITHIN_MS = 5_000;
 const ADMITTED = ['not-begun', 'begun'] as const;
-/** Frees its slots: nothing of it is left, or nobody can look. */
+/** Fields that hold slots, removed when the cleanup is complete or impossible to check. */
 const FREED = ['admitted', 'slot0', 'slot1'] as const;
-/** Nobody admits it any more. */
+/** Fields that make a run eligible for admission. */
 const UNQUEUED = ['queued', 'large', 'gathers', 'unchecked', 'wakeAt'] as const;
 const DAY_MS = 86_400_000;
 
-/** The runs of functions, one document each, `_id` = run id, which is made of what makes two events the same. */
+/** Runs of functions, `_id` = run id, which is derived from the dedupe key of its event. */
 export class Runs extends RunRepository {
   readonly #accepted = new GroupCommit((documents: RunDocument[]) => this.#insertAll(documents));
 
   /**
-   * Writes one down, with its event unless that is kept by itself.
-   * @returns false: there is one of that id
+   * Inserts a run, with its event unless that is stored separately.
+   * @returns false when that id exists
    */
   accept({ id, ...rest }: RunRecord, eventJson: Uint8Array | null): Promise<boolean> {
     this.checked(id);
@@ -77,14 +77,17 @@ export class Runs extends RunRepository {
     return this.findById(id);
   }
 
-  /** How far those are, of their ends alone; who is not in it is not there. */
+  /** Returns the states of runs and of their cleanup; unknown runs are absent. */
   async ends(ids: readonly string[]): Promise<Map<string, Pick<RunRecord, 'state' | 'cleanup'>>> {
     const $in = ids.map((id) => this.checked(id));
     const found = await this.documents({ _id: { $in } }, { only: { state: 1, cleanup: 1 } });
     return new Map(found.map(({ _id, state, cleanup }) => [_id, { state, cleanup }]));
   }
 
-  /** The event, in the JSON format of CloudEvents, as far as it is in its document; null: it is large, or not there. */
+  /**
+   * Returns the event in the JSON format of CloudEvents, if it is in the run's document; null when it is large or
+   * missing.
+   */
   async eventOf(id: string): Promise<Uint8Array | null> {
     const [found] = await this.documents({ _id: this.checked(id) });
     const kept = found && this.encryption.opened(found).eventJson;
@@ -92,7 +95,7 @@ export class Runs extends RunRepository {
   }
 
   /**
-   * One page of those of a project, newest first.
+   * Returns one page of a project's runs, newest first.
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
   async list({ limit, ...query }: RunQuery): Promise<Page<RunRecord>> {
@@ -100,7 +103,7 @@ export class Runs extends RunRepository {
     return pageOf(this.encryption, found, { limit, at: ({ acceptedAt }) => acceptedAt, recordOf: this.recordOf });
   }
 
-  /** Whether runs of a function were admitted, of which something may be left, or are delayed, also such that cannot be read. */
+  /** Reports whether a function has admitted runs whose cleanup may be incomplete, or delayed ones, readable or not. */
   async areOpen(of: { project: string; function: string }): Promise<boolean> {
     const has = async (filter: Filter<RunDocument>) =>
       (await this.documents({ ...of, ...filter }, { only: { _id: 1 }, limit: 1 })).length > 0;
@@ -108,8 +111,8 @@ export class Runs extends RunRepository {
   }
 
   /**
-   * Those that were admitted, of which something may be left.
-   * @param of all functions, unless one is named @param unreadable takes those that cannot be read
+   * Returns the admitted runs, whose cleanup may be incomplete.
+   * @param of function. `@default` all @param unreadable collects the unreadable ones
    */
   async admitted(
     of: { project: string; function: string } | null = null,
@@ -118,31 +121,31 @@ export class Runs extends RunRepository {
     return this.find({ admitted: { $in: [...ADMITTED] }, ...of }, { unreadable });
   }
 
-  /** Admitted ones with a damaged field, by what is not encrypted. One whose key is missing is not among them. */
+  /** Returns the unencrypted fields of admitted runs with a damaged field. Excludes runs whose key is missing. */
   async damaged(): Promise<DamagedRun[]> {
     const found = await this.documents({ admitted: { $in: [...ADMITTED] } });
     return found.filter((run) => this.encryption.isDamaged(run)).map(({ _id: id, ...run }) => ({ id, ...run }));
   }
 
-  /** Those that were admitted before then, and whose workflow has not begun. @param before ISO 8601 */
+  /** Returns runs that were admitted before then and whose workflow has not started. @param before ISO 8601 */
   async notBegun(before: string): Promise<RunRecord[]> {
     return this.find({ admitted: 'not-begun', admittedAt: { $lt: before } });
   }
 
-  /** As {@link change}, of one whose workflow has begun. */
+  /** As {@link change}, and records that the workflow has started. */
   async begin(id: string, states: readonly RunState[], changes: RunChanges): Promise<boolean> {
     return this.set({ _id: this.checked(id), state: { $in: [...states] } }, { ...changes, admitted: 'begun' });
   }
 
-  /** Sets the given fields of one that is in one of these states. @returns false: it is not */
+  /** Sets fields of a run that is in one of these states. @returns false when it is not */
   async change(id: string, states: readonly RunState[], changes: RunChanges): Promise<boolean> {
     return this.set({ _id: this.checked(id), state: { $in: [...states] } }, changes);
   }
 
   /**
-   * Writes down who wants one that is under way to end. Its workflow is told afterwards, and then {@link cancelTold}: who dies
-   * before that is found by the upkeep.
-   * @returns false: it is not under way
+   * Records the cancel of a run under way. The caller then notifies its workflow and calls {@link cancelTold}; the
+   * upkeep finds a cancel whose process died before that.
+   * @returns false when it is not under way
    */
   async wishCancel(id: string, changes: CancelWish): Promise<boolean> {
     const wakeAt = new Date(Date.parse(changes.updatedAt) + TOLD_WITHIN_MS).toISOString();
@@ -154,9 +157,10 @@ export class Runs extends RunRepository {
   }
 
   /**
-   * Writes how one ended, which is to be told; who comes later changes nothing of it.
-   * @param states those in which it may be @param batch that which has its event; null: none @param waitingFor what it has to wait for
-   * @returns false: it had ended, is in another state, its event is in another batch, or it waits for something else
+   * Records the end of a run, which is then to be published; later calls change nothing.
+   * @param states states in which it may be @param batch batch that has its event; null for none @param waitingFor
+   * reason for which it must wait
+   * @returns false when it has ended, is in another state or batch, or waits for another reason
    */
   async end(
     id: string,
@@ -178,18 +182,21 @@ export class Runs extends RunRepository {
     return this.set({ _id: this.checked(id), state: { $in: [...states] }, batch, ...of }, set, UNQUEUED);
   }
 
-  /** Marks a dead letter: another run is in its place. @returns false: it is none, or is marked */
+  /** Marks a dead letter as replaced by another run. @returns false when it is none, or is marked */
   async redriven(id: string, redrivenAs: string): Promise<boolean> {
     return this.set({ _id: this.checked(id), deadLetter: 'yes' }, { redrivenAs }, ['deadLetter']);
   }
 
-  /** Gives the slots of one that has ended back: nothing of it is left, or nobody can look. */
+  /** Releases the slots of an ended run: the cleanup is complete or impossible to check. */
   async free(id: string, changes: RunChanges & { cleanup: Cleanup }): Promise<void> {
     const at = steadyClock.iso();
     await this.set({ _id: this.checked(id) }, { ...changes, unsigned: at, untoldCleanup: at }, FREED);
   }
 
-  /** Puts an admitted one back into the queue, in its place; its slots are free. @returns false: it is not under way any more */
+  /**
+   * Moves an admitted run to its position in the queue and releases its slots. @returns false when it has left its
+   * state
+   */
   async requeue(record: RunRecord, changes: RunChanges): Promise<boolean> {
     const { id } = record;
     const queued = { ...record, ...changes, state: 'queued' } as const;
@@ -197,7 +204,7 @@ export class Runs extends RunRepository {
     return this.set({ _id: id, state: record.state, admitted: 'begun' }, set, FREED);
   }
 
-  /** Of one that a store which was set back knows less of than its workflow, and which has not ended. */
+  /** Restores a run that has not ended, when its workflow has newer attempts than a store that was set back. */
   async restore({ id, tries }: RunRecord, changes: Pick<RunRecord, 'attempts' | 'tries'>): Promise<void> {
     const under = { state: 'preparing', cleanup: 'pending', admitted: 'begun', waitingFor: null } as const;
     await this.set({ _id: this.checked(id), tries, state: { $ne: 'ended' } }, { ...changes, ...under }, UNQUEUED);

@@ -8,26 +8,26 @@ const storedContext = z.object({
   secrets: encrypted(z.record(z.string(), z.string())).nullable(),
 });
 
-/** What a build takes from. */
+/** Inputs of a build. */
 export interface KeptContext {
-  /** Null: it was given none. */
+  /** Null when the build has no context. */
   archive: Uint8Array | null;
-  /** By id, in base64. */
+  /** Secrets by id, in base64. */
   secrets: Record<string, string>;
 }
 
-/** What builds copy from, and the secrets that they are given, `_id` = image id; removed when the build is over. */
+/** Contexts and secrets of builds, `_id` = image id; removed when the build ends. */
 export class ImageContexts extends repositoryOf({
   collection: 'imageContexts',
   noun: 'an image',
   model: storedContext,
 }) {
-  /** What is there already (a repeated request) stays. */
+  /** Stores the inputs of a build; existing ones (of a repeated request) stay. */
   async keep(imageId: string, { archive, secrets }: KeptContext): Promise<void> {
     await this.insert({ _id: imageId, archive: archive && Buffer.from(archive), secrets });
   }
 
-  /** Null once it was removed. */
+  /** Returns null once removed. */
   async get(imageId: string): Promise<KeptContext | null> {
     const found = await this.findById(imageId);
     return found && { archive: found.archive && bytesOf(found.archive), secrets: found.secrets ?? {} };

@@ -1,14 +1,14 @@
 import { type ImageLayer, imageLayer } from '../../model/image/image.ts';
 import { recordRepositoryOf } from '../repository/repository.ts';
 
-/** Which snapshot a step came to, one document each, `_id` = key of the step: its project is part of that. */
+/** Snapshots made by build steps, `_id` = key of the step, which includes its project. */
 export class ImageLayers extends recordRepositoryOf({
   collection: 'imageLayers',
   noun: 'a layer',
   isId: () => true,
   model: imageLayer,
 }) {
-  /** In place of one that was there: the latest is there the longest. */
+  /** Replaces the layer of a step: the latest snapshot is kept the longest. */
   async put({ id, ...rest }: ImageLayer): Promise<void> {
     await this.write(id, rest);
   }

@@ -6,37 +6,36 @@ import type { Page, PageQuery } from '../sealed/page-cursor.ts';
 
 const UNDER_WAY = imageRecord.shape.state.options.filter((state) => !isImageOver(state));
 
-/** The builds of images, one document each, `_id` = image id. */
+/** Builds of images, `_id` = image id. */
 export class Images extends recordRepositoryOf({
   collection: 'images',
   noun: 'an image',
   isId: isImageId,
   model: imageRecord,
 }) {
-  /** Writes one down, unless it is there. */
+  /** Inserts a build, unless it exists. */
   async create(record: ImageRecord): Promise<void> {
     await this.insertRecord(record);
   }
 
-  /** One page of those of a project, newest first. */
+  /** Returns one page of a project's builds, newest first. */
   list({ project, ...query }: PageQuery): Promise<Page<ImageRecord>> {
     return this.page({ project: String(project) }, query, 'createdAt');
   }
 
-  /** The last of a project that made a source of that name of that snapshot. */
+  /** Returns the latest build of a project that made a source of that name from that snapshot. */
   async ready(project: string, name: string, snapshotId: string): Promise<ImageRecord | null> {
     const filter = { project: String(project), name: String(name), snapshotId: String(snapshotId), state: 'ready' };
     const [found] = await this.documents(filter, { sort: { createdAt: -1, _id: -1 }, limit: 1 });
     return found ? this.decrypted(found) : null;
   }
 
-  /** Those of all projects that are not over. */
   async underWay(): Promise<ImageRecord[]> {
     return (await Promise.all(UNDER_WAY.map((state) => this.find({ state })))).flat();
   }
 
   /**
-   * Sets the given fields of one that is not over: how it ended stays, whoever comes later.
+   * Sets fields of an unfinished build; the first end state stays.
    * @throws MayflyError image_not_found
    */
   async update(id: string, changes: Partial<Omit<ImageRecord, 'id'>>): Promise<void> {
@@ -44,7 +43,7 @@ export class Images extends recordRepositoryOf({
     if (!(await this.get(id))) throw new MayflyError('image_not_found', `There is no image ${id} in the store.`);
   }
 
-  /** Of one that was never begun. */
+  /** Removes a build that never started. */
   async remove(id: string): Promise<void> {
     await this.deleteOne({ _id: this.checked(id) });
   }

@@ -8,9 +8,9 @@ import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
-/** Of what is sent, so many bytes are one document. */
+/** Bytes of an archive in one document. */
 export const PIECE_BYTES = 1_048_576;
-/** So many pieces are announced at once, so that who removes what was never sent to its end knows how far it came. */
+/** Pieces announced at once, so that cleanup of an unfinished upload knows its length. */
 export const ANNOUNCED = 16;
 
 const sentContext = z.object({
@@ -24,7 +24,7 @@ const sentContext = z.object({
 });
 type StoredArchive = z.infer<typeof sentContext>;
 
-/** One that was sent as a whole; its id is that of the sending. */
+/** Complete or partial archive; its id is that of the upload. */
 interface KeptArchive extends Pick<StoredArchive, 'project' | 'digest' | 'bytes'> {
   id: string;
   usedAt: Date;
@@ -50,8 +50,8 @@ class ContextPieces extends repositoryOf({
 }
 
 /**
- * What builds copy from and is too large for a request: an archive in pieces of {@link PIECE_BYTES}, `_id` = `<sending>/<n>`, and
- * one document that says whose it is. Each sending has pieces of its own, so nobody writes into those of another.
+ * Build contexts too large for a request: an archive in pieces of {@link PIECE_BYTES}, `_id` = `<upload>/<n>`, and one
+ * document with its project. Each upload has its own pieces, so uploads never overwrite each other.
  */
 export class SentContexts extends repositoryOf({
   collection: 'sentContexts',
@@ -65,13 +65,13 @@ export class SentContexts extends repositoryOf({
     this.#pieces = new ContextPieces(connection, sealing);
   }
 
-  /** What a project has sent, or is sending, bytes. */
+  /** Returns the bytes that a project has uploaded or is uploading. */
   async bytesOf(project: string): Promise<number> {
     const found = await this.documents({ project: String(project) }, { only: { bytes: 1 } });
     return found.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Begins one that is about to be sent. @returns its id */
+  /** Starts an upload. @returns its id */
   async begin(project: string, digest: string): Promise<string> {
     const _id = randomBytes(16).toString('hex');
     const fields = { project, digest, bytes: 0, pieces: 0, isWhole: false, usedAt: nowText(), context: null };
@@ -79,7 +79,10 @@ export class SentContexts extends repositoryOf({
     throw new Error(`The sending ${_id} was begun twice.`);
   }
 
-  /** The n-th, from 0: one after the other. @throws MayflyError context_not_found when it was taken for one that nobody sends any more */
+  /**
+   * Stores the n-th piece, from 0, in order. @throws MayflyError context_not_found when the upload was removed as
+   * abandoned
+   */
   async put(id: string, n: number, bytes: Uint8Array): Promise<void> {
     if (n % ANNOUNCED === 0) {
       const room = { pieces: n + ANNOUNCED, bytes: (n + ANNOUNCED) * PIECE_BYTES, usedAt: nowText() };
@@ -94,7 +97,7 @@ export class SentContexts extends repositoryOf({
     await this.#change(id, whole, pieces);
   }
 
-  /** @param pieces so many were sent: those that came after it was forgotten go too */
+  /** @param pieces pieces that were sent: those stored after the removal are deleted too */
   async #change(id: string, fields: Partial<StoredArchive>, pieces: number): Promise<void> {
     if (await this.set({ _id: id }, fields)) return;
     await this.#removePieces(id, pieces);
@@ -105,7 +108,7 @@ export class SentContexts extends repositoryOf({
     for (let n = 0; n < pieces; n++) await this.#pieces.remove(`${id}/${n}`);
   }
 
-  /** What it has, for who is about to use it: from now on it stays as long as one that was sent now. Null: it was not sent, or is forgotten. */
+  /** Returns a complete context and restarts its retention. Returns null when it was never uploaded, or removed. */
   async use(project: string, digest: string): Promise<(KeptArchive & { context: SentContext }) | null> {
     const whole = { project: String(project), digest: String(digest), isWhole: true };
     const found = await this.model
@@ -117,7 +120,7 @@ export class SentContexts extends repositoryOf({
     return { ...keptOf(found), context: { ...context, digest: found.digest } };
   }
 
-  /** Bytes from a place in it on. @throws Error for what is not there */
+  /** Reads bytes from an offset. @throws Error for missing pieces */
   async *read(id: string, from: number, length: number): AsyncGenerator<Uint8Array> {
     for (let at = from; at < from + length; ) {
       const n = Math.floor(at / PIECE_BYTES);
@@ -129,13 +132,13 @@ export class SentContexts extends repositoryOf({
     }
   }
 
-  /** Those that nobody has used since then, or sent a piece of. @param isHalf of those alone that were not sent to their end */
+  /** Returns archives that were neither used nor extended since then. @param isHalf unfinished uploads only */
   async unused(before: Date, isHalf = false): Promise<KeptArchive[]> {
     const filter = { usedAt: { $lt: before.toISOString() }, ...(isHalf && { isWhole: false }) };
     return (await this.documents(filter, { only: { context: 0 } })).map(keptOf);
   }
 
-  /** Unless somebody has begun to use it meanwhile. @param unusedSince `@default` whenever it was used */
+  /** Removes an archive, unless it was used since. @param unusedSince `@default` removes in any case */
   async remove(id: string, unusedSince?: Date): Promise<void> {
     const unused = unusedSince && { usedAt: { $lte: unusedSince.toISOString() } };
     const found = await this.model

@@ -13,10 +13,10 @@ const mcpEvent = z.object({
     .describe('A JSON-RPC message; of the beginning the id of the request, `null`: of none'),
   at: instant.describe('Of the beginning: when the process that has the request last said so'),
 });
-/** What a session sent on one stream: 0 is its beginning, and says for which request it is. */
+/** Message that a session sent on one stream; number 0 is its start and names its request. */
 export type McpEvent = z.infer<typeof mcpEvent> & { streamId: string };
 
-/** What can be sent once more on streams that were cut: each event is read by its name, so no index is needed. */
+/** Messages that can be resent on interrupted streams. Each is read by its id, so no index is needed. */
 export class McpEvents extends repositoryOf({ collection: 'mcpEvents', noun: 'an event of MCP', model: mcpEvent }) {
   async append(events: readonly McpEvent[]): Promise<void> {
     const documents = events.map(({ streamId, ...event }) => {
@@ -26,19 +26,19 @@ export class McpEvents extends repositoryOf({ collection: 'mcpEvents', noun: 'an
     await this.model.insertMany(documents);
   }
 
-  /** Null: it was not sent yet, or is past, or is another session's. */
+  /** Returns null for an event that is not sent yet, has expired, or belongs to another session. */
   async get(sessionId: string, streamId: string, place: number): Promise<McpEvent | null> {
     const [found] = await this.documents({ _id: nameOf(streamId, place) });
     if (found?.sessionId !== sessionId || found.at < instantBefore(EVENT_SECONDS)) return null;
     return { ...this.decrypted(found), streamId };
   }
 
-  /** Says that the process which has the request of a stream is alive. */
+  /** Records that the process that serves a stream's request is alive. */
   async stay(streamId: string, at: string): Promise<void> {
     await this.set({ _id: nameOf(streamId, 0) }, { at });
   }
 
-  /** Removes those that are past, and says how many they were. */
+  /** Removes expired events. @returns number removed */
   prune(): Promise<number> {
     return this.deleteAll({ at: { $lt: instantBefore(EVENT_SECONDS) } });
   }

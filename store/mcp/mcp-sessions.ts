@@ -10,10 +10,10 @@ const mcpSession = z.object({
   opening: encrypted(z.unknown()).describe('The parameters of its `initialize`'),
   usedAt: instant.describe('Written once a minute while it is used'),
 });
-/** A session of MCP 2025-11-25: whose it is, and how it was opened, so that every API process can go on with it. */
+/** Session of MCP 2025-11-25: its owner and its `initialize`, so that every API process can continue it. */
 export type McpSession = z.infer<typeof mcpSession>;
 
-/** The sessions of all API processes. */
+/** Sessions of all API processes. */
 export class McpSessions extends recordRepositoryOf({
   collection: 'mcpSessions',
   noun: 'a session of MCP',
@@ -21,9 +21,9 @@ export class McpSessions extends recordRepositoryOf({
   model: mcpSession,
 }) {
   /**
-   * Opens one; a project that has its number loses those that were used the longest ago.
-   * @param atMost how many sessions a project has
-   * @returns the ids of those that it has lost
+   * Opens a session; a project above its limit loses the least recently used ones.
+   * @param atMost limit of a project
+   * @returns ids of the closed ones
    */
   async open(session: McpSession, atMost: number): Promise<string[]> {
     if (!(await this.insertRecord(session))) throw new Error(`The session ${session.id} of MCP was opened twice.`);
@@ -41,7 +41,7 @@ export class McpSessions extends recordRepositoryOf({
     await this.deleteOne({ _id: id });
   }
 
-  /** Removes those that were not used for too long, and says how many they were. */
+  /** Removes sessions that were unused for too long. @returns number removed */
   prune(): Promise<number> {
     const before = new Date(Date.now() - LIMITS.mcp.idleSeconds * 1_000).toISOString();
     return this.deleteAll({ usedAt: { $lt: before } });

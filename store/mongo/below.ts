@@ -1,9 +1,9 @@
-/** Texts below a name: `<name>/…`. */
+/** Returns a range of texts below a name: `<name>/…`. */
 export function rangeBelow(name: string): { $gt: string; $lt: string } {
   return { $gt: `${name}/`, $lt: `${name}0` }; // the character after the slash
 }
 
-/** Documents below a name: `_id` is `<name>/…`. */
+/** Returns a filter of the documents below a name: `_id` is `<name>/…`. */
 export function below(name: string): { _id: { $gt: string; $lt: string } } {
   return { _id: rangeBelow(name) };
 }

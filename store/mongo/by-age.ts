@@ -4,7 +4,7 @@ interface Aged {
   createdAt: string;
 }
 
-/** Orders records, the oldest first; the id settles equal times. */
+/** Compares records, oldest first, then by id. */
 export function byAge(a: Aged, b: Aged): number {
   return `${a.createdAt} ${a.id}` < `${b.createdAt} ${b.id}` ? -1 : 1;
 }

@@ -1,4 +1,4 @@
-/** Bytes as a lean query answers them: the driver's own class around a buffer. */
+/** Bytes as a lean query returns them: the driver's own class around a buffer. */
 export type StoredBytes = Uint8Array | { buffer: Uint8Array; position: number };
 
 export function bytesOf(stored: StoredBytes): Uint8Array {

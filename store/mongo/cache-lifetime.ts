@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Lifetime of what a process remembers of the store, ms. Every cache that requests are judged by has this one. */
+/** Lifetime of a process's cache of the store, ms. Every cache that decides about requests uses it. */
 export const CACHE_LIFETIME_MS = 250;
 /** Timers may fire a little early, ms. */
 const MARGIN_MS = 10;
 
-/** Remembers what was read of the store. */
+/** Caches a value read from the store. */
 export class BriefCache<T> {
   #known: { at: number; value: Promise<T> } | null = null;
 
@@ -25,8 +25,8 @@ export class BriefCache<T> {
 }
 
 /**
- * Resolves when no process remembers what was before a change that is written. A request that changes what is cached is
- * answered after it, so its answer is true for the next request, whichever process serves that.
+ * Resolves when no process caches the state before a written change. Requests that change cached data are answered
+ * after that, so that the next request sees the change in every process.
  */
 export function awaitCacheExpiry(): Promise<void> {
   return sleep(CACHE_LIFETIME_MS + MARGIN_MS);

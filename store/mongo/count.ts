@@ -3,9 +3,9 @@ import { MayflyError } from '../../model/errors.ts';
 import { reaching } from './failure.ts';
 
 /**
- * How many documents there are, up to so many. By `count`, which reads an index only where one has the whole query: what the driver makes of
- * `countDocuments` has the embedded store read each document, 0.14 ms for one of a run.
- * @param doing what an error says was not possible @param upTo `@default` any number
+ * Counts documents, up to a limit. Uses `count`, which reads only an index that covers the query: for the driver's
+ * `countDocuments` the embedded store reads each document, 0.14 ms for one of a run.
+ * @param doing action that an error names @param upTo `@default` no limit
  */
 export async function counted<T>(
   doing: string,

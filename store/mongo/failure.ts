@@ -8,15 +8,15 @@ const { MongoBulkWriteError, MongoError, MongoNetworkError, MongoServerError, Mo
 export const DUPLICATE_KEY = 11_000;
 
 /**
- * Answers of a server that is there but cannot serve now: shutting down, no primary, no disk space.
- * Source: MongoDB's src/mongo/base/error_codes.yml.
+ * Errors of a server that is reachable but cannot serve now: shutting down, no primary, no disk space. Source:
+ * MongoDB's src/mongo/base/error_codes.yml.
  */
 const NOT_SERVING = new Set([89, 91, 189, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436, 14_031]);
 
-/** The embedded store passes on what SQLite says (SQLITE_FULL, SQLITE_IOERR), under the code of all that it has no code for. */
+/** Errors of SQLite (SQLITE_FULL, SQLITE_IOERR), which the embedded store returns under its generic code. */
 const NO_DISK = /database or disk is full|disk I\/O error/;
 
-/** The server's code for what its user may not (`Unauthorized`). */
+/** Server's code for a missing right (`Unauthorized`). */
 const UNAUTHORIZED = 13;
 
 /** Driver errors that mean "no connection" but share no base class. */
@@ -28,22 +28,23 @@ const NOT_CONNECTED = new Set([
   'MongoOperationTimeoutError',
 ]);
 
-/** What the operating system says of a connection before the driver has noticed that it is gone. */
+/** Errors of the operating system for a connection, before the driver notices the loss. */
 const BROKEN_SOCKET = new Set(['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'ETIMEDOUT']);
 
-/** Whether a unique insert lost against an earlier one. */
+/** Reports whether a unique insert lost against an earlier one. */
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
 }
 
-/** Whether the server's user has no right to what was asked. */
+/** Reports whether the server's user lacks the right to an operation. */
 export function isForbidden(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === UNAUTHORIZED;
 }
 
 /**
- * Which documents of an unordered insert were refused and why, by their place in it. Null: it failed as a whole, and
- * nobody knows what was written. The driver wraps a lost connection in its error for bulk writes too, without any refusal in it.
+ * Returns the refused documents of an unordered insert with the reasons, by their position. Null: it failed as a whole,
+ * and the extent of the write is unknown. The driver also wraps a lost connection in its error for bulk writes, without
+ * refusals.
  */
 export function refusalsOf(error: unknown): Map<number, mongoose.mongo.WriteError> | null {
   if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError()) return null;
@@ -52,7 +53,7 @@ export function refusalsOf(error: unknown): Map<number, mongoose.mongo.WriteErro
 }
 
 /**
- * Runs one call to the server that is none of a model's.
+ * Runs one call to the server outside a model.
  * @throws MayflyError store_unavailable
  */
 export async function reaching<T>(what: string, call: () => PromiseLike<T>): Promise<T> {

@@ -1,4 +1,4 @@
-/** As many go together at most: a group stays one message, and one transaction of the embedded store. */
+/** Maximum size of a group, so that it is one message, and one transaction of the embedded store. */
 const GROUP = 100;
 
 interface Waiting<Item, Result> {
@@ -8,16 +8,15 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Writes what comes while a write is under way together, as the next one: nobody waits for others to come, and many at
- * once cost few writes. One that fails as a whole has failed for each of its group. So with what is read: nobody is told of
- * what was read before it was asked for.
+ * Groups items that arrive during a write into the next one: no item waits for others, and many concurrent items cost
+ * few writes. A failed write fails each item of its group. For reads, no result is older than its request.
  */
 export class GroupCommit<Item, Result> {
   readonly #write: (items: Item[]) => Promise<readonly Result[]>;
   #waiting: Waiting<Item, Result>[] = [];
   #isWriting = false;
 
-  /** @param write answers for each item, in their order */
+  /** @param write returns a result for each item, in their order */
   constructor(write: (items: Item[]) => Promise<readonly Result[]>) {
     this.#write = write;
   }

@@ -5,7 +5,7 @@ import { strictPart } from './schema.ts';
 
 const { Mixed } = mongoose.Schema.Types;
 
-/** Returns the fields of a schema for those of a model. A string may be empty only where its model says `min(0)`. */
+/** Converts the fields of a model to those of a schema. A string may be empty only where its model has `min(0)`. */
 export function fieldsOf(shape: z.core.$ZodShape): SchemaDefinition {
   return Object.fromEntries(Object.entries(shape).map(([name, type]) => [name, fieldOf(type)]));
 }

@@ -4,8 +4,8 @@ import { storeErrorOf } from './failure.ts';
 const OPERATIONS = /^(aggregate|bulkWrite|delete|find|insertMany|replace|save|update)/;
 
 /**
- * Creates the model of a collection, whose operations fail with `store_unavailable` when the store does not answer. Asked
- * again, it returns that model.
+ * Creates the model of a collection, whose operations fail with `store_unavailable` when the store does not answer. A
+ * repeated call returns the same model.
  */
 export function modelOf<D>(connection: Connection, collection: string, schema: Schema<D>): Model<D> {
   const present = connection.models[collection];

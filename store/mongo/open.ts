@@ -1,13 +1,13 @@
 import mongoose from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 
-/** How long a server may take to accept a connection, `@default` of how long a call waits for one. Milliseconds. */
+/** Time for a server to accept a connection, and default time for a call to wait for one, ms. */
 const ABSENCE_MS = 3_000;
-/** How long a server that holds its connection open may be silent. Milliseconds. */
+/** Time for which a server may be silent on an open connection, ms. */
 const SILENCE_MS = 10_000;
 const DEFAULT_DATABASE = 'mayfly';
 
-/** Connects, and changes nothing there. @throws MayflyError store_unavailable */
+/** Connects without changing the store. @throws MayflyError store_unavailable */
 export async function openConnection(uri: string, absenceMs = ABSENCE_MS): Promise<mongoose.Connection> {
   const connection = mongoose.createConnection(uri, {
     ...(!namesDatabase(uri) && { dbName: DEFAULT_DATABASE }),

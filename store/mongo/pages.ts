@@ -1,6 +1,6 @@
 /**
  * Reads documents in pages, by their ids.
- * @param read those behind an id, in order, at most `size`
+ * @param read returns documents with ids after the given one, in order, at most `size`
  */
 export async function* pagesOf<D extends { _id: string }>(
   size: number,

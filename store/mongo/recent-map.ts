@@ -1,4 +1,4 @@
-/** Remembers values by their keys; of more than so many the longest unchanged are forgotten. */
+/** Map of bounded size that drops the least recently set entry. */
 export class RecentMap<V> {
   readonly #values = new Map<string, V>();
 
@@ -15,7 +15,7 @@ export class RecentMap<V> {
     if (this.#values.size > this.most && oldest !== undefined) this.#values.delete(oldest);
   }
 
-  /** Returns a value, and forgets it. */
+  /** Removes a value and returns it. */
   take(key: string): V | undefined {
     const value = this.#values.get(key);
     this.#values.delete(key);

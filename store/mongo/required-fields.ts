@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 
 /**
- * Asserts that a document has the fields that decide who may see or do what.
+ * Asserts that a document has the fields that access decisions depend on.
  * @throws MayflyError record_damaged
  */
 export function assertFields(collection: string, document: { _id: string }, fields: readonly string[]): void {

@@ -3,8 +3,8 @@ import mongoose from 'mongoose';
 import type { StandIn } from '../../model/fields.ts';
 
 /**
- * A schema of our kind: unknown fields are errors, in documents and in filters; nothing is created, indexed or
- * buffered behind our back; `_id` is ours and no version key is added.
+ * Creates a schema with common rules: unknown fields are errors, in documents and in filters; nothing is created,
+ * indexed or buffered implicitly; `_id` is ours and no version key is added.
  */
 export function strictSchema<T>(definition: SchemaDefinition): mongoose.Schema<T> {
   return new mongoose.Schema<T>(definition as SchemaDefinition<T>, {
@@ -19,17 +19,17 @@ export function strictSchema<T>(definition: SchemaDefinition): mongoose.Schema<T
   });
 }
 
-/** A part of a document, under the same rules. */
+/** Creates the schema of a subdocument, under the same rules. */
 export function strictPart(definition: SchemaDefinition): mongoose.Schema {
   return new mongoose.Schema(definition, { strict: 'throw', _id: false, id: false, minimize: false });
 }
 
-/** A string that may not be empty (mongoose's `required` takes the empty string for absent). */
+/** Non-empty string (mongoose's `required` takes the empty string for absent). */
 export const NAME = { type: String, required: true } as const;
 /** Any string, also an empty one. */
 export const TEXT = { type: String } as const;
 
-/** Returns the encrypted fields of a schema by their paths, and what stands for each. */
+/** Returns the encrypted fields of a schema by their paths, with the substitute of each for an unreadable value. */
 export function encryptedFields(schema: mongoose.Schema): Map<string, StandIn | null> {
   const found = new Map<string, StandIn | null>();
   schema.eachPath((path, { options, schema: part }) => {

@@ -2,7 +2,10 @@ import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { reaching } from './failure.ts';
 
-/** The store's clock: the one that all processes of an installation share. @throws MayflyError store_unavailable */
+/**
+ * Returns the time by the store's clock, which all processes of an installation share. @throws MayflyError
+ * store_unavailable
+ */
 export async function storeTime({ db }: Connection): Promise<Date> {
   if (!db) throw new MayflyError('store_unavailable', 'The store is not connected.');
   const { localTime } = await reaching('tell the time', () => db.command({ hello: 1 }));

@@ -1,5 +1,5 @@
 import type { PlaybookPart } from '../../model/playbook/playbook.ts';
 import { piecesOf } from '../repository/pieces.ts';
 
-/** What the archive of a playbook is made of. */
+/** Parts of a playbook's archive. */
 export class PlaybookParts extends piecesOf<PlaybookPart>('playbookParts') {}

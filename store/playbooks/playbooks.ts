@@ -6,30 +6,29 @@ import type { Page, PageQuery } from '../sealed/page-cursor.ts';
 
 const UNDER_WAY = playbookRecord.shape.state.options.filter((state) => !isPlaybookOver(state));
 
-/** The playbooks of sandboxes, one document each, `_id` = playbook id. */
+/** Playbooks of sandboxes, `_id` = playbook id. */
 export class Playbooks extends recordRepositoryOf({
   collection: 'playbooks',
   noun: 'a playbook',
   isId: isPlaybookId,
   model: playbookRecord,
 }) {
-  /** Writes one down, unless it is there. */
+  /** Inserts a playbook, unless it exists. */
   async create(record: PlaybookRecord): Promise<void> {
     await this.insertRecord(record);
   }
 
-  /** One page of those of a project, newest first. */
+  /** Returns one page of a project's playbooks, newest first. */
   list({ project, ...query }: PageQuery): Promise<Page<PlaybookRecord>> {
     return this.page({ project: String(project) }, query, 'createdAt');
   }
 
-  /** Those of all projects that are not over. */
   async underWay(): Promise<PlaybookRecord[]> {
     return (await Promise.all(UNDER_WAY.map((state) => this.find({ state })))).flat();
   }
 
   /**
-   * Sets the given fields of one that is not over: how it ended stays, whoever comes later.
+   * Sets fields of an unfinished playbook; the first end state stays.
    * @throws MayflyError playbook_not_found
    */
   async update(id: string, changes: Partial<Omit<PlaybookRecord, 'id'>>): Promise<void> {

@@ -6,12 +6,12 @@ import { sizeOfSource } from '../../model/source-content.ts';
 import type { StoredMember } from '../sandboxes/pool-members.ts';
 import { shuffled } from './shuffled.ts';
 
-/** A member that would do, as its request says it; what is not said is as its source has it. */
+/** Member that a request wants; an absent size is that of its source. */
 export interface MemberWish extends Omit<ClaimRequest, 'size'> {
   size: { cpus: number | undefined; memoryMib: number | undefined };
 }
 
-/** A member that might be had. */
+/** Member that may be claimable. */
 interface Candidate {
   id: string;
   pool: PoolRecord;
@@ -19,18 +19,18 @@ interface Candidate {
 
 interface Candidates {
   request: ClaimRequest;
-  /** The project's own, then shared ones, each in no order: of many requests at once, each begins with another. */
+  /** Own members, then shared ones, each shuffled, so that concurrent requests start with different ones. */
   members: Candidate[];
-  /** There may be shared ones, of which the project has had its share. */
+  /** True when the project has used its share of a shared pool, whose members are omitted. */
   isLimited: boolean;
 }
 
-/** Whether members of a pool may be what is wanted. */
+/** Reports whether members of a pool may match a request. */
 export function isOf({ source, egress, state }: PoolRecord, { spec }: MemberWish): boolean {
   return state !== 'deleting' && source === spec.source && egress === spec.network.egress;
 }
 
-/** What a project sees of pools. */
+/** Pools and hosts as a project sees them. */
 interface SeenPools {
   hosts: { list(): Promise<KnownHost[]> };
   pools: {
@@ -39,7 +39,7 @@ interface SeenPools {
   };
 }
 
-/** @param pools that {@link isOf} says yes to */
+/** @param pools pools for which {@link isOf} is true */
 export async function candidates(
   store: SeenPools,
   pools: readonly PoolRecord[],
@@ -78,7 +78,7 @@ function fitting({ spec, size }: ClaimRequest, hosts: readonly KnownHost[]): (me
     contents.get(member.hostId) === member.pool?.content;
 }
 
-/** Undefined where the project has no such source, or none any more. */
+/** Returns undefined when the host has no such source. */
 function contentOn({ sources }: HostRecord, source: string): string | null | undefined {
   const own = sources.find(({ name }) => name === source);
   return own && (own.content ?? null);

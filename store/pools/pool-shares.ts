@@ -11,28 +11,28 @@ const hadShare = z.object({
 
 type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 
-/** How much of a pool that projects share one of them may have. */
+/** Share of one project in a shared pool. */
 interface Share {
   pool: PoolOf;
   project: string;
-  /** How often the pool has been filled: with each, everybody begins anew. */
+  /** Number of refills of the pool; each resets the shares. */
   refill: number;
-  /** Members until then. */
+  /** Members until the next refill. */
   most: number;
 }
 
 /**
- * What each project has had of a shared pool since that was last filled, `_id` = `<pool>/<project>`. One document of each, which is changed only by who
- * has seen its latest version, so that of two claims at once one counts the other.
+ * Members that each project has claimed from a shared pool since its last refill, `_id` = `<pool>/<project>`.
+ * Optimistic locking makes concurrent claims count each other.
  */
 export class PoolShares extends repositoryOf({ collection: 'poolShares', noun: 'a share', model: hadShare }) {
-  /** Whether there is something left of it now. Somebody else may have it a moment later. */
+  /** Reports whether a share has something left. A concurrent claim may take it. */
   async isLeft({ pool, project, refill, most }: Share): Promise<boolean> {
     const found = await this.findById(idOf(pool, project));
     return had(found, refill).length < most;
   }
 
-  /** Counts a member. The same again counts once. @returns false: there is nothing left */
+  /** Counts a member. Idempotent. @returns false when the share is used up */
   async take({ pool, project, refill, most }: Share, sandboxId: string): Promise<boolean> {
     const _id = idOf(pool, project);
     for (;;) {
@@ -45,7 +45,7 @@ export class PoolShares extends repositoryOf({ collection: 'poolShares', noun: '
     }
   }
 
-  /** It did not come to have that member. */
+  /** Undoes {@link take} for a member that was not claimed. */
   async giveBack({ pool, project }: Pick<Share, 'pool' | 'project'>, sandboxId: string): Promise<void> {
     const _id = idOf(pool, project);
     for (;;) {
@@ -57,7 +57,7 @@ export class PoolShares extends repositoryOf({ collection: 'poolShares', noun: '
     }
   }
 
-  /** Of a pool that is gone. */
+  /** Removes the shares of a deleted pool. */
   async forget(pool: PoolOf): Promise<void> {
     const _id = { $gte: idOf(pool, ''), $lt: `${poolIdOf(pool)}0` }; // 0 comes after the slash
     await this.deleteAll({ _id });
@@ -68,7 +68,7 @@ function idOf(pool: PoolOf, project: string): string {
   return `${poolIdOf(pool)}/${project}`;
 }
 
-/** Nothing yet when it was filled again since. */
+/** Returns nothing for a share of an earlier refill. */
 function had(found: z.infer<typeof hadShare> | null, refill: number): readonly string[] {
   return found?.refill === refill ? found.sandboxIds : [];
 }

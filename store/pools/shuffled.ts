@@ -1,4 +1,4 @@
-/** Of many requests at once, each begins with another. */
+/** Shuffles items, so that concurrent requests start with different ones. */
 export function shuffled<T>(items: readonly T[]): T[] {
   return items
     .map((item) => ({ item, at: Math.random() }))

@@ -1,19 +1,19 @@
-/** The tip of the register, as it was when it was anchored. */
+/** Tip of the register at the time of its anchoring. */
 export interface AnchorTip {
-  /** Of the entry. */
+  /** Number of the entry. */
   number: number;
   hash: string;
-  /** When that entry was made, ISO 8601. */
+  /** Time of that entry, ISO 8601. */
   at: string;
 }
 
 /**
- * Keeps the tip of the register where nobody gets who can write to the store. It follows the store, and is never ahead of
- * what was acknowledged there.
+ * Keeps the tip of the register out of reach of writers of the store. It follows the store, and is never ahead of
+ * acknowledged entries.
  */
 export interface Anchor {
-  /** The greatest that was put; null when there is none. @throws Error when nobody can tell */
+  /** Returns the greatest tip; null when there was none yet. @throws Error when it cannot be read */
   read(): Promise<AnchorTip | null>;
-  /** Resolves when it would survive a power cut. One that is lower than what is there is not read. */
+  /** Resolves when the tip would survive a power cut. A tip lower than the stored one is never returned. */
   put(tip: AnchorTip): Promise<void>;
 }

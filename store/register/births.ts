@@ -5,12 +5,12 @@ import { modelOf } from '../mongo/model.ts';
 import type { BirthDocument } from './facts.ts';
 import { birthSchema } from './facts.ts';
 
-/** Chains of which this process remembers that they are known; the longest unused are forgotten first. */
+/** Cached known chains; beyond that the least recently used are dropped. */
 const REMEMBERED = 10_000;
 
 /**
- * Finds in one read what the register says of a chain or an API key. Hints: they have no keyed hash, and one that is missing
- * has a birth told once more.
+ * Looks up the register's facts about a chain or an API key in one read. Hints only: they have no keyed hash, and after
+ * a missing one the birth is recorded again.
  */
 export class Births {
   readonly #model: Model<BirthDocument>;
@@ -21,7 +21,7 @@ export class Births {
     this.#model = modelOf(connection, 'auditBirths', birthSchema());
   }
 
-  /** Whether this process has seen the birth of a chain written. */
+  /** Reports whether this process has seen the birth of a chain written. */
   knows(subject: string): boolean {
     if (!this.#known.delete(subject)) return false;
     this.#known.add(subject);
@@ -34,17 +34,17 @@ export class Births {
     if (this.#known.size > REMEMBERED && oldest) this.#known.delete(oldest);
   }
 
-  /** What was marked of it; null when nothing was. */
+  /** Returns the mark of a chain or key; null without one. */
   async of(id: string): Promise<string | null> {
     return (await this.#model.findById(id).lean<BirthDocument>())?.first ?? null;
   }
 
-  /** Unless it is marked. @param first null where the chain's first entry is not there any more */
+  /** Marks a chain, unless it is marked. @param first null when the chain's first entry is missing */
   async mark(subject: string, first: string | null): Promise<void> {
     await this.#marks.add({ _id: subject, first: first ?? '' });
   }
 
-  /** In the place of what was marked before. */
+  /** Replaces a mark. */
   async replace(id: string, first: string): Promise<void> {
     await this.#model.updateOne({ _id: id }, { $set: { first } }, { upsert: true });
   }

@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 
-/** Nothing can be appended to a chain until somebody has mended it. */
+/** Chain that accepts no entry until an operator repairs it. */
 export class BrokenChain extends MayflyError {
   constructor(message: string, cause?: unknown) {
     super('internal', message, { cause });

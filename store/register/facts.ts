@@ -1,45 +1,45 @@
 import type { Schema } from 'mongoose';
 import { NAME, strictSchema } from '../mongo/schema.ts';
 
-/** How far a chain goes. */
+/** Length of a chain. */
 export interface ChainMark {
   subject: string;
-  /** How many entries it has. */
+  /** Number of its entries. */
   count: number;
-  /** Of the last of them. */
+  /** Hash of the last of them. */
   hash: string;
 }
 
-/** What the register says. */
+/** Fact that the register records. */
 export type RegisterFact =
-  /** A chain began, with an entry of that hash; null where that is not there any more. */
+  /** A chain began with an entry of that hash; null when that entry is missing. */
   | { kind: 'birth'; subject: string; first: string | null }
-  /** A chain had come so far. */
+  /** A chain had this length. */
   | ({ kind: 'head' } & ChainMark)
-  /** Retention is about to remove the entries of a chain up to there. */
+  /** Retention is about to remove the entries of a chain up to this length. */
   | ({ kind: 'removed' } & ChainMark)
-  /** An API key as it was seen: when it was new, and when it had changed. */
+  /** State of an API key, when new and after each change. */
   | ({ kind: 'key'; keyId: string } & KeyMark)
-  /** The anchor was missing, or far behind, and is put anew after that entry. */
+  /** The anchor was missing, or far behind, and is set again after that entry. */
   | { kind: 'anchored'; after: number }
-  /** The holder of the key knows that these entries are lost, and why. */
+  /** The holder of the key accepts that these entries are lost, with the reason. */
   | { kind: 'accepted'; from: number; to: number; reason: string };
 
-/** What never changes of an API key, but that it is revoked once. */
+/** Facts of an API key that never change, except that it is revoked once. */
 export interface KeyMark {
   scopes: readonly string[];
   createdAt: string;
   revokedAt: string | null;
 }
 
-/** What is hashed of an entry, as JSON. */
+/** Hashed content of an entry, as JSON. */
 export interface RegisterBody {
   /** ISO 8601. */
   at: string;
   facts: RegisterFact[];
 }
 
-/** One entry; `_id` is its number, padded, so that the unique insert settles who wrote it. */
+/** Entry; `_id` is its number, padded, so that the unique insert decides who wrote it. */
 export interface RegisterDocument {
   _id: string;
   /** JSON of a {@link RegisterBody}: the hashed bytes are the stored bytes. */
@@ -48,10 +48,10 @@ export interface RegisterDocument {
   hash: string;
 }
 
-/** Finds a birth without reading the register; `_id` is the subject. A hint only: it has no keyed hash. */
+/** Lookup of a birth without reading the register; `_id` is the subject. A hint only: it has no keyed hash. */
 export interface BirthDocument {
   _id: string;
-  /** Hash of the chain's first entry; empty where it is not known. */
+  /** Hash of the chain's first entry; empty when unknown. */
   first: string;
 }
 
@@ -62,7 +62,7 @@ export function numberText(number: number): string {
   return String(number).padStart(NUMBER_DIGITS, '0');
 }
 
-/** Null when no entry of ours has that id. */
+/** Returns null for an id that is not of our format. */
 export function numberOf(id: string): number | null {
   return NUMBERED.test(id) ? Number(id) : null;
 }

@@ -2,12 +2,15 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import type { RegisterDocument } from './facts.ts';
 import { numberOf, numberText } from './facts.ts';
 
-/** What the first entry's `previousHash` is. */
+/** `previousHash` of the first entry. */
 export const BEGINNING = '0'.repeat(64);
-/** RFC 5869's `info`: tells this key from others that may be derived from the audit key. */
+/** RFC 5869's `info`: separates this key from others derived from the audit key. */
 const INFO = 'mayfly audit register';
 
-/** Makes and checks the keyed hashes of the register, with a key derived from the audit key by HKDF-SHA256 (RFC 5869). */
+/**
+ * Computes and verifies the keyed hashes of the register, with a key derived from the audit key by HKDF-SHA256 (RFC
+ * 5869).
+ */
 export class RegisterKey {
   readonly #key: Uint8Array;
 
@@ -25,12 +28,12 @@ export class RegisterKey {
     return number !== null && hash === this.#hash(number, previousHash, body);
   }
 
-  /** Of a whole export, by the SHA-256 of its lines. */
+  /** Computes the MAC of a whole export, by the SHA-256 of its lines. */
   sealed(sha256: string): string {
     return this.#hmac(`export\n${sha256}`);
   }
 
-  /** Only the body may contain a line break, and it comes last: no two inputs give the same bytes. */
+  /** Hashes an entry. Only the body may contain a line break, and it comes last: no two inputs give the same bytes. */
   #hash(number: number, previousHash: string, body: string): string {
     return this.#hmac(`register\n${number}\n${previousHash}\n${body}`);
   }

@@ -3,47 +3,47 @@ import type { ChainMark, KeyMark, RegisterBody, RegisterDocument, RegisterFact }
 import { numberOf } from './facts.ts';
 import { BEGINNING, type RegisterKey } from './register-key.ts';
 
-/** As many control workers as anybody runs: each may have been killed between its entry and the anchor. Entries. */
+/** Entries by which the anchor may lag: each control worker may have been killed between its entry and the anchor. */
 export const MOST_UNANCHORED = 16;
 
 export interface RegisterProblem {
-  /** Of the entry; null for what concerns the register as a whole, or an API key. */
+  /** Number of the entry; null for the register as a whole, or an API key. */
   number: number | null;
   kind: 'missing' | 'truncated' | 'edited' | 'inserted' | 'anchor' | 'key';
   detail: string;
 }
 
-/** What the register says of one chain. */
+/** Facts of the register about one chain. */
 export interface KnownChain {
-  /** Hash of its first entry; null where that was not there any more. */
+  /** Hash of its first entry; null when that was missing. */
   first: string | null;
-  /** Two first entries are known: it was begun again. */
+  /** True when the register has two different first entries: the chain began again. */
   isRestarted: boolean;
-  /** The furthest that it had come. */
+  /** Greatest recorded length. */
   head: Omit<ChainMark, 'subject'> | null;
-  /** Up to where retention took entries away. */
+  /** End of the entries that retention removed. */
   removed: number;
 }
 
-/** Reads the register in its order, and says what it tells and what is wrong with it. */
+/** Reads the register in order, and collects its facts and problems. */
 export class RegisterWalk {
   readonly chains = new Map<string, KnownChain>();
   readonly keys = new Map<string, KeyMark>();
   readonly problems: RegisterProblem[] = [];
-  /** What is worth knowing, and breaks nothing. */
+  /** Facts worth reporting that are not problems. */
   readonly notes: string[] = [];
-  /** What is missing, and nobody has accepted. */
+  /** Missing entries that were not accepted as lost. */
   readonly gaps: { from: number; to: number }[] = [];
-  /** How many genuine entries there are. */
+  /** Number of genuine entries. */
   entries = 0;
-  /** The number of the entry that comes next. */
+  /** Number of the next entry. */
   next = 0;
-  /** Of the entry before; null where that is missing or not genuine, and named for that itself. */
+  /** Hash of the entry before; null when that one is missing or not genuine, which is a problem of its own. */
   #hash: string | null = BEGINNING;
   readonly #missing: { from: number; to: number }[] = [];
   readonly #accepted: { from: number; to: number }[] = [];
 
-  /** @param anchor as it was before the register was read */
+  /** @param anchor read before the register */
   constructor(
     private readonly key: RegisterKey,
     private readonly anchor: AnchorTip | null,
@@ -70,14 +70,14 @@ export class RegisterWalk {
     if (isGenuine) this.#read(number, JSON.parse(document.body) as RegisterBody);
   }
 
-  /** Says what is missing. */
+  /** Reports missing entries. */
   end(): void {
     for (const gap of this.#missing) this.#gap(gap);
     const { anchor } = this;
     if (anchor && anchor.number >= this.next) this.#gap({ from: this.next, to: anchor.number }, anchor);
   }
 
-  /** @param now the anchor as it is after the register was read */
+  /** @param now anchor, read after the register */
   compare(now: AnchorTip | null): void {
     if (!now) {
       const detail = 'there is no anchor: nothing outside the store tells where the register ends';
@@ -134,7 +134,7 @@ export class RegisterWalk {
     return known;
   }
 
-  /** Told again after a crash, it is the same entry. */
+  /** Records a birth; the same one may be repeated after a crash. */
   #birth(subject: string, first: string | null): void {
     const known = this.#chain(subject);
     known.isRestarted ||= known.first !== null && first !== null && known.first !== first;
@@ -160,7 +160,7 @@ export class RegisterWalk {
   }
 }
 
-/** What may not have become of an API key since it was seen. */
+/** Returns the forbidden changes of an API key. */
 export function keyChanges(before: KeyMark, after: KeyMark): string[] {
   const changes: string[] = [];
   if (before.scopes.join() !== after.scopes.join())

@@ -12,40 +12,40 @@ import { numberOf, numberText, registerSchema } from './facts.ts';
 import { BEGINNING, type RegisterKey } from './register-key.ts';
 import { MOST_UNANCHORED, RegisterWalk } from './register-walk.ts';
 
-/** Entries are read so many at a time. */
+/** Entries read at a time. */
 const PAGE = 500;
 const NOTHING: AnchorTip = { number: -1, hash: BEGINNING, at: '' };
 
 interface RegisterEnd extends AnchorTip {
-  /** What the next entry must say besides. */
+  /** Facts that the next entry must include. */
   first: RegisterFact[];
 }
 
 interface Told {
   fact: RegisterFact;
-  /** What may be written when the fact is in the store, while it is anchored. */
+  /** Runs when the fact is in the store, during the anchoring. */
   beside: () => Promise<void>;
 }
 
 const NOTHING_BESIDE = async (): Promise<void> => {};
 
 /**
- * The register of an installation: one chain of keyed entries that tells when each audit chain began, how far it had come
- * at times, and what retention took away. Its tip is anchored outside the store. An entry counts as written when it is in
- * the store and then at or below the anchor.
+ * Register of an installation, a transparency log: one chain of keyed entries that records the birth of each audit
+ * chain, its length at times, and its removals by retention. Its tip is anchored outside the store. An entry counts as
+ * written when it is in the store and then at or below the anchor.
  */
 export class Register {
   readonly births: Births;
   readonly #entries: Model<RegisterDocument>;
   readonly #facts = new GroupCommit((told: Told[]) => this.#append(told));
-  /** Of chains whose birth is being told or marked, that. */
+  /** Births being recorded or marked, by chain. */
   readonly #bearing = new Map<string, Promise<void>>();
-  /** Of each API key, what the register says of it. */
+  /** Last recorded state of each API key. */
   readonly #keys = new Map<string, string>();
-  /** Where it ended when this process last wrote; null: to be read. */
+  /** End after this process's last write; null: to be read. */
   #end: RegisterEnd | null = null;
 
-  /** @param anchor null: nothing outside the store tells where the register ends, so that a cut end is not noticed */
+  /** @param anchor null: a truncated register goes unnoticed */
   constructor(
     private readonly connection: Connection,
     private readonly key: RegisterKey,
@@ -56,27 +56,27 @@ export class Register {
   }
 
   /**
-   * Resolves when the fact is written. Facts that come together share an entry.
-   * @param beside begins when the fact is in the store, while the anchor is written; resolves when both are
-   * @throws BrokenChain when the next number is taken by a forged entry, or the anchor can't be read or written
+   * Resolves when the fact is written. Concurrent facts share an entry.
+   * @param beside starts when the fact is in the store, during the anchoring; `add` resolves after both
+   * @throws BrokenChain when the next number is taken by a forged entry, or the anchor cannot be read or written
    * @throws MayflyError store_unavailable
    */
   async add(fact: RegisterFact, beside = NOTHING_BESIDE): Promise<void> {
     await this.#facts.add({ fact, beside });
   }
 
-  /** Writes that a chain began; once, however many ask. @throws as {@link add} */
+  /** Records the birth of a chain, once for concurrent calls. @throws as {@link add} */
   async bear(subject: string, first: string | null, beside: () => Promise<void>): Promise<void> {
     const underWay = this.#bearing.get(subject);
     if (underWay) return underWay.then(beside);
     const told = this.add({ kind: 'birth', subject, first }, beside);
     const marked = told.then(() => this.#mark(subject, first)).finally(() => this.#bearing.delete(subject));
-    marked.catch(() => undefined); // for who asks meanwhile; `told` is what counts
+    marked.catch(() => undefined); // for concurrent callers; `told` decides the result
     this.#bearing.set(subject, marked);
     return told;
   }
 
-  /** The next append of the chain waits for this, and has the birth told again where it failed. */
+  /** Marks a birth. The next append of the chain waits for it, and records the birth again after a failure. */
   async #mark(subject: string, first: string | null): Promise<void> {
     try {
       await this.births.mark(subject, first);
@@ -87,7 +87,7 @@ export class Register {
     this.births.remember(subject);
   }
 
-  /** Writes how an API key is, unless that is the last that was written of it. */
+  /** Records the state of an API key, unless it is the last recorded one. */
   async addKey(keyId: string, { scopes, createdAt, revokedAt }: KeyMark): Promise<void> {
     const id = `key/${keyId}`;
     const mark = JSON.stringify([scopes, createdAt, revokedAt]);
@@ -99,7 +99,9 @@ export class Register {
     this.#keys.set(keyId, mark);
   }
 
-  /** Reads and judges it as a whole. May run while others write. @throws BrokenChain when the anchor can't be read */
+  /**
+   * Reads and verifies the whole register. May run during writes. @throws BrokenChain when the anchor cannot be read
+   */
   async walk(): Promise<RegisterWalk> {
     const walk = new RegisterWalk(this.key, await this.anchored());
     await this.readOn(walk);
@@ -108,17 +110,16 @@ export class Register {
     return walk;
   }
 
-  /** Takes what was written since. */
+  /** Reads entries written since. */
   async readOn(walk: RegisterWalk): Promise<void> {
     for await (const document of this.stored(walk.next)) walk.take(document);
   }
 
-  /** A keyed hash of an export, by the SHA-256 of its lines. */
   sealed(sha256: string): string {
     return this.key.sealed(sha256);
   }
 
-  /** All that is stored from a number on, also what should not be there, by its id. */
+  /** Yields all documents from a number on, also unexpected ones, by id. */
   async *stored(from = 0): AsyncGenerator<RegisterDocument> {
     const read = (after: string) => {
       const query = this.#entries.find({ _id: { $gt: after } }).sort({ _id: 1 });
@@ -127,7 +128,7 @@ export class Register {
     for await (const page of pagesOf(PAGE, read, from > 0 ? numberText(from - 1) : '')) yield* page;
   }
 
-  /** What the anchor says; null where there is none. @throws BrokenChain when it can't be read */
+  /** Returns the anchored tip; null without an anchor or tip. @throws BrokenChain when it cannot be read */
   async anchored(): Promise<AnchorTip | null> {
     if (!this.anchor) return null;
     try {
@@ -140,7 +141,7 @@ export class Register {
   async #append(told: Told[]): Promise<null[]> {
     for (;;) {
       const end = this.#end ?? (await this.#readEnd());
-      this.#end = null; // what fails is read anew
+      this.#end = null; // read again after a failure
       const at = new Date().toISOString();
       const body: RegisterBody = { at, facts: [...end.first, ...told.map(({ fact }) => fact)] };
       const entry = this.key.entry(end.number + 1, end.hash, JSON.stringify(body));
@@ -152,7 +153,7 @@ export class Register {
     }
   }
 
-  /** False when its number is taken. */
+  /** @returns false when the number is taken */
   async #insert(entry: RegisterDocument): Promise<boolean> {
     try {
       const stored = this.connection.collection<RegisterDocument>('auditRegister');
@@ -165,8 +166,8 @@ export class Register {
   }
 
   /**
-   * Where the next entry goes: after the anchor's, and those that are genuine behind it. What the anchor knows and the store
-   * has not stays a gap: it is evidence.
+   * Returns the end: the anchored entry, followed by the genuine ones after it. An entry that the anchor has and the
+   * store lacks stays a gap, as evidence.
    */
   async #readEnd(): Promise<RegisterEnd> {
     const anchored = await this.anchored();
@@ -178,11 +179,11 @@ export class Register {
     }
     const ahead = tip.number - (anchored ?? NOTHING).number;
     const isLate = this.anchor !== null && (anchored ? ahead > MOST_UNANCHORED : ahead > 0);
-    if (ahead > 0 && !isLate) await this.#putAnchor(tip); // else a process that is killed again leaves one more behind
+    if (ahead > 0 && !isLate) await this.#putAnchor(tip); // else another kill leaves the anchor further behind
     return { ...tip, first: isLate ? [{ kind: 'anchored', after: tip.number }] : [] };
   }
 
-  /** Where no anchor says more. */
+  /** Returns the last entry of the store, for a register without an anchored tip. */
   async #lastStored(): Promise<AnchorTip> {
     const [last] = await this.#entries.find().sort({ _id: -1 }).limit(1).lean<RegisterDocument[]>();
     if (!last) return NOTHING;

@@ -4,30 +4,30 @@ import { below } from '../mongo/below.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { repositoryOf } from './repository.ts';
 
-/** Well below what one document may have. Bytes. */
+/** Size of a piece, well below the limit of a document, bytes. */
 const PIECE_BYTES = 4 * 1_024 * 1_024;
 
 const piece = z.object({ bytes: encrypted(z.custom<StoredBytes>()) });
 
 /**
- * Creates the class of contents of any size, each a part of something, encrypted, in pieces of 4 MiB, `_id` = `<owner>/<part>/<n>`;
- * the last is shorter, or empty: without it a content is not whole.
+ * Creates the class of encrypted contents of any size, in pieces of 4 MiB, `_id` = `<owner>/<part>/<n>`; the last is
+ * shorter, or empty: without it a content is incomplete.
  */
 export function piecesOf<Part extends string>(collection: string) {
   return class extends repositoryOf({ collection, noun: 'a piece', model: piece }) {
-    /** In place of what was there: the same content, written once more. */
+    /** Replaces a content by a repetition of the same one. */
     async put(owner: string, part: Part, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
       const writer = this.writer(owner, part);
       for await (const given of content instanceof Uint8Array ? [content] : content) await writer.write(given);
       await writer.end();
     }
 
-    /** Takes a content as it comes. */
+    /** Returns a writer for a content that arrives in parts. */
     writer(owner: string, part: Part): PieceWriter {
       return new PieceWriter((n, bytes) => this.write(`${owner}/${part}/${n}`, { bytes }));
     }
 
-    /** Piece by piece, to the end. @returns whether it was whole */
+    /** Yields the pieces in order. @returns false for an incomplete content */
     async *read(owner: string, part: Part): AsyncGenerator<Uint8Array, boolean> {
       for (let n = 0; ; n++) {
         const found = await this.findById(`${owner}/${part}/${n}`);
@@ -38,7 +38,7 @@ export function piecesOf<Part extends string>(collection: string) {
       }
     }
 
-    /** Null: it is not there, or not whole. */
+    /** Returns null for a missing or incomplete content. */
     async get(owner: string, part: Part): Promise<Uint8Array | null> {
       const pieces: Uint8Array[] = [];
       const reader = this.read(owner, part);
@@ -49,14 +49,14 @@ export function piecesOf<Part extends string>(collection: string) {
       }
     }
 
-    /** One part, or all of an owner. */
+    /** Removes one part, or all of an owner. */
     async remove(owner: string, part?: Part): Promise<void> {
       await this.deleteAll(below(part === undefined ? owner : `${owner}/${part}`));
     }
   };
 }
 
-/** Gathers what it is given into pieces. Nobody reads the content before its end is written. */
+/** Buffers bytes into pieces. A content is unreadable until its end is written. */
 class PieceWriter {
   #n = 0;
   #held: Uint8Array[] = [];

@@ -16,28 +16,31 @@ export type DocumentOf<R> = Omit<R, 'id'> & { _id: string };
 /** Values, or operators, of fields by their paths. */
 export type Filter<D> = { readonly [Field in keyof D | '$or' | `${string}.${string}`]?: unknown };
 
-/** Which documents, and how many of them, a query returns. */
+/** Selection of the documents that a query returns. */
 interface Selection {
   sort?: Record<string, 1 | -1>;
   skip?: number;
   limit?: number;
   /** Fields that are read. `@default` all */
   only?: Record<string, 0 | 1>;
-  /** Takes the documents that cannot be read. */
+  /** Collects the documents that cannot be read. */
   unreadable?: Unreadable[] | undefined;
 }
 
 interface Definition<M extends z.ZodObject = z.ZodObject, I extends z.ZodRawShape = z.ZodRawShape> {
   collection: string;
-  /** What a record is called in errors, with its article. */
+  /** Name of a record in errors, with its article. */
   noun: string;
-  /** Model of a record, of which all fields but the id are stored. */
+  /** Model of a record; all its fields but the id are stored. */
   model: M;
-  /** Fields that only the store knows: no record has them. */
+  /** Fields of the document that records lack. */
   internal?: I;
   /** Fields without which a document is damaged. */
   required?: readonly string[];
-  /** Whether a text is the `id` of a record. `@default` records have none, and `_id` is made of other fields */
+  /**
+   * Reports whether a text is the `id` of a record. `@default` records have none, and `_id` is derived from other
+   * fields
+   */
   isId?: (id: string) => boolean;
 }
 
@@ -58,7 +61,7 @@ abstract class Repository<R extends object, D extends { _id: string }> {
     this.encryption = sealing.of(collection, this.model.schema);
   }
 
-  /** Returns the record of a decrypted document. @throws MayflyError record_damaged */
+  /** Converts a decrypted document to its record. @throws MayflyError record_damaged */
   protected readonly recordOf = (document: D): R => {
     const { collection, internal = {}, required, isId } = this.definition;
     if (required) assertFields(collection, document, required);
@@ -79,7 +82,7 @@ abstract class Repository<R extends object, D extends { _id: string }> {
     return this.recordOf(this.encryption.opened(document));
   }
 
-  /** @returns false: there is one with the same key */
+  /** @returns false when there is one with the same key */
   protected async insert(document: D): Promise<boolean> {
     try {
       await this.model.create(this.encryption.sealed(document._id, document));
@@ -111,7 +114,7 @@ abstract class Repository<R extends object, D extends { _id: string }> {
 
   /**
    * Returns one page, newest first.
-   * @param at when a record was made, by which they are ordered
+   * @param at field with the creation time, by which they are ordered
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
   protected async page(
@@ -124,7 +127,7 @@ abstract class Repository<R extends object, D extends { _id: string }> {
     return pageOf(this.encryption, found, { limit, at: (document) => String(document[at]), recordOf: this.recordOf });
   }
 
-  /** Sets fields, each as a whole, of the document that a filter finds. @returns false: there is none */
+  /** Sets fields, each as a whole, of the document that a filter finds. @returns false when it finds none */
   protected async set(
     filter: Filter<D> & { readonly _id: string },
     changes: Partial<D>,
@@ -138,13 +141,13 @@ abstract class Repository<R extends object, D extends { _id: string }> {
     );
   }
 
-  /** Changes the document that a filter finds by operators; encrypts nothing. @returns false: there is none */
+  /** Changes the document that a filter finds by operators; encrypts nothing. @returns false when it finds none */
   protected async updateOne(filter: Filter<D>, operators: Record<string, object>): Promise<boolean> {
     const options = { runValidators: true };
     return (await this.model.updateOne(filter as QueryFilter<D>, operators, options)).matchedCount > 0;
   }
 
-  /** Sets fields, each as a whole. @returns the record as it is then; null: there is none */
+  /** Sets fields, each as a whole. @returns the changed record; null when the filter finds none */
   protected async setAndRead(filter: Filter<D> & { readonly _id: string }, changes: Partial<D>): Promise<R | null> {
     const update = { $set: this.encryption.sealed(filter._id, changes) };
     const options = { returnDocument: 'after', runValidators: true } as const;
@@ -152,14 +155,14 @@ abstract class Repository<R extends object, D extends { _id: string }> {
     return found && this.decrypted(found);
   }
 
-  /** Sets fields, each as a whole, of a document that need not be there yet. @returns the record as it is then */
+  /** Sets fields, each as a whole, of a document that may not exist yet. @returns the changed record */
   protected async upsert(_id: string, changes: Partial<D>): Promise<R> {
     const update = { $set: this.encryption.sealed(_id, changes) };
     const options = { upsert: true, returnDocument: 'after', runValidators: true } as const;
     return this.decrypted(await this.model.findOneAndUpdate({ _id }, update, options).lean<D>());
   }
 
-  /** Sets fields of a document that need not be there yet, as {@link upsert}, without reading it. */
+  /** Sets fields of a document that may not exist yet, as {@link upsert}, without reading it. */
   protected async write(_id: string, changes: Partial<D>): Promise<void> {
     const options = { upsert: true, runValidators: true };
     await this.model.updateOne({ _id }, { $set: this.encryption.sealed(_id, changes) }, options);
@@ -167,8 +170,8 @@ abstract class Repository<R extends object, D extends { _id: string }> {
 
   /**
    * Sets fields of a document with a `version`, which each change raises.
-   * @param version that was read; 0: there was none
-   * @returns false: another has changed it since
+   * @param version version that was read; 0 for a new document
+   * @returns false when another writer has changed it since
    */
   protected async writeVersion(_id: string, version: number, changes: object): Promise<boolean> {
     const filter = { _id, version: version === 0 ? { $exists: false } : version } as QueryFilter<D>;
@@ -183,19 +186,19 @@ abstract class Repository<R extends object, D extends { _id: string }> {
     }
   }
 
-  /** Writes all of a document, in place of what was there. */
+  /** Replaces a whole document, or creates it. */
   protected async overwrite(document: D): Promise<void> {
     const { _id } = document;
     const options = { upsert: true, runValidators: true };
     await this.model.replaceOne({ _id }, this.encryption.sealed(_id, document), options);
   }
 
-  /** @returns how many were removed */
+  /** @returns number removed */
   protected async deleteAll(filter: Filter<D>): Promise<number> {
     return (await this.model.deleteMany(filter as QueryFilter<D>)).deletedCount;
   }
 
-  /** @returns false: there was none */
+  /** @returns false when it finds none */
   protected async deleteOne(filter: Filter<D>): Promise<boolean> {
     return (await this.model.deleteOne(filter as QueryFilter<D>)).deletedCount > 0;
   }
@@ -203,7 +206,7 @@ abstract class Repository<R extends object, D extends { _id: string }> {
 
 type Internal<I extends z.ZodRawShape> = keyof I extends never ? unknown : z.infer<z.ZodObject<I>>;
 
-/** Creates the base class of a repository whose `_id` is made of fields of its records. */
+/** Creates the base class of a repository whose `_id` is derived from fields of its records. */
 export function repositoryOf<M extends z.ZodObject, I extends z.ZodRawShape = Record<never, never>>(
   definition: Definition<M, I>,
 ) {
@@ -231,7 +234,7 @@ export function recordRepositoryOf<
       return this.findById(id);
     }
 
-    /** @param internal fields that only the store knows @returns false: there is one of that id */
+    /** @param internal fields that records lack @returns false when that id exists */
     protected insertRecord({ id, ...rest }: R, internal?: Partial<D>): Promise<boolean> {
       return this.insert({ ...rest, ...internal, _id: this.checked(id) } as unknown as D);
     }

@@ -7,12 +7,12 @@ import { reaching } from '../mongo/failure.ts';
 import { type Archive, collectionOf, datedBefore, type Exported, found, type Raw } from './retained.ts';
 import type { EndedSandbox } from './retention.ts';
 
-/** Entries are removed so many at a time. */
+/** Entries removed at a time. */
 const AT_ONCE = 100;
 
 /**
- * Removes the entries of chains whose sandbox ended long ago, and keeps their ends: until then the entries are vouched for
- * by a mark that only a holder of the audit key can make, so that no other removal looks like this one.
+ * Removes the entries of chains whose sandbox ended long ago, and keeps their ends. A mark that only a holder of the
+ * audit key can make vouches for the removal, so that no other removal looks like it.
  */
 export class AuditRetention {
   constructor(
@@ -21,7 +21,7 @@ export class AuditRetention {
   ) {}
 
   /**
-   * Chains whose sandbox ended before an instant and is removed, the longest ago first.
+   * Returns chains whose sandbox ended before an instant and is removed, the longest ago first.
    * @param page.after as for Retention.due
    */
   async due(page: { before: string; after: EndedSandbox | null; limit: number }): Promise<EndedSandbox[]> {
@@ -34,13 +34,13 @@ export class AuditRetention {
     return heads.map(({ _id: id, endedAt }) => ({ id, endedAt: String(endedAt) }));
   }
 
-  /** The entries of a chain and its head, to be exported. */
+  /** Yields the head of a chain and its entries, for export. */
   async *documents(sandboxId: string): AsyncGenerator<Exported> {
     yield* found(this.archive, 'auditHeads', { _id: sandboxId });
     yield* found(this.archive, 'audit', below(sandboxId));
   }
 
-  /** When the last entry that its head knows says that it was made, ISO 8601; null when it is not there. Not verified here. */
+  /** Returns the time of the last entry by its head, ISO 8601; null when the entry is missing. Not verified here. */
   async lastAt(sandboxId: string): Promise<string | null> {
     const { count } = await this.#head(sandboxId);
     const last = await reaching('read the end of an audit', () =>
@@ -52,9 +52,9 @@ export class AuditRetention {
   }
 
   /**
-   * Removes the entries up to the head of a chain that was verified and exported, when the register says so. Begun again after it was cut short, it
-   * goes on. Appends meanwhile go on behind the end that stays.
-   * @returns how many entries that were
+   * Removes the entries up to the head of a verified and exported chain, after recording that in the register. May be
+   * interrupted and repeated. Concurrent appends continue behind the end, which stays.
+   * @returns number of entries removed
    * @throws MayflyError internal without the key
    */
   async remove(sandboxId: string): Promise<number> {

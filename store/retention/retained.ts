@@ -5,33 +5,39 @@ import type { Sealing } from '../sealed/sealing.ts';
 
 export type Raw = Record<string, unknown> & { _id: string };
 
-/** Where documents are, and what opens them. */
+/** Connection to the documents, and their decryption. */
 export interface Archive {
   connection: Connection;
   sealing: Sealing;
 }
 
-/** One document as it is exported, opened, and from which collection. */
+/** Decrypted document of an export, and its collection. */
 export interface Exported {
   collection: string;
   document: Raw;
 }
 
-/** Read so many at a time: chunks of output have 64 KiB each. */
+/** Documents read at a time: chunks of output have 64 KiB each. */
 const AT_ONCE = 16;
 
 export function collectionOf(connection: Connection, name: string) {
   return connection.collection<Raw>(name);
 }
 
-/** Filter of what is dated before an instant, in pages by date and id. @param after where the page before ended; null: the first */
+/**
+ * Returns a filter of documents dated before an instant, in pages by date and id. @param after end of the page before;
+ * null: the first page
+ */
 export function datedBefore(field: string, before: string, after: { id: string; endedAt: string } | null) {
   if (!after) return { [field]: { $lt: before } };
   const $or = [{ [field]: { $gt: after.endedAt } }, { _id: { $gt: after.id } }];
   return { [field]: { $lt: before, $gte: after.endedAt }, $or };
 }
 
-/** What goes with a sandbox besides its commands, by collection. Certificates are public; inputs of commands are secret, and never exported. */
+/**
+ * Lists the parts of a sandbox besides its commands, by collection. Certificates are public; inputs of commands are
+ * secret, and never exported.
+ */
 export function partsOf(sandboxId: string): [collection: string, filter: Record<string, unknown>][] {
   return [
     ['snapshots', { sandboxId }],
@@ -40,7 +46,7 @@ export function partsOf(sandboxId: string): [collection: string, filter: Record<
   ];
 }
 
-/** All that is stored of a sandbox that has ended, but for its audit. The record itself comes first. */
+/** Yields all documents of an ended sandbox except its audit. The record itself comes first. */
 export async function* documentsOf(archive: Archive, sandboxId: string): AsyncGenerator<Exported> {
   const all: [string, Record<string, unknown>][] = [['endedSandboxes', { _id: sandboxId }], ...partsOf(sandboxId)];
   for (const [collection, filter] of all) yield* found(archive, collection, filter);

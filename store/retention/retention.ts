@@ -4,26 +4,26 @@ import { reaching } from '../mongo/failure.ts';
 import { assertSandboxId } from '../sandboxes/assert-sandbox-id.ts';
 import { type Archive, collectionOf, datedBefore, documentsOf, type Exported, partsOf } from './retained.ts';
 
-/** A sandbox that has ended, and when its record was last written. ISO 8601. */
+/** Ended sandbox, and the time of its record's last write, ISO 8601. */
 export interface EndedSandbox {
   id: string;
   endedAt: string;
 }
 
-/** What is counted of removals, by collection. */
+/** Counts of removed documents, by collection. */
 export type Removed = Readonly<Record<string, number>>;
 
-/** Commands are looked through so many at a time. */
+/** Commands read at a time. */
 const AT_ONCE = 100;
 const LIVING_SNAPSHOTS: SnapshotState[] = ['creating', 'ready', 'deleting'];
 
-/** Removes what is past of sandboxes. What it is asked to remove somebody must have exported before, who wants it. */
+/** Removes ended sandboxes. The caller must have exported them before, if wanted. */
 export class Retention {
   constructor(private readonly archive: Archive) {}
 
   /**
-   * Sandboxes whose end was before an instant, the longest ago first.
-   * @param page.after where the page before ended; null: the first page
+   * Returns sandboxes that ended before an instant, the longest ago first.
+   * @param page.after end of the page before; null: the first page
    */
   async due(page: { before: string; after: EndedSandbox | null; limit: number }): Promise<EndedSandbox[]> {
     const { before, after, limit } = page;
@@ -35,10 +35,7 @@ export class Retention {
     return documents.map(({ _id: id, updatedAt }) => ({ id, endedAt: String(updatedAt) }));
   }
 
-  /**
-   * Whether something of a sandbox that has ended is not over: a snapshot of it is there, an event waits for its audit, or
-   * it lives once more.
-   */
+  /** Reports whether an ended sandbox must stay: it has a snapshot, an event waits for its audit, or it lives again. */
   async isNeeded(sandboxId: string): Promise<boolean> {
     assertSandboxId(sandboxId);
     const needs: [collection: string, filter: Record<string, unknown>][] = [
@@ -52,23 +49,22 @@ export class Retention {
     return found.some((document) => document !== null);
   }
 
-  /** All that is stored of a sandbox that has ended, but for its audit, to be exported. */
   documents(sandboxId: string): AsyncGenerator<Exported> {
     assertSandboxId(sandboxId);
     return documentsOf(this.archive, sandboxId);
   }
 
   /**
-   * Removes all that is stored of a sandbox that has ended, but for its audit. Its record goes last, so that what was cut
-   * short is found again, and only as it was when it was found to be due. Removed again, it changes nothing.
-   * @returns how many documents of which collections that were
+   * Removes all documents of an ended sandbox except its audit. The record goes last, so that an interrupted removal is
+   * found again, and only if unchanged since it was due. Idempotent.
+   * @returns number of documents by collection
    */
   async remove({ id, endedAt }: EndedSandbox): Promise<Removed> {
     assertSandboxId(id);
     return reaching('remove a sandbox that ended long ago', async () => {
       const removed: Record<string, number> = await this.#removeCommands(id);
       await this.#collection('snapshotNames').deleteMany(below(id));
-      await this.#collection('exposedPorts').deleteMany({ sandboxId: id }); // one may have been opened in the moment of its end
+      await this.#collection('exposedPorts').deleteMany({ sandboxId: id }); // opened at the moment of its end
       for (const [name, filter] of partsOf(id)) removed[name] = await this.#delete(name, filter);
       await this.#collection('auditHeads').updateOne({ _id: id }, { $set: { endedAt } });
       removed['sandboxes'] = await this.#delete('endedSandboxes', { _id: id, updatedAt: endedAt });
@@ -90,7 +86,7 @@ export class Retention {
     }
   }
 
-  /** Adds to {@link removed}. */
+  /** Adds to the totals of {@link removed}. */
   async count(removed: Removed): Promise<void> {
     for (const [_id, n] of Object.entries(removed)) {
       if (n === 0) continue;
@@ -100,7 +96,7 @@ export class Retention {
     }
   }
 
-  /** How many documents were ever removed, by collection. Of a removal that was killed some may be missing. */
+  /** Returns the total of removed documents, by collection. A killed removal may be counted in part. */
   async removed(): Promise<Removed> {
     const counts = await reaching('read what was removed', () => this.#counts().find().toArray());
     return Object.fromEntries(counts.map(({ _id, removed }) => [_id, removed]));

@@ -11,19 +11,19 @@ const storedActivity = z.object({
     'Set while there may be open commands, which are found by it; taken away by whoever looks and finds none',
   ),
 });
-/** When a sandbox was last used, 0: never, and what still uses it. */
+/** Last use of a sandbox, 0 for never, and the commands that still use it. */
 type Activity = Required<Omit<z.infer<typeof storedActivity>, 'busy'>>;
 
 const BUSY = 'yes';
 
-/** One touch of a sandbox in this time is enough for idle time-outs, which count in seconds. Milliseconds. */
+/** Interval between two recorded uses of a sandbox, ms; idle timeouts count in seconds. */
 const TOUCH_MS = 1_000;
-/** Sandboxes whose last touch is remembered; the longest unused are forgotten first. */
+/** Cached uses of sandboxes; beyond that the least recent are dropped. */
 const REMEMBERED = 10_000;
 
 /**
- * What keeps a sandbox from being idle; `_id` = sandbox id. Only atomic operators write here, so that every process may.
- * Its workflow asks when the idle timer fires: a signal a use would fill its history.
+ * Activity that keeps a sandbox from being idle; `_id` = sandbox id. Only atomic operators write here, so that every
+ * process may. The workflow reads it when the idle timer fires: one signal per use would fill its history.
  */
 export class Activities extends repositoryOf({
   collection: 'uses',
@@ -33,7 +33,7 @@ export class Activities extends repositoryOf({
 }) {
   readonly #touched = new RecentMap<number>(REMEMBERED);
 
-  /** The sandbox is being used now. Written at most once a second by one process. */
+  /** Records a use of the sandbox now. One process writes at most once a second. */
   async touch(sandboxId: string): Promise<void> {
     this.checked(sandboxId);
     const now = Date.now();
@@ -42,7 +42,7 @@ export class Activities extends repositoryOf({
     await this.#update(sandboxId, { $max: { usedAt: now } });
   }
 
-  /** A command that uses the sandbox until {@link closeCommand}. */
+  /** Records a command that uses the sandbox until {@link closeCommand}. */
   async openCommand(sandboxId: string, commandId: string): Promise<void> {
     this.checked(sandboxId);
     const opened = { $set: { busy: BUSY }, $addToSet: { openCommands: commandId } };
@@ -59,7 +59,7 @@ export class Activities extends repositoryOf({
     return { usedAt: found?.usedAt ?? 0, openCommands: found?.openCommands ?? [] };
   }
 
-  /** All commands that have not ended. */
+  /** Returns all commands that have not ended, and unmarks sandboxes without any. */
   async openCommands(): Promise<{ sandboxId: string; commandId: string }[]> {
     const found = await this.documents({ busy: BUSY });
     for (const { _id, openCommands } of found) if (!openCommands?.length) await this.#markIdle(_id);
@@ -68,7 +68,7 @@ export class Activities extends repositoryOf({
     );
   }
 
-  /** Unless a command was opened meanwhile. */
+  /** Unmarks a sandbox, unless a command was opened in between. */
   async #markIdle(sandboxId: string): Promise<void> {
     await this.updateOne({ _id: sandboxId, openCommands: { $size: 0 } }, { $unset: { busy: '' } });
   }

@@ -3,7 +3,7 @@ import type { CountedLife } from '../../model/project-limits.ts';
 import { reaching } from '../mongo/failure.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
 
-/** Returns the living sandboxes of a project as they count in its quotas; one that names no size counts with its spec. */
+/** Returns the living sandboxes of a project as they count in its quotas; one without a size counts by its spec. */
 export async function livingOf(connection: Connection, project: string): Promise<CountedLife[]> {
   const projection = { size: 1, 'spec.cpus': 1, 'spec.memoryMib': 1, expiresAt: 1 } as const;
   const found = await reaching('count the sandboxes of a project', () =>
@@ -15,7 +15,6 @@ export async function livingOf(connection: Connection, project: string): Promise
   });
 }
 
-/** Those of them that have ended. */
 export async function endedAmong(connection: Connection, ids: readonly string[]): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
   const found = await reaching('look for sandboxes that have ended', () =>

@@ -5,7 +5,7 @@ import { isUnclaimed, type SandboxState } from '../../model/sandbox/sandbox-stat
 import { reaching } from '../mongo/failure.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
 
-/** A sandbox that was made for a pool, as far as that is asked for. */
+/** Sandbox that was created for a pool, with the fields that pools need. */
 export type StoredMember = { id: string } & Pick<
   SandboxRecord,
   'project' | 'state' | 'hostId' | 'installationId' | 'size' | 'pool' | 'createdAt' | 'expiresAt'
@@ -24,12 +24,12 @@ const PROJECTION = {
   'spec.network.egress': 1,
 } as const;
 
-/** Before it can be claimed, or is used. */
+/** States before a sandbox can be claimed or used. */
 const MAKING: readonly SandboxState[] = ['requested', 'creating'];
-/** What nobody has claimed is in one of these until it has ended. */
+/** States of an unclaimed member until it has ended. */
 const UNCLAIMED: readonly SandboxState[] = [...MAKING, 'warm', 'destroying'];
 
-/** Members of pools among the living sandboxes. What is read here only proposes: each member's own workflow decides. */
+/** Members of pools among the living sandboxes. Reads are only hints: each member's own workflow decides. */
 export class PoolMembers {
   readonly #connection: Connection;
 
@@ -37,24 +37,24 @@ export class PoolMembers {
     this.#connection = connection;
   }
 
-  /** Those of a project that can be claimed. */
+  /** Returns the claimable members of a project's pools. */
   warm(project: string): Promise<StoredMember[]> {
     return this.#find({ project, state: 'warm' });
   }
 
-  /** All of one pool that nobody has claimed. */
+  /** Returns the unclaimed members of a pool. */
   async of({ project, name }: Pick<PoolRecord, 'project' | 'name'>): Promise<StoredMember[]> {
     const living = await this.#find({ project, state: { $in: [...UNCLAIMED] } });
     return living.filter((member) => member.pool?.name === name && isUnclaimed(member));
   }
 
-  /** All of all pools that nobody has claimed. @param project of one project's pools. `@default` of all */
+  /** Returns the unclaimed members of all pools. @param project project of the pools. `@default` all */
   async unclaimed(project?: string): Promise<StoredMember[]> {
     const of = project === undefined ? {} : { project };
     return (await this.#find({ ...of, state: { $in: [...UNCLAIMED] } })).filter(isUnclaimed);
   }
 
-  /** How many sandboxes are being made, for pools and for callers. */
+  /** Counts the sandboxes being created, for pools and for callers. */
   async underWay(): Promise<{ members: number; others: number }> {
     const found = await this.#find({ state: { $in: [...MAKING] } });
     const members = found.filter(isUnclaimed).length;

@@ -12,18 +12,18 @@ const reconciled = z.object({
   at: instant,
 });
 
-/** What reconciliations came to, one document each, so that any process can count them; the audit trail tells of each. */
+/** Outcomes of reconciliations, so that any process can count them; the audit records each. */
 export class ReconciledThings extends repositoryOf({
   collection: 'reconciled',
   noun: 'an outcome',
   model: reconciled,
 }) {
-  /** Again, it changes nothing. */
+  /** Adds an outcome. Idempotent. */
   async add({ id: _id, ...rest }: Reconciled): Promise<void> {
     await this.insert({ _id, ...rest });
   }
 
-  /** How many came to each outcome, also 0. */
+  /** Counts each outcome, also those with 0. */
   async counts(): Promise<Map<ReconciledOutcome, number>> {
     const counts = RECONCILED_OUTCOMES.map(async (outcome) => {
       const n = await counted('count what was reconciled', this.model, { outcome });

@@ -5,15 +5,15 @@ import { assertFields } from '../mongo/required-fields.ts';
 import { NAME, strictSchema, TEXT } from '../mongo/schema.ts';
 
 /**
- * Metadata keys are the caller's, and `a.b` or `$a` mean something to MongoDB as field names; so they are kept as
- * values.
+ * Spec as stored. Metadata keys are the caller's, and `a.b` or `$a` have a meaning for MongoDB as field names, so they
+ * are stored as values.
  */
 type StoredSpec = Omit<SandboxSpec, 'metadata'> & { metadata: { name: string; value: string }[] };
 
 export type SandboxDocument = Omit<SandboxRecord, 'id' | 'spec'> & {
   _id: string;
   spec: StoredSpec;
-  /** The name within its project, where it is this one's alone: only among the living, and absent in whoever has none. */
+  /** Unique name within its project; only in living records, absent without a name. */
   heldName?: string;
 };
 
@@ -26,7 +26,7 @@ export function heldNameOf(project: string, name: string): string {
   return `${project}/${name}`;
 }
 
-/** Of one that begins: it holds its name. */
+/** Returns the document of a living sandbox, which holds its name. */
 export function livingDocumentOf(record: SandboxRecord): SandboxDocument {
   const document = documentOf(record);
   return { ...document, ...(record.name !== null && { heldName: heldNameOf(document.project, record.name) }) };
@@ -40,7 +40,7 @@ export function recordOf(document: SandboxDocument): SandboxRecord {
   return { id: _id, ...rest, spec: { ...spec, metadata } };
 }
 
-/** What `$set` is given for these changes. */
+/** Returns the `$set` of these changes. */
 export function setOf({ spec, ...rest }: Partial<Omit<SandboxRecord, 'id'>>): Partial<SandboxDocument> {
   return spec ? { ...rest, spec: storedSpec(spec) } : rest;
 }

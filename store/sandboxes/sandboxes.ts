@@ -27,17 +27,17 @@ export interface SandboxQuery {
 
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'project'>>;
 
-/** What a caller is given with a member of a pool. */
+/** Fields that a claim sets in a pool member. */
 type Claimed = Partial<Omit<SandboxRecord, 'id' | 'project'>>;
 
-/** Newest first; the id settles equal times, so that pages neither repeat nor skip a record. */
+/** Newest first, then by id, so that pages neither repeat nor skip a record. */
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 
 /**
- * Records of sandboxes, one document each, `_id` = sandbox id. Only a sandbox's own workflow writes it, except that the
- * API may insert the first one. Ended ones are in a collection of their own. A record that ends is written there before
- * it is removed here, and readers look here first, so it is found at every moment. A name is held by the living record
- * alone: it is free as soon as that is removed.
+ * Records of sandboxes, `_id` = sandbox id. Only a sandbox's own workflow writes its record, except that the API may
+ * insert it. Ended ones are in a collection of their own: a record that ends is written there before it is removed
+ * here, and reads start here, so it is found at every moment. Only a living record holds a name, which is free as soon
+ * as that is removed.
  */
 export class Sandboxes {
   readonly #alive: Model<SandboxDocument>;
@@ -52,7 +52,7 @@ export class Sandboxes {
   }
 
   /**
-   * Inserts the record. Repeating the same request (a retried step) answers with what is there by now.
+   * Inserts the record. A repeated request (a retried step) returns the present one.
    * @throws MayflyError name_taken; internal when the id is taken by another request
    */
   async create(record: SandboxRecord): Promise<SandboxRecord> {
@@ -69,13 +69,13 @@ export class Sandboxes {
       if (await this.named(record.name, record.project)) {
         throw new MayflyError('name_taken', `Another sandbox that lives is named ${record.name}.`);
       }
-      // Whoever had the name has just ended.
+      // The holder of the name has just ended: try again.
     }
   }
 
   /**
-   * Writes all of a record, whatever the store has of it, or had before it was set back. One whose name another has by
-   * now goes on being called so, and is not found by it.
+   * Writes a whole record, over any other, also in a store that was set back. If another sandbox has its name by now,
+   * the record keeps the name, but is not found by it.
    */
   async put(record: SandboxRecord): Promise<void> {
     assertSandboxId(record.id);
@@ -88,7 +88,7 @@ export class Sandboxes {
     }
   }
 
-  /** A late repetition of the request may have put one that has ended among the living. */
+  /** Returns the ended record, and removes the living one that a late repetition of its request may have inserted. */
   async #afterItsEnd(id: string): Promise<SandboxRecord | null> {
     const ended = await this.#find(this.#ended, id);
     if (!ended) return null;
@@ -99,12 +99,15 @@ export class Sandboxes {
   /** @throws MayflyError invalid_id */
   async get(id: string): Promise<SandboxRecord | null> {
     assertSandboxId(id);
-    // The last look is for one that has just begun to end once more.
+    // Reads the living twice: the record may be moved back to them between the reads.
     const found = await this.#anywhere(id);
     return found && recordOf(found);
   }
 
-  /** Which host has it, or had it, for who has no key to the rest; null: none. @throws MayflyError invalid_id */
+  /**
+   * Returns the host of a sandbox, also of an ended one, without decryption; null for none. @throws MayflyError
+   * invalid_id
+   */
   async hostIdOf(id: string): Promise<string | null> {
     assertSandboxId(id);
     const look = (home: Model<SandboxDocument>) =>
@@ -117,7 +120,7 @@ export class Sandboxes {
     return (await look(this.#alive)) ?? (await look(this.#ended)) ?? (await look(this.#alive));
   }
 
-  /** The one of the project that lives and has this name. @throws MayflyError invalid_id */
+  /** Returns the living sandbox of that name in the project. @throws MayflyError invalid_id */
   async named(name: string, project: string): Promise<SandboxRecord | null> {
     if (typeof name !== 'string' || !isSandboxName(name)) {
       throw new MayflyError('invalid_id', 'That is not the name of a sandbox.');
@@ -127,8 +130,8 @@ export class Sandboxes {
   }
 
   /**
-   * Sets the given fields, each as a whole, and answers with the new record. `updatedAt` is the caller's to give.
-   * @throws MayflyError sandbox_not_found; sandbox_ended when it has, and would be opened again
+   * Sets fields, each as a whole, and returns the new record. The caller sets `updatedAt`.
+   * @throws MayflyError sandbox_not_found; sandbox_ended when a change would reopen an ended one
    */
   async update(id: string, changes: Changes): Promise<SandboxRecord> {
     assertSandboxId(id);
@@ -139,7 +142,7 @@ export class Sandboxes {
     return recordOf(late);
   }
 
-  /** Null when it is not among the living, perhaps because this was done before. */
+  /** Returns null for a sandbox that does not live, perhaps because it was ended before. */
   async #end(id: string, changes: Changes): Promise<SandboxDocument | null> {
     const present = await this.#find(this.#alive, id);
     if (!present) return null;
@@ -149,7 +152,7 @@ export class Sandboxes {
     return ended;
   }
 
-  /** What has ended stays so: whoever finds it among the ended was late. */
+  /** Changes an ended record, which stays ended. */
   async #changeEnded(id: string, changes: Changes): Promise<SandboxDocument | null> {
     const { state } = changes;
     if (state === undefined || isFinal(state)) return this.#change(this.#ended, id, setOf(changes));
@@ -160,7 +163,7 @@ export class Sandboxes {
   }
 
   /**
-   * Gives a member of a pool to the caller who has claimed it, and its project. Again, it changes nothing.
+   * Assigns a pool member to the caller that has claimed it, and to its project. Idempotent.
    * @throws MayflyError name_taken, sandbox_not_found
    */
   async claim({ id, project }: Pick<SandboxRecord, 'id' | 'project'>, changes: Claimed): Promise<SandboxRecord> {
@@ -171,7 +174,7 @@ export class Sandboxes {
       const claimed = await this.#change(this.#alive, id, set);
       if (claimed) return recordOf(claimed);
     } catch (error) {
-      // Servers say differently that an update would make a second one: so it is looked at.
+      // Servers report a duplicate key of an update in different ways, so the name is read.
       const holder = name === null ? null : await this.named(name, project);
       if (holder === null || holder.id === id) throw error;
       throw new MayflyError('name_taken', `Another sandbox that lives is named ${name}.`, { cause: error });
@@ -180,9 +183,10 @@ export class Sandboxes {
   }
 
   /**
-   * One page, newest first. Members of pools are only listed by their state. Records made meanwhile do not move the following pages.
-   * @param query.alive only those that have not ended
-   * @param query.project only those of it
+   * Returns one page, newest first. Unclaimed pool members are only listed for the state `warm`. New records do not
+   * move the following pages.
+   * @param query.alive only living ones
+   * @param query.project only of this project
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
   async list(query: SandboxQuery): Promise<SandboxPage> {
@@ -208,7 +212,7 @@ export class Sandboxes {
       ...(state && { state }),
       ...olderThan(cursor, 'createdAt', isSandboxId),
     };
-    // The living first: one that ends in between is then in both, and not in none.
+    // Reads the living first: a sandbox that ends in between is then in both, not in neither.
     const homes = state ? [this.#homeOf(state)] : alive ? [this.#alive] : [this.#alive, this.#ended];
     const found = new Map<string, SandboxDocument>();
     for (const home of homes) {
@@ -223,7 +227,7 @@ export class Sandboxes {
     return pageOf(this.#fields, ordered, { limit, at: ({ createdAt }) => createdAt, recordOf });
   }
 
-  /** Every sandbox in one of `states`. Those that have ended are only read when their states are among them. */
+  /** Returns every sandbox in one of `states`. Ended ones are only read when their states are among them. */
   async all(states: readonly SandboxState[] = SANDBOX_STATES): Promise<SandboxRecord[]> {
     const found = new Map<string, SandboxDocument>();
     for (const home of new Set(states.map((state) => this.#homeOf(state)))) {
@@ -233,14 +237,14 @@ export class Sandboxes {
     return this.#fields.records([...found.values()], recordOf);
   }
 
-  /** How many sandboxes are in each state; states without any are missing. */
+  /** Counts the sandboxes in each state; states without any are absent. */
   async countByState(): Promise<Map<SandboxState, number>> {
     const count = (state: SandboxState) => counted('count sandboxes', this.#homeOf(state), { state });
     const counts = await Promise.all(SANDBOX_STATES.map(async (state) => [state, await count(state)] as const));
     return new Map(counts.filter(([, count]) => count > 0));
   }
 
-  /** False when the id or the name is taken. */
+  /** @returns false when the id or the name is taken */
   async #insert(record: SandboxRecord): Promise<boolean> {
     const isEnded = isFinal(record.state);
     try {
@@ -274,7 +278,7 @@ export class Sandboxes {
     return found && this.#fields.opened(found);
   }
 
-  /** Repeating it, after it was cut short, does no harm. */
+  /** Moves a document. Safe to repeat after an interruption. */
   async #move(document: SandboxDocument, from: Model<SandboxDocument>, to: Model<SandboxDocument>): Promise<void> {
     const { _id } = document;
     const moved = this.#fields.sealed(_id, document);
@@ -288,7 +292,7 @@ function byAge(a: SandboxDocument, b: SandboxDocument): number {
   return a._id > b._id ? -1 : 1;
 }
 
-/** A member of a pool that was claimed since has its caller's request by now. */
+/** Reports whether two records are of one request. A claimed pool member has its caller's request by now. */
 function isSameRequest(a: SandboxRecord, b: SandboxRecord): boolean {
   if (a.pool && a.pool.name === b.pool?.name) return true;
   return a.createdAt === b.createdAt && a.createdBy.apiKeyId === b.createdBy.apiKeyId;

@@ -14,22 +14,22 @@ const LEFT_OUT = { triggerId: null, reason: null, detail: null, runId: null };
 interface TimesQuery {
   state?: ScheduleTime['state'] | undefined;
   limit: number;
-  /** The `at` and local time of the last of the page before. */
+  /** `at` and local time of the last item of the page before. */
   before?: string | undefined;
 }
 
 /**
- * What became of the times of schedules, one document each, `_id` = `<project>/<schedule>/<at>/<local time>`, and of a trigger its
- * id: times that a gap leaves out have one instant.
+ * Outcomes of schedule times, `_id` = `<project>/<schedule>/<at>/<local time>`, followed by the id of a trigger. Local
+ * time is included because times that a clock change skips share one instant.
  */
 export class ScheduleTimes extends repositoryOf({
   collection: 'scheduleTimes',
   noun: 'a time',
   model: scheduleTime,
-  /** `untold`: since when nobody was told that it was missed. */
+  /** `untold`: time since which a miss is unpublished. */
   internal: { removeAfter: instant, untold: optional(z.string()) },
 }) {
-  /** Writes down what became of one; that it ran holds over all that was thought of it. */
+  /** Records the outcome of a time, over any earlier one. */
   async put(time: ScheduleTime, removeAfter: string): Promise<void> {
     const _id = keyOf(time);
     const isMissed = time.state === 'missed';
@@ -38,7 +38,7 @@ export class ScheduleTimes extends repositoryOf({
     await this.model.updateOne({ _id }, change, { upsert: true });
   }
 
-  /** Writes down those of which nothing is known yet. @param isAgain also those that were missed before */
+  /** Records times without an outcome as missed. @param isAgain also replaces earlier misses */
   async putMissed(times: readonly ScheduleTime[], removeAfter: string, isAgain = false): Promise<void> {
     for (let from = 0; from < times.length; from += AT_ONCE) {
       const writes = times.slice(from, from + AT_ONCE).flatMap((time) => {
@@ -53,7 +53,7 @@ export class ScheduleTimes extends repositoryOf({
     }
   }
 
-  /** The newest first. @param unreadable takes those that cannot be read */
+  /** Lists times, newest first. @param unreadable collects the unreadable ones */
   list(ref: ScheduleRef, { state, limit, before }: TimesQuery, unreadable?: Unreadable[]): Promise<ScheduleTime[]> {
     const key = scheduleKeyOf(ref);
     const range = rangeBelow(key);
@@ -61,7 +61,7 @@ export class ScheduleTimes extends repositoryOf({
     return this.find({ _id, ...(state && { state }) }, { sort: { _id: -1 }, limit, unreadable });
   }
 
-  /** Missed ones of which nobody was told, the oldest first. */
+  /** Returns unpublished misses, oldest first. */
   untold(limit: number): Promise<ScheduleTime[]> {
     return this.find({ untold: { $gt: '' } }, { sort: { untold: 1 }, limit });
   }
@@ -70,12 +70,11 @@ export class ScheduleTimes extends repositoryOf({
     await this.updateOne({ _id: keyOf(time), untold: time.recordedAt }, { $unset: { untold: 1 } });
   }
 
-  /** @returns how many were to be kept no longer */
+  /** Removes times after their retention. @returns number removed */
   prune(now: string): Promise<number> {
     return this.deleteAll({ removeAfter: { $lt: now, $gt: '' } });
   }
 
-  /** Removes all of a schedule. */
   async removeOf(ref: ScheduleRef): Promise<void> {
     await this.deleteAll({ _id: rangeBelow(scheduleKeyOf(ref)) });
   }

@@ -8,60 +8,65 @@ import type { Unreadable } from '../sealed/sealed-fields.ts';
 export type ScheduleRef = Pick<ScheduleRecord, 'project' | 'name'>;
 type DueSchedule = Pick<ScheduleRecord, 'project' | 'name' | 'version' | 'wakeAt'>;
 type ScheduleChanges = Partial<Omit<ScheduleRecord, 'project' | 'name'>>;
-/** What has to hold of one that is changed. */
+/** Condition on a schedule that is changed. */
 type Condition = Partial<Pick<ScheduleRecord, 'version' | 'pausedAt' | 'deletedAt'>>;
 
-/** In place of the event of one that is being deleted. */
+/** Event of a schedule that is being deleted. */
 const GONE: ScheduleRecord['event'] = { type: '', subject: null };
 
-/** The schedules of projects, one document each, `_id` = `<project>/<name>`. */
+/** Schedules of projects, `_id` = `<project>/<name>`. */
 export class Schedules extends repositoryOf({ collection: 'schedules', noun: 'a schedule', model: scheduleRecord }) {
-  /** @returns false: there is one of that name */
+  /** @returns false when that name exists */
   async create(record: ScheduleRecord): Promise<boolean> {
     return this.insert({ ...record, _id: scheduleKeyOf(record) });
   }
 
-  /** Also one that is being deleted. */
+  /** Also returns a schedule that is being deleted. */
   async get(ref: ScheduleRef): Promise<ScheduleRecord | null> {
     return this.findById(scheduleKeyOf(ref));
   }
 
-  /** Of a project, by name; without those that are being deleted. @param unreadable takes those that cannot be read */
+  /**
+   * Lists a project's schedules by name, without those being deleted. @param unreadable collects the unreadable ones
+   */
   async list(project: string, unreadable?: Unreadable[]): Promise<ScheduleRecord[]> {
     const found = await this.documents(below(project), { sort: { _id: 1 } });
     const present = found.filter(({ deletedAt }) => deletedAt === null);
     return this.encryption.records(present, this.recordOf, unreadable);
   }
 
-  /** Those of all projects whose workflows are to be woken by now. @param now ISO 8601 */
+  /** Returns the schedules of all projects whose workflows are to be woken by now. @param now ISO 8601 */
   due(now: string, limit: number): Promise<DueSchedule[]> {
     const only = { _id: 0, project: 1, name: 1, version: 1, wakeAt: 1 } as const;
     return this.documents({ wakeAt: { $lte: now, $gt: '' } }, { sort: { wakeAt: 1 }, limit, only });
   }
 
-  /** Those of all projects. */
+  /** Returns the schedules of all projects. */
   all(): Promise<ScheduleRef[]> {
     return this.documents({}, { only: { _id: 0, project: 1, name: 1 } });
   }
 
-  /** @returns false: there is none, or `of` does not hold of it */
+  /** @returns false when there is none, or `of` does not match */
   async change(ref: ScheduleRef, changes: ScheduleChanges, of: Condition = {}): Promise<boolean> {
     const _id = scheduleKeyOf(ref);
     return this.#update({ _id, ...of }, this.encryption.sealed(_id, changes));
   }
 
-  /** Has something run beside its times. @returns false: there is no such schedule, or it was asked before */
+  /** Requests a run outside the schedule's times. @returns false for an unknown schedule, or an existing request */
   async ask(ref: ScheduleRef, ask: ScheduleAsk): Promise<boolean> {
     const filter = { _id: scheduleKeyOf(ref), deletedAt: null, [`asks.${ask.id}`]: { $exists: false } };
     return this.#update(filter, { [`asks.${ask.id}`]: ask, wakeAt: ask.at });
   }
 
-  /** Has one go, also one that cannot be read: what is sealed is not needed any more. @returns false: there is none */
+  /**
+   * Marks a schedule as deleted, also an unreadable one, whose encrypted fields are not needed. @returns false when
+   * there is none
+   */
   delete(ref: ScheduleRef, at: string): Promise<boolean> {
     return this.#delete(scheduleKeyOf(ref), at);
   }
 
-  /** Has those of a function go. */
+  /** Marks the schedules of a function as deleted. */
   async deleteOf({ project, name }: Pick<FunctionRecord, 'project' | 'name'>): Promise<void> {
     const at = new Date().toISOString();
     const found = await this.documents({ project, function: name }, { only: { _id: 1 } });
@@ -73,7 +78,7 @@ export class Schedules extends repositoryOf({ collection: 'schedules', noun: 'a 
     return this.#update({ _id, deletedAt: null }, this.encryption.sealed(_id, set));
   }
 
-  /** @param of when it was deleted: it may have been made again since */
+  /** Removes a deleted schedule, unless it was created again since. */
   async remove(ref: ScheduleRef, { deletedAt }: Pick<ScheduleRecord, 'deletedAt'>): Promise<void> {
     await this.deleteOne({ _id: scheduleKeyOf(ref), deletedAt });
   }

@@ -1,35 +1,35 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { SealedFields, Unreadable } from './sealed-fields.ts';
 
-/** Where a page of a list, newest first, ended. Opaque to callers, who only give it back. */
+/** End of a page of a list, newest first. Opaque to callers, who only return it. */
 interface Position {
-  /** When the last item was made, ISO 8601. */
+  /** Creation time of the last item, ISO 8601. */
   at: string;
   id: string;
 }
 
-/** One page of a project's. */
+/** Query for one page of a project's items. */
 export interface PageQuery {
   project: string;
   limit: number;
-  /** `@default` the first */
+  /** `@default` the first page */
   cursor?: string | undefined;
 }
 
 export interface Page<T> {
   items: T[];
-  /** Given back for the next page; null on the last. */
+  /** Cursor of the next page; null on the last. */
   nextCursor: string | null;
   /** Documents of the page that cannot be read. Absent: all can. */
   unreadable?: Unreadable[];
 }
 
-/** Documents of a list and how they become its records. */
+/** List of documents, and their conversion to records. */
 interface Listing<D, T> {
   limit: number;
-  /** When the thing was made, by which the list is ordered. */
+  /** Returns the creation time, by which the list is ordered. */
   at: (document: D) => string;
-  /** @param document opened */
+  /** @param document decrypted */
   recordOf: (document: D) => T;
 }
 
@@ -52,7 +52,7 @@ export function decodeCursor(cursor: string, isPosition: (text: string) => boole
   });
 }
 
-/** @param found newest first, and one more than the page has when it is not the last */
+/** @param found newest first, and one more than the page has unless it is the last */
 export function pageOf<D extends { _id: string }, T>(
   fields: SealedFields,
   found: readonly D[],
@@ -67,8 +67,8 @@ export function pageOf<D extends { _id: string }, T>(
 }
 
 /**
- * Of what is behind a cursor, newest first; the id settles equal times.
- * @param field when a document was made @param isId whether a text is an id of what the list holds
+ * Returns a filter of the items after a cursor, newest first, then by id.
+ * @param field field of the creation time @param isId reports whether a text is an id of the list's items
  * @throws MayflyError invalid_request
  */
 export function olderThan(cursor: string | undefined, field: string, isId: (text: string) => boolean) {

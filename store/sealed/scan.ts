@@ -14,12 +14,12 @@ export interface Scan {
   /** Records that were read. */
   records: number;
   unreadable: Unreadable[];
-  /** False: the time was over before. */
+  /** False when the time ran out. */
   isComplete: boolean;
 }
 
 /**
- * Reads the records with encrypted fields, but for contents and audits, and lists those that cannot be read.
+ * Reads the records with encrypted fields, except contents and audits, and lists the unreadable ones.
  * @param withinMs time for all, ms
  * @throws MayflyError store_unavailable; payload_key_unusable without any key
  */
@@ -27,7 +27,7 @@ export async function scanRecords(connection: Connection, sealing: Sealing, with
   const scan: Scan = { records: 0, unreadable: [], isComplete: true };
   const began = performance.now();
   for (const [collection, encrypted] of sealing.encrypted()) {
-    if (collection === 'audit' || encrypted.includes('bytes')) continue; // verified apart; large
+    if (collection === 'audit' || encrypted.includes('bytes')) continue; // verified separately; large
     const fields = sealing.of(collection);
     for await (const document of documentsOf(connection, collection)) {
       if (performance.now() - began > withinMs) return { ...scan, isComplete: false };

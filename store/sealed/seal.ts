@@ -3,26 +3,26 @@ import mongoose from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 
 const { Binary, BSON, DBRef } = mongoose.mongo;
-/** A value as it is stored. */
+/** Encrypted value as stored. */
 type Sealed = InstanceType<typeof Binary>;
 
-/** A key of the installation: 32 bytes, and 16 hex digits under which what is sealed says whose it is. */
+/** Key of the installation: 32 bytes, and an id of 16 hex digits that each encrypted value names. */
 export interface StoreKey {
   id: string;
   key: Uint8Array;
 }
 
-/** The first seals, all open. */
+/** Keys: the first encrypts, all decrypt. */
 export type StoreKeys = readonly [StoreKey, ...StoreKey[]];
 
-/** Where a value stands. It opens nowhere else. */
+/** Location of a value, outside of which it cannot be decrypted. */
 export interface Place {
   collection: string;
   id: string;
   field: string;
 }
 
-/** A subtype of BSON's binary that is left to users (bsonspec.org): what is not sealed has another, or another type. */
+/** Subtype of BSON's binary for user-defined data (bsonspec.org); unencrypted values have another subtype or type. */
 const SUBTYPE = 0x80;
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
@@ -78,12 +78,12 @@ export class Seal {
     }
   }
 
-  /** Whether a value is sealed with the key that seals now. */
+  /** Reports whether a value is encrypted with the key that encrypts now. */
   isCurrent(stored: unknown): boolean {
     return isSealed(stored) && keyIdOf(stored) === this.#first.id;
   }
 
-  /** Kept for the fields of one document, which follow one another. */
+  /** Caches the derived key for the fields of one document, which follow one another. */
   #derived(key: Uint8Array, document: string): Buffer {
     if (this.#last?.key !== key || this.#last.document !== document) {
       this.#last = { key, document, derived: createHmac('sha256', key).update(document).digest() };
@@ -100,7 +100,7 @@ export class Seal {
   }
 }
 
-/** Whether a value was sealed, with whichever key. */
+/** Reports whether a value is encrypted, with any key. */
 export function isSealed(stored: unknown): stored is Sealed {
   return stored instanceof Binary && stored.sub_type === SUBTYPE;
 }
@@ -128,7 +128,7 @@ function damaged({ collection, id, field }: Place, why: string, cause?: unknown)
   return new MayflyError('record_damaged', `The store cannot be understood: ${what}.`, { cause });
 }
 
-/** RFC 5869: a key for the store, which says nothing of the one that encrypts for Temporal. */
+/** Derives the store's key (RFC 5869), which reveals nothing of the one that encrypts for Temporal. */
 function storeKey(key: Uint8Array): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', key, '', 'mayfly store', KEY_BYTES));
 }

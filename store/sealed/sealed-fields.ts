@@ -13,12 +13,12 @@ export interface Unreadable {
 }
 
 /**
- * What else than `_id` a document is bound by: an entry of the audit by its hash, which says in which chain and where, so that
- * one that was moved is known as that.
+ * Field besides `_id` that a document's encryption is bound to: for an audit entry its hash, which covers chain and
+ * position, so that a moved entry is recognised as such.
  */
 const BOUND_BY: Readonly<Record<string, string>> = { audit: 'hash' };
 
-/** Seals fields of the documents of one collection before they are written, and opens them when they were read. */
+/** Encrypts fields of the documents of one collection before a write, and decrypts them after a read. */
 export class SealedFields {
   readonly #boundBy: string;
 
@@ -32,8 +32,8 @@ export class SealedFields {
   }
 
   /**
-   * All of a document, or what is changed of it. What is absent or empty stays so.
-   * @param id by which the document is bound
+   * Encrypts the fields of a document, or of a change of it. Absent and empty ones stay so.
+   * @param id id to which the document is bound
    * @throws MayflyError payload_key_unusable without a key
    */
   sealed<T extends object>(id: string, fields: T): T {
@@ -43,7 +43,7 @@ export class SealedFields {
   }
 
   /**
-   * Decrypts a document. What is empty stays so.
+   * Decrypts a document. Empty fields stay so.
    * @throws MayflyError payload_key_unusable, record_damaged
    */
   opened<T extends object>(document: T): T {
@@ -52,8 +52,8 @@ export class SealedFields {
   }
 
   /**
-   * Records of documents, without those that cannot be read: each costs one line of the log.
-   * @param recordOf is given them opened @param unreadable takes those that cannot be read
+   * Converts documents to records, without the unreadable ones, each of which is logged.
+   * @param recordOf takes a decrypted document @param unreadable collects the unreadable ones
    * @throws MayflyError payload_key_unusable without any key
    */
   records<D extends object, T>(
@@ -71,7 +71,10 @@ export class SealedFields {
     });
   }
 
-  /** Reads all fields of a document, also those that a text stands for. Null: it can be read. @throws MayflyError payload_key_unusable without any key */
+  /**
+   * Decrypts all fields of a document, also those with a substitute text. Returns null when it is readable. @throws
+   * MayflyError payload_key_unusable without any key
+   */
   problemOf(document: object): Unreadable | null {
     try {
       this.#each(document, (value, field) =>
@@ -83,13 +86,16 @@ export class SealedFields {
     }
   }
 
-  /** As {@link opened}, but null where it cannot be read, which costs one line of the log. @throws MayflyError payload_key_unusable without any key */
+  /**
+   * As {@link opened}, but null for an unreadable document, which is logged. @throws MayflyError payload_key_unusable
+   * without any key
+   */
   openedIfReadable<T extends object>(document: T): T | null {
     const [opened = null] = this.records([document], (each) => each);
     return opened;
   }
 
-  /** Tells a document that was changed, or stood elsewhere, from one whose key is missing. */
+  /** Reports whether a document was changed or moved. False when only its key is missing. */
   isDamaged(document: object): boolean {
     try {
       return this.openedIfWhole(document) === null;
@@ -98,7 +104,7 @@ export class SealedFields {
     }
   }
 
-  /** As {@link opened}, but null where it was changed, or stood elsewhere. @throws MayflyError payload_key_unusable */
+  /** As {@link opened}, but null for a document that was changed or moved. @throws MayflyError payload_key_unusable */
   openedIfWhole<T extends object>(document: T): T | null {
     try {
       return this.opened(document);
@@ -109,8 +115,8 @@ export class SealedFields {
   }
 
   /**
-   * Finds the fields of a document that are sealed with another key than the one that seals now, and seals them with that: by path.
-   * @returns null when that is nothing
+   * Re-encrypts the fields of a document that are not encrypted with the current key, by path.
+   * @returns null when all are
    * @throws MayflyError payload_key_unusable, record_damaged
    */
   resealed(document: object): { seen: Fields; set: Fields } | null {
@@ -179,7 +185,7 @@ function mapped(fields: Fields, [name, ...rest]: readonly string[], change: (val
   return { ...fields, [name]: next };
 }
 
-/** It says nothing, and the living are often read all at once. */
+/** Reports whether a value is empty: it reveals nothing, and living records are often read all at once. */
 function isEmpty(value: unknown): boolean {
   if (value instanceof mongoose.mongo.Binary) return value.position === 0; // as bytes are read
   return value === null || value === undefined || value === '' || (value as { length?: number }).length === 0;

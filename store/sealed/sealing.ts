@@ -5,13 +5,13 @@ import { encryptedFields } from '../mongo/schema.ts';
 import { isSealed, keyIdOf, type Place, Seal, type StoreKeys } from './seal.ts';
 import { SealedFields, type Unreadable } from './sealed-fields.ts';
 
-/** Records that have ended are sealed as those of the living: they move as they are. */
+/** Ended records are encrypted as living ones, since they move between the collections unchanged. */
 const ENCRYPTED_AS: Readonly<Record<string, string>> = { endedSandboxes: 'sandboxes' };
 
-/** Documents of one process that are reported. */
+/** Most unreadable documents that one process reports. */
 const REPORTED = 1_000;
 
-/** The document that tells with which key a store is sealed. */
+/** Id of the document that records the key of a store. */
 const MARK = 'key';
 const MARK_AT: Place = { collection: 'layout', id: MARK, field: 'mark' };
 
@@ -20,7 +20,7 @@ interface KeyMark {
   mark?: unknown;
 }
 
-/** The id of the key with which a store is sealed; null when nobody has said so. */
+/** Returns the id of the key that encrypts a store; null when none is recorded. */
 export async function keyOf(connection: Connection): Promise<string | null> {
   const found = await markIn(connection);
   return isSealed(found?.mark) ? keyIdOf(found.mark) : null;
@@ -34,15 +34,15 @@ function layoutOf(connection: Connection) {
   return connection.collection<KeyMark>('layout');
 }
 
-/** Seals and opens what is stored. */
+/** Encrypts and decrypts stored fields. */
 export class Sealing {
   readonly #seal: Seal | null;
   readonly #reported = new Set<string>();
   readonly #encrypted = new Map<string, ReadonlyMap<string, StandIn | null>>();
 
   /**
-   * @param keys without them nothing that is sealed can be read or written
-   * @param report takes each document that cannot be read, once
+   * @param keys without them nothing encrypted can be read or written
+   * @param report receives each unreadable document, once
    */
   constructor(
     keys: StoreKeys | null,
@@ -51,7 +51,10 @@ export class Sealing {
     this.#seal = keys && new Seal(keys);
   }
 
-  /** Returns what encrypts the documents of a collection. @param schema says which fields; not needed once it was given */
+  /**
+   * Returns the encryption of a collection's documents. @param schema marks the encrypted fields; needed only in the
+   * first call
+   */
   of(collection: string, schema?: Schema): SealedFields {
     if (schema) this.#encrypted.set(collection, encryptedFields(schema));
     const fields = this.#encrypted.get(collection);
@@ -61,7 +64,7 @@ export class Sealing {
     );
   }
 
-  /** Encrypted fields by their paths, of each collection that has some. */
+  /** Returns the paths of encrypted fields, by collection that has some. */
   encrypted(): Map<string, readonly string[]> {
     const all = [...this.#encrypted].map(([collection, fields]) => [collection, [...fields.keys()]] as const);
     return new Map(all.filter(([, fields]) => fields.length > 0));
@@ -74,9 +77,9 @@ export class Sealing {
   }
 
   /**
-   * Whether a store is sealed with one of the keys.
-   * @param marks says there that the first of them seals from now on; where processes have users of their own, that of the
-   *   control worker may
+   * Checks that a store is encrypted with one of the keys.
+   * @param marks records in the store that the first of them encrypts; where processes have users of their own, only
+   * the control worker's may
    * @throws MayflyError payload_key_unusable
    */
   async check(connection: Connection, marks: boolean): Promise<void> {

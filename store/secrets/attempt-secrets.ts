@@ -4,21 +4,21 @@ import type { GivenSecret } from '../../model/secrets/secret.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
 /**
- * What the attempts of runs were given, encrypted: what they print is masked by it, whatever became of a secret since.
- * `_id` = command id; removed when the attempt is over.
+ * Secrets that attempts of runs were given, encrypted: they mask the output, regardless of later changes of a secret.
+ * `_id` = command id; removed when the attempt has ended.
  */
 export class AttemptSecrets extends repositoryOf({
   collection: 'attemptSecrets',
   noun: 'an attempt',
   model: z.object({ secrets: encrypted(z.custom<GivenSecret[]>()) }),
 }) {
-  /** What is there already stays. @returns what is there then */
+  /** Stores the secrets of an attempt; existing ones stay. @returns the stored ones */
   async keep(commandId: string, secrets: GivenSecret[]): Promise<GivenSecret[]> {
     if (await this.insert({ _id: commandId, secrets })) return secrets;
     return (await this.get(commandId)) ?? secrets;
   }
 
-  /** Null: it was given none, or is over. */
+  /** Returns null for an attempt that was given none, or has ended. */
   async get(commandId: string): Promise<GivenSecret[] | null> {
     return (await this.findById(commandId))?.secrets ?? null;
   }

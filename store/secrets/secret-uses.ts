@@ -6,20 +6,23 @@ import { repositoryOf } from '../repository/repository.ts';
 import type { SecretRef } from './secrets.ts';
 
 const secretUsed = z.object({ version: z.int(), runId: z.string(), attempt: z.int(), at: instant });
-/** Which run was given which version. */
+/** Version of a secret that a run was given. */
 export type SecretUsed = z.infer<typeof secretUsed>;
 
-/** Times before the year 2286 have so many milliseconds. */
+/** Greatest time of 13 digits, in the year 2286, ms since 1970. */
 const LAST_MS = 9_999_999_999_999;
 const { uses: KEPT_USES } = LIMITS.functions.secrets;
 
-/** The newest uses of each secret, `_id` = `<project>/<name>/<time, backwards>/<run>/<attempt>`: the newest is the first. */
+/**
+ * Newest uses of each secret, `_id` = `<project>/<name>/<time, descending>/<run>/<attempt>`, so the newest is the
+ * first.
+ */
 export class SecretUses extends repositoryOf({
   collection: 'secretUses',
   noun: 'a use of a secret',
   model: secretUsed,
 }) {
-  /** Writes one down, once; those that are not told any more go. */
+  /** Records a use, once, and removes those beyond the limit. */
   async add(ref: SecretRef, use: SecretUsed): Promise<void> {
     const turned = String(LAST_MS - Date.parse(use.at)).padStart(13, '0');
     await this.insert({ ...use, _id: `${nameOf(ref)}/${turned}/${use.runId}/${use.attempt}` });
@@ -28,7 +31,7 @@ export class SecretUses extends repositoryOf({
     if (last) await this.deleteAll({ _id: { $gte: last._id, $lt: below(nameOf(ref))._id.$lt } });
   }
 
-  /** The newest first. */
+  /** Lists uses, newest first. */
   list(ref: SecretRef): Promise<SecretUsed[]> {
     return this.find(below(nameOf(ref)), { sort: { _id: 1 }, limit: KEPT_USES });
   }

@@ -3,19 +3,22 @@ import { encrypted } from '../../model/fields.ts';
 import { repositoryOf } from '../repository/repository.ts';
 import type { SecretRef } from './secrets.ts';
 
-/** What secrets are, encrypted, `_id` = `<project>/<name>/<value id>`. Who takes requests writes it, and has no right to read it. */
+/**
+ * Values of secrets, encrypted, `_id` = `<project>/<name>/<value id>`. The API writes them, and has no right to read
+ * them.
+ */
 export class SecretValues extends repositoryOf({
   collection: 'secretValues',
   noun: 'a secret',
   model: z.object({ value: encrypted(z.string()) }),
 }) {
-  /** @param valueId that nobody has used */
+  /** @param valueId unused id */
   async create(ref: SecretRef, valueId: string, value: string): Promise<void> {
     const _id = idOf(ref, valueId);
     if (!(await this.insert({ _id, value }))) throw new Error(`The value ${_id} of a secret was created twice.`);
   }
 
-  /** Null: another has come in its place, or it is deleted. */
+  /** Returns null for a value that was replaced or deleted. */
   async get(ref: SecretRef, valueId: string): Promise<string | null> {
     return (await this.findById(idOf(ref, valueId)))?.value ?? null;
   }

@@ -5,19 +5,22 @@ import { repositoryOf } from '../repository/repository.ts';
 
 export type SecretRef = Pick<SecretRecord, 'project' | 'name'>;
 
-/** The secrets of projects, `_id` = `<project>/<name>`, without what they are. Who deletes one leaves its number. */
+/** Secrets of projects without their values, `_id` = `<project>/<name>`. A deleted one keeps its version number. */
 export class Secrets extends repositoryOf({ collection: 'secrets', noun: 'a secret', model: secretRecord }) {
-  /** Also one that is deleted, whose `valueId` is null. @throws MayflyError invalid_id */
+  /** Also returns a deleted secret, whose `valueId` is null. @throws MayflyError invalid_id */
   async get(ref: SecretRef): Promise<SecretRecord | null> {
     return this.findById(idOf(ref));
   }
 
-  /** Those of a project that are not deleted, by name. */
+  /** Lists a project's secrets by name, without deleted ones. */
   async list(project: string): Promise<SecretRecord[]> {
     return (await this.find(below(project), { sort: { _id: 1 } })).filter(({ valueId }) => valueId !== null);
   }
 
-  /** Writes one in the place of what was there. @param before null: there was none @returns false: it is another by now */
+  /**
+   * Replaces a secret. @param before record on which it is based; null for none @returns false when it has changed
+   * since
+   */
   async replace(record: SecretRecord, before: Pick<SecretRecord, 'version' | 'valueId'> | null): Promise<boolean> {
     const _id = idOf(record);
     if (!before) return this.insert({ ...record, _id });

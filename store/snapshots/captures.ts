@@ -6,7 +6,7 @@ import type { Page } from '../sealed/page-cursor.ts';
 
 export type CapturePage = Page<CaptureRecord>;
 
-/** The records of captures, one document each, `_id` = capture id. None is ever removed. */
+/** Captures, `_id` = capture id. None is ever removed. */
 export class Captures extends recordRepositoryOf({
   collection: 'captures',
   noun: 'a capture',
@@ -14,7 +14,7 @@ export class Captures extends recordRepositoryOf({
   model: captureRecord,
   required: ['project', 'projects', 'allowedEgress'],
 }) {
-  /** Inserts the record of a capture that begins. Repeating it answers with what is there by now. */
+  /** Inserts the record of a new capture. A repeated call returns the present one. */
   async create(record: CaptureRecord): Promise<CaptureRecord> {
     if (await this.insertRecord(record)) return record;
     const present = await this.get(record.id);
@@ -22,7 +22,7 @@ export class Captures extends recordRepositoryOf({
     throw new MayflyError('internal', `The id ${record.id} was given to two captures.`);
   }
 
-  /** Sets the given fields, each as a whole, and answers with the new record. @throws MayflyError capture_not_found */
+  /** Sets fields, each as a whole, and returns the new record. @throws MayflyError capture_not_found */
   async update(
     id: string,
     changes: Partial<Omit<CaptureRecord, 'id' | 'hostId' | 'source' | 'project'>>,
@@ -32,17 +32,16 @@ export class Captures extends recordRepositoryOf({
     return changed;
   }
 
-  /** One page of the captures of all sources of that name, newest first. */
+  /** Returns one page of the captures of all sources of that name, newest first. */
   list({ source, ...query }: { source: string; limit: number; cursor?: string | undefined }): Promise<CapturePage> {
     return this.page({ source: String(source) }, query, 'createdAt');
   }
 
-  /** All that are in one of these states. */
   all(states: readonly CaptureState[]): Promise<CaptureRecord[]> {
     return this.find({ state: { $in: [...states] } });
   }
 
-  /** Those of the sources of that name that can be cloned, newest first. */
+  /** Returns the captures of a source name that can be cloned, newest first. */
   ready(source: string): Promise<CaptureRecord[]> {
     return this.find({ source: String(source), state: 'ready' }, { sort: { createdAt: -1, _id: -1 } });
   }

@@ -21,13 +21,13 @@ export interface SnapshotQuery {
   cursor?: string | undefined;
 }
 
-/** In these a snapshot has no claim to its name any more. */
+/** States in which a snapshot does not hold its name. */
 const NAMELESS: ReadonlySet<SnapshotState> = new Set(['failed', 'deleted']);
 
-/** Taken for a comparison, and gone with it; or what runs of a function are forked from. */
+/** Reasons of internal snapshots: a comparison, or the setup that runs of a function are forked from. */
 const UNLISTED: SnapshotReason[] = ['diff', 'setup'];
 
-/** Whose a name is: `_id` is `<sandboxId>/<name>`, which no two snapshots can insert. */
+/** Claims of names: `_id` is `<sandboxId>/<name>`, which no two snapshots can insert. */
 class SnapshotNames extends repositoryOf({
   collection: 'snapshotNames',
   noun: 'a name',
@@ -50,13 +50,13 @@ class SnapshotNames extends repositoryOf({
   }
 }
 
-/** The records of snapshots, one document each, `_id` = snapshot id. None is ever removed. */
+/** Snapshots, `_id` = snapshot id. None is ever removed. */
 export class Snapshots extends recordRepositoryOf({
   collection: 'snapshots',
   noun: 'a snapshot',
   isId: isSnapshotId,
   model: snapshotRecord,
-  /** Size it counts as in quotas until it is saved. */
+  /** Size in quotas until it is saved, bytes. */
   internal: { expectedBytes: z.number() },
   required: ['project', 'network'],
 }) {
@@ -68,8 +68,8 @@ export class Snapshots extends recordRepositoryOf({
   }
 
   /**
-   * Inserts the record of a snapshot that begins. Repeating it answers with what is there by now.
-   * @param expectedBytes what it counts as until it is saved
+   * Inserts the record of a new snapshot. A repeated call returns the present one.
+   * @param expectedBytes size in quotas until it is saved
    * @throws MayflyError snapshot_name_taken
    */
   async create(record: SnapshotRecord, expectedBytes = 0): Promise<SnapshotRecord> {
@@ -82,8 +82,7 @@ export class Snapshots extends recordRepositoryOf({
   }
 
   /**
-   * Sets the given fields, each as a whole, and answers with the new record. One that fails or is deleted gives its name
-   * back.
+   * Sets fields, each as a whole, and returns the new record. A failed or deleted snapshot releases its name.
    * @throws MayflyError snapshot_not_found
    */
   async update(
@@ -97,8 +96,8 @@ export class Snapshots extends recordRepositoryOf({
   }
 
   /**
-   * Returns one page, newest first, without those that are there for a comparison, or for runs of a function.
-   * @param query.sandboxId only those of it @param query.project only those of it
+   * Returns one page, newest first, without those for a comparison or for runs of a function.
+   * @param query.sandboxId only of this sandbox @param query.project only of this project
    */
   async list({ sandboxId, project, ...query }: SnapshotQuery): Promise<Page<SnapshotRecord>> {
     if (sandboxId !== undefined) assertSandboxId(sandboxId);
@@ -106,23 +105,22 @@ export class Snapshots extends recordRepositoryOf({
     return this.page({ ...of, reason: { $nin: UNLISTED } }, query, 'createdAt');
   }
 
-  /** All that are in one of these states. */
   all(states: readonly SnapshotState[]): Promise<SnapshotRecord[]> {
     return this.find({ state: { $in: [...states] } });
   }
 
-  /** Of failed runs, those that are to be kept no longer. @param before ISO 8601 */
+  /** Returns snapshots of failed runs whose retention has ended. @param before ISO 8601 */
   past(before: string, limit: number): Promise<SnapshotRecord[]> {
     return this.find({ state: 'ready', 'keptOf.until': { $lt: before } }, { limit });
   }
 
-  /** Those of a sandbox that nobody has finished. */
+  /** Returns the unfinished snapshots of a sandbox. */
   async creating(sandboxId: string): Promise<SnapshotRecord[]> {
     assertSandboxId(sandboxId);
     return this.find({ sandboxId, state: 'creating' });
   }
 
-  /** What counts in quotas: every one that is saved, or begun, and not deleted. */
+  /** Returns the snapshots that count in quotas: saved or unfinished, and not deleted. */
   async kept(): Promise<StoredPart[]> {
     const found = await this.documents({ state: { $in: ['creating', 'ready', 'deleting'] } });
     return found.map(({ _id, project, sandboxId, hostId, createdBy, saved, expectedBytes }) => ({

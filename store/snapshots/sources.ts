@@ -3,19 +3,19 @@ import { isHostId, isSourceId } from '../../model/ids.ts';
 import { type SourceAccess, sourceAccess } from '../../model/snapshots/source-access.ts';
 import { type DocumentOf, recordRepositoryOf } from '../repository/repository.ts';
 
-/** Which running sources may be looked at; `_id` = source id. Each is written by its own workflow's activities only. */
+/** Access to running sources; `_id` = source id. Each is written by its own workflow's activities only. */
 export class Sources extends recordRepositoryOf({
   collection: 'sources',
   noun: 'a source',
   isId: isSourceId,
   model: sourceAccess,
 }) {
-  /** All that were ever asked to be prepared under that name, by host. */
+  /** Returns all sources ever requested under a name, by host. */
   async named(name: string): Promise<SourceAccess[]> {
     return (await this.find({ name: String(name) })).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
   }
 
-  /** All that can be looked at. */
+  /** Returns the sources that can be accessed. */
   prepared(): Promise<SourceAccess[]> {
     return this.in('prepared');
   }
@@ -24,7 +24,7 @@ export class Sources extends recordRepositoryOf({
     return this.find({ state });
   }
 
-  /** Changes what is known of a source, and answers with all of it; what is not known yet begins as nothing. */
+  /** Changes the access of a source, and returns all of it; fields that were never written have defaults. */
   async change(
     { id, hostId, installationId, name }: Pick<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name'>,
     changes: Partial<Omit<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name'>>,
@@ -39,7 +39,7 @@ export class Sources extends recordRepositoryOf({
   };
 }
 
-/** What stands for a field that was never written. */
+/** Defaults of fields that were never written. */
 const UNKNOWN: Omit<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name' | 'updatedAt'> = {
   state: 'unprepared',
   sshd: null,

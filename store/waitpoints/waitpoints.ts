@@ -6,37 +6,37 @@ import { byAge } from '../mongo/by-age.ts';
 import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 
-/** What its audit is told of a completion. */
+/** Completion of a waitpoint, for the audit. */
 export interface Completion {
   waitpoint: WaitpointRecord;
-  /** 1 is the one that was made first. */
+  /** Number of the token used, from 1 in order of creation. */
   token: number;
 }
 
-/** Waitpoints of runs, one document each, `_id` made of run and name. One leaves `open` once. */
+/** Waitpoints of runs, `_id` derived from run and name. A waitpoint leaves `open` once. */
 export class Waitpoints extends recordRepositoryOf({
   collection: 'waitpoints',
   noun: 'a waitpoint',
   isId: isWaitpointId,
   model: waitpointRecord,
-  /** By which of its tokens it was completed: 1 is the one that was made first. Until the audit has it. */
+  /** Number of the token that completed it, from 1 in order of creation; present until the audit has the completion. */
   internal: { unaudited: optional(z.string()) },
 }) {
-  /** Makes one unless it is there. @returns it as it is */
+  /** Inserts a waitpoint unless it exists. @returns the present one */
   async ensure(record: WaitpointRecord): Promise<WaitpointRecord> {
     if (await this.insertRecord(record)) return record;
     return (await this.get(record.id)) ?? record;
   }
 
-  /** Those of a run, the oldest first. @param unreadable takes those that cannot be read */
+  /** Lists a run's waitpoints, oldest first. @param unreadable collects the unreadable ones */
   async list(runId: string, unreadable?: Unreadable[]): Promise<WaitpointRecord[]> {
     return (await this.find({ runId }, { unreadable })).sort(byAge);
   }
 
   /**
-   * Has one more token complete it.
-   * @param expiresAt ISO 8601; null: as it is
-   * @returns false: it is not open any more
+   * Adds a token that can complete a waitpoint.
+   * @param expiresAt ISO 8601; null: unchanged
+   * @returns false when it is not open
    */
   async addToken(id: string, hash: string, expiresAt: string | null): Promise<boolean> {
     const set = expiresAt === null ? {} : { $set: { expiresAt } };
@@ -44,16 +44,16 @@ export class Waitpoints extends recordRepositoryOf({
   }
 
   /**
-   * Its audit is told afterwards, by {@link unaudited}.
-   * @param data JSON text @param token which of its tokens brought it; 1 is the one that was made first
-   * @returns false: it is not open any more
+   * Completes a waitpoint. Its audit is written afterwards, see {@link unaudited}.
+   * @param data JSON text @param token number of the token used, from 1 in order of creation
+   * @returns false when it is not open
    */
   async complete(id: string, data: string, completedAt: string, token: number): Promise<boolean> {
     const set = { state: 'completed', data, completedAt, unaudited: String(token) } as const;
     return this.set({ _id: this.checked(id), state: 'open' }, set);
   }
 
-  /** Those of all runs of whose completion the audit does not know. */
+  /** Returns completions of all runs that the audit lacks. */
   async unaudited(limit: number): Promise<Completion[]> {
     const found = await this.documents({ unaudited: { $gt: '' } }, { limit });
     return this.encryption.records(found, (each) => ({
@@ -66,17 +66,16 @@ export class Waitpoints extends recordRepositoryOf({
     await this.set({ _id: this.checked(id) }, {}, ['unaudited']);
   }
 
-  /** Writes down that its time is over. @returns false: it is not open any more */
+  /** Marks a waitpoint as expired. @returns false when it is not open */
   async expire(id: string): Promise<boolean> {
     return this.set({ _id: this.checked(id), state: 'open' }, { state: 'expired' });
   }
 
-  /** A process asks for it. */
+  /** Records the first time at which a process waits for it. */
   async asked(id: string, askedAt: string): Promise<void> {
     await this.set({ _id: this.checked(id), askedAt: null }, { askedAt });
   }
 
-  /** All of a run. */
   async removeOf(runId: string): Promise<void> {
     await this.deleteAll({ runId });
   }

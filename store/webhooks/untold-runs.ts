@@ -1,24 +1,26 @@
 import type { RunRecord } from '../../model/functions/run.ts';
 import { type RunDocument, RunRepository } from '../functions/run-document.ts';
 
-/** A run, and what of it nobody was told. */
+/** Run with unpublished events. */
 export interface UntoldRun {
   run: RunRecord;
-  /** When it ended. ISO 8601; null: that was told. */
+  /** End of the run, ISO 8601; null when published. */
   end: string | null;
-  /** When its cleanup was known. ISO 8601; null: that was told, or is not known yet. */
+  /** Time at which the cleanup was known, ISO 8601; null when published, or not known yet. */
   cleanup: string | null;
 }
 
-/** Runs whose end or cleanup is to be told: the write that ends one says so, and the first who tells of it takes it back. */
+/**
+ * Runs whose end or cleanup is unpublished: the write that ends a run sets a mark, which the first publisher removes.
+ */
 export class UntoldRuns extends RunRepository {
-  /** Null: there is no such run. */
+  /** Returns null for an unknown run. */
   async get(id: string): Promise<UntoldRun | null> {
     const [found] = await this.documents({ _id: id });
     return found ? this.#untoldOf(this.encryption.opened(found)) : null;
   }
 
-  /** @param before that were to be told by then, ISO 8601 */
+  /** @param before time by which they were to be published, ISO 8601 */
   async due(before: string, limit: number): Promise<UntoldRun[]> {
     const by = (field: 'untoldEnd' | 'untoldCleanup') =>
       this.documents({ [field]: { $gt: '', $lt: before } }, { sort: { [field]: 1 }, limit });

@@ -15,41 +15,41 @@ type Changed = 'state' | 'failure' | 'attempts' | 'tries' | 'dueAt' | 'sendingSi
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 30;
 
-/** What is sent of events to endpoints, one document for each of both. */
+/** Deliveries of events to endpoints, one document for each pair. */
 export class WebhookDeliveries extends recordRepositoryOf({
   collection: 'webhookDeliveries',
   noun: 'a delivery',
   isId: isDeliveryId,
   model: deliveryRecord,
-  /** `wakeAt`: as long as it is pending, when it is looked whether its workflow goes on with it. */
+  /** `wakeAt`: while pending, time of the next check that its workflow runs. */
   internal: { wakeAt: optional(instant), removeAfter: instant },
 }) {
-  /** @param wakeAt ISO 8601 @returns false: there is one of that id */
+  /** @param wakeAt ISO 8601 @returns false when that id exists */
   async create(delivery: DeliveryRecord, wakeAt: string): Promise<boolean> {
     const removeAfter = new Date(Date.parse(delivery.createdAt) + KEPT_DAYS * DAY_MS).toISOString();
     return this.insertRecord(delivery, { removeAfter, ...(delivery.state === 'pending' && { wakeAt }) });
   }
 
-  /** One page of those to an endpoint, newest first. */
+  /** Returns one page of the deliveries to an endpoint, newest first. */
   list({ endpointId, state, ...query }: DeliveryQuery): Promise<Page<DeliveryRecord>> {
     return this.page({ endpointId, ...(state !== undefined && { state }) }, query, 'createdAt');
   }
 
-  /** Says that an attempt begins. @returns false: somebody else has begun one, or nothing is to be sent now */
+  /** Records the start of an attempt. @returns false when another has started, or the delivery has changed */
   async begin({ id, dueAt, sendingSince }: DeliveryRecord, at: string, wakeAt: string): Promise<boolean> {
     return this.set({ _id: id, state: 'pending', dueAt, sendingSince }, { sendingSince: at, wakeAt });
   }
 
   /**
-   * Writes down what came of the attempt that began then.
-   * @param wakeAt null: it is not to be looked at any more @returns false: another has begun since
+   * Records the result of the attempt that started then.
+   * @param wakeAt null: no further check @returns false when another has started since
    */
   async settle(id: string, sendingSince: string, changes: Changes, wakeAt: string | null): Promise<boolean> {
     const set = { ...changes, sendingSince: null, ...(wakeAt !== null && { wakeAt }) };
     return this.set({ _id: this.checked(id), sendingSince }, set, wakeAt === null ? ['wakeAt'] : []);
   }
 
-  /** Ends what is sent to an endpoint that is disabled; what is under way says so by itself. @param id of one alone */
+  /** Ends pending deliveries to a disabled endpoint; an attempt under way ends its own. @param id only this delivery */
   async giveUp(endpointId: string, failure: DeliveryRecord['failure'], at: string, id?: string): Promise<void> {
     const which = id === undefined ? { sendingSince: null } : { _id: id };
     const of = { endpointId, state: 'pending', ...which } as const;
@@ -57,36 +57,35 @@ export class WebhookDeliveries extends recordRepositoryOf({
     await this.model.updateMany(of, { $set: set, $unset: { wakeAt: 1 } });
   }
 
-  /** Has one sent again, now. @returns false: there is none */
+  /** Requests a delivery again, now. @returns false when there is none */
   async again(id: string, at: string): Promise<boolean> {
     return this.set({ _id: this.checked(id) }, askedAgain(at));
   }
 
-  /** Has those sent again that were given up. @param since made then or later, ISO 8601 @returns how many */
+  /** Requests failed deliveries again. @param since earliest creation, ISO 8601 @returns number requested */
   async recover(endpointId: string, since: string, at: string): Promise<number> {
     const lost = { endpointId, state: 'failed', createdAt: { $gte: since } } as const;
     return (await this.model.updateMany(lost, { $set: askedAgain(at) })).matchedCount;
   }
 
-  /** Those that are to be looked at by now. */
+  /** Returns the deliveries to check by now. */
   async toWake(now: string, limit: number): Promise<{ id: string; wakeAt: string }[]> {
     const selection = { sort: { wakeAt: 1 }, limit, only: { wakeAt: 1 } } as const;
     const found = await this.documents({ wakeAt: { $lte: now, $gt: '' } }, selection);
     return found.map(({ _id, wakeAt = '' }) => ({ id: _id, wakeAt }));
   }
 
-  /** It was looked at; again then. */
+  /** Sets the time of the next check. */
   async woken({ id, wakeAt }: { id: string; wakeAt: string }, next: string): Promise<void> {
     await this.set({ _id: id, wakeAt }, { wakeAt: next });
   }
 
-  /** Removes those that are to be kept no longer. */
+  /** Removes ended deliveries after their retention. */
   prune(): Promise<number> {
     const past = { removeAfter: { $lt: new Date().toISOString() }, state: { $in: ['delivered', 'failed'] } };
     return this.deleteAll(past);
   }
 
-  /** Removes all of an endpoint. */
   async removeOf(endpointId: string): Promise<void> {
     await this.deleteAll({ endpointId });
   }

@@ -7,26 +7,26 @@ import type { Unreadable } from '../sealed/sealed-fields.ts';
 
 type EndpointChanges = Partial<Omit<EndpointRecord, 'id' | 'project' | 'createdBy' | 'createdAt'>>;
 
-/** Where events are sent to, one document each. */
+/** Endpoints that receive events. */
 export class WebhookEndpoints extends recordRepositoryOf({
   collection: 'webhookEndpoints',
   noun: 'a webhook endpoint',
   isId: isEndpointId,
   model: endpointRecord,
-  /** When it was disabled by itself, as long as nobody was told of that. */
+  /** Time at which Mayfly disabled it, while that is unpublished. */
   internal: { untoldDisabling: optional(instant) },
 }) {
-  /** @returns false: there is one of that id */
+  /** @returns false when that id exists */
   async create(endpoint: EndpointRecord): Promise<boolean> {
     return this.insertRecord(endpoint);
   }
 
-  /** Those of a project, the oldest first. @param unreadable takes those that cannot be read */
+  /** Lists a project's endpoints, oldest first. @param unreadable collects the unreadable ones */
   async list(project: string, unreadable?: Unreadable[]): Promise<EndpointRecord[]> {
     return (await this.find({ project }, { unreadable })).sort(byAge);
   }
 
-  /** @param of what holds of it now @returns false: there is none, or that does not hold */
+  /** @param of condition @returns false when there is none, or it does not match */
   async change(
     id: string,
     changes: EndpointChanges,
@@ -35,23 +35,23 @@ export class WebhookEndpoints extends recordRepositoryOf({
     return this.set({ _id: this.checked(id), ...of }, changes);
   }
 
-  /** Has nothing more sent to one; that is to be told. @returns false: nothing was */
+  /** Disables an endpoint; this is then to be published. @returns false when it is disabled or unknown */
   async disable(id: string, disabledFor: DisabledFor, disabledAt: string): Promise<boolean> {
     const set = { disabledAt, disabledFor, updatedAt: disabledAt, untoldDisabling: disabledAt };
     return this.set({ _id: this.checked(id), disabledAt: null }, set);
   }
 
-  /** Those that were disabled by themselves, and nobody was told. */
+  /** Returns endpoints whose disabling by Mayfly is unpublished. */
   untold(): Promise<EndpointRecord[]> {
     return this.find({ untoldDisabling: { $gt: '' } });
   }
 
-  /** Those who are to know were told. */
+  /** Records that the disabling is published. */
   async told({ id, disabledAt }: EndpointRecord): Promise<void> {
     await this.set({ _id: id, untoldDisabling: disabledAt ?? '' }, {}, ['untoldDisabling']);
   }
 
-  /** Also one that cannot be read. @param of what holds of it @returns whether there was one */
+  /** Removes an endpoint, also an unreadable one. @param of condition @returns false when there was none */
   async remove(id: string, of: Partial<Pick<EndpointRecord, 'project'>> = {}): Promise<boolean> {
     return this.deleteOne({ _id: this.checked(id), ...of });
   }

@@ -11,18 +11,18 @@ import {
 import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts';
 import { RUN_CONTINUES } from '../../model/sagas/entity-state.ts';
 
-/** The run that got the message continues as new and has not heard it: it is for the next one. */
+/** Reports whether the run continues as new without having handled the message, which is then for the next run. */
 export function isForNextRun(error: unknown): boolean {
   if (!(error instanceof WorkflowUpdateFailedError)) return false;
   return error.cause instanceof ApplicationFailure && error.cause.type === RUN_CONTINUES;
 }
 
-/** The workflow is not there, or not any more. */
+/** Reports whether the workflow does not exist, has ended, or could not be started again. */
 export function isGone(error: unknown): boolean {
   return error instanceof WorkflowNotFoundError || error instanceof WorkflowExecutionAlreadyStartedError;
 }
 
-/** @throws what the caller is to be told; returns when the record decides */
+/** Throws the error for the caller; returns when the record decides instead. */
 export function rethrow(error: unknown): void {
   if (isGone(error)) return;
   if (error instanceof MayflyError) throw error;
@@ -49,19 +49,22 @@ function isAway(error: unknown): boolean {
   );
 }
 
-/** gRPC statuses of what a server did not begin to do: too much was asked, or not by this client. */
+/**
+ * gRPC statuses of requests that the server refused to start: INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED,
+ * UNIMPLEMENTED, UNAUTHENTICATED.
+ */
 const UNHEARD = [3, 7, 8, 12, 16];
 
 /** gRPC status UNAVAILABLE. */
 export const UNAVAILABLE = 14;
 
-/** Returns the gRPC status of an error, or of what it wraps. Undefined: it has none. */
+/** Returns the gRPC error that an error is or wraps; undefined for any other. */
 export function grpcStatusOf(error: unknown) {
   const status = isGrpcServiceError(error) ? error : error instanceof Error ? error.cause : undefined;
   return isGrpcServiceError(status) ? status : undefined;
 }
 
-/** Whether it is certain that nothing began: nobody was reached, or who was reached said so at once. */
+/** Reports whether it is certain that nothing started: the server was not reached, or refused at once. */
 function isRefusedUnheard(error: unknown): boolean {
   const status = grpcStatusOf(error);
   if (!status) return false;
@@ -70,7 +73,7 @@ function isRefusedUnheard(error: unknown): boolean {
   return isUnreached || UNHEARD.includes(status.code);
 }
 
-/** Whether it was refused before there was a record which could say why. */
+/** Reports whether the request was refused before a record existed that could hold the reason. */
 function isWithoutRecord({ cause }: WorkflowFailedError): boolean {
   return cause instanceof ApplicationFailure && cause.type === ('name_taken' satisfies ErrorCode);
 }

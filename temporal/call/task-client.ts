@@ -3,19 +3,19 @@ import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
 import { WorkflowClient } from './workflow-client.ts';
 
 interface Start extends Pick<WorkflowStartOptions, 'staticSummary' | 'args'> {
-  /** Of what is worked on, so that one task at a time works on it. */
+  /** Id derived from the subject, so that one task at a time works on it. */
   workflowId: string;
-  /** Says which task it is, as {@link memoKey} in the memo. */
+  /** Identity of the task, stored under {@link memoKey} in the memo. */
   task: string;
   memoKey: string;
   apiKeyId: string;
 }
 
-/** Base of the clients whose workflows are one task at a time. */
+/** Base of the clients whose workflows run one task at a time on a subject. */
 export abstract class TaskClient extends WorkflowClient {
   /**
-   * Starts a task, or joins the same task when that runs; returns when Temporal has it.
-   * @returns whether it runs since now; `other`: what another task that is in its way says of itself
+   * Starts a task, or joins the same one if it runs; resolves when Temporal has it.
+   * @returns `isNew`: true when this call started it; `other`: memo of a different task that runs
    */
   protected async startOrJoin(type: string, { task, memoKey, apiKeyId, ...options }: Start) {
     try {

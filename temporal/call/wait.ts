@@ -7,15 +7,15 @@ import {
 import { grpcStatusOf, UNAVAILABLE } from './failure.ts';
 
 /**
- * A native connection cannot abort a call (@temporalio/worker 1.24, lib/connection.js), so nobody's wait is left to hang
- * on the server for longer than this: it is asked anew. Milliseconds.
+ * Length of one round of a wait, ms. A native connection cannot abort a call (@temporalio/worker 1.24,
+ * lib/connection.js), so an abandoned one hangs on the server no longer than this.
  */
 export const ROUND_MS = 10_000;
 
 /**
  * Repeats a long poll until it answers. A server closes a connection after minutes, with the polls on it
  * (`frontend.keepAliveMaxConnectionAge`): one lost round is polled again, the second in a row is an error.
- * @throws the signal's reason when it fires first; what the call throws
+ * @throws the signal's reason when it fires first; errors of the call
  */
 export async function waitFor<T>(
   client: Client,
@@ -37,7 +37,7 @@ export async function waitFor<T>(
   }
 }
 
-/** A native connection calls its own deadline a cancellation. */
+/** Reports whether a round has timed out. A native connection reports its own deadline as a cancellation. */
 function isRoundOver(error: unknown): boolean {
   const isOver = isGrpcDeadlineError(error) || isGrpcCancelledError(error);
   return isOver || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError;

@@ -11,12 +11,12 @@ import { CONTROL_QUEUE, workflowIdOf } from '../../model/sagas/queues.ts';
 import type { RequestSigner } from '../../model/sandbox/signed-request.ts';
 import { isForNextRun, isGone } from './failure.ts';
 
-/** Pause before a run that continues as new is asked again: it writes what it was asked before. Milliseconds. */
+/** Pause before an update is sent again to a run that continues as new, ms. */
 const PAUSE_MS = 20;
 
-/** Deadlines of calls, and what becomes of their errors. */
+/** Deadlines of calls, and conversion of their errors. */
 export interface Calls {
-  /** Undefined when the workflow is gone, where that is no error. */
+  /** Returns undefined for a missing workflow, where that is not an error. */
   call<T>(call: () => Promise<T>): Promise<T | undefined>;
   /** Repeats a long poll until it answers. @throws the signal's reason when it fires first */
   wait<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T | undefined>;
@@ -24,7 +24,7 @@ export interface Calls {
 
 type Start = Omit<WorkflowStartOptions, 'taskQueue'>;
 
-/** Policies that join a workflow which runs, and start one that has ended again. */
+/** Policies that join a running workflow, and restart an ended one. */
 export const JOINED = { workflowIdConflictPolicy: 'USE_EXISTING', workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
 
 /** Base of the clients of workflows, one class per noun. */
@@ -35,13 +35,13 @@ export abstract class WorkflowClient {
     private readonly givenSigner?: RequestSigner,
   ) {}
 
-  /** Signs what the control worker is asked for. @throws MayflyError internal */
+  /** Returns the signer of requests to the control worker. @throws MayflyError internal without one */
   protected get signer(): RequestSigner {
     if (this.givenSigner) return this.givenSigner;
     throw new MayflyError('internal', 'This process has no key to sign requests with.');
   }
 
-  /** Resolves when Temporal has it. */
+  /** Starts a workflow. Resolves when Temporal has it. */
   protected async start(type: string, options: Start): Promise<void> {
     await this.calls.call(() => this.client.workflow.start<Workflow>(type, { ...options, taskQueue: CONTROL_QUEUE }));
   }
@@ -74,12 +74,12 @@ export abstract class WorkflowClient {
     await this.unlessGone(() => this.handle(workflowId).signal<unknown[]>(signal, ...args));
   }
 
-  /** Resolves when the workflow has ended, with what it returned. @throws the signal's reason when it fires first */
+  /** Resolves when the workflow has ended, with its result. @throws the signal's reason when it fires first */
   protected result<T>(workflowId: string, signal: AbortSignal): Promise<T | undefined> {
     return this.calls.wait(signal, () => this.client.workflow.getHandle<() => Promise<T>>(workflowId).result());
   }
 
-  /** Undefined when the workflow is gone. */
+  /** Returns undefined for a missing workflow. */
   protected async unlessGone<T>(call: () => Promise<T>): Promise<T | undefined> {
     try {
       return await this.calls.call(call);
@@ -90,8 +90,9 @@ export abstract class WorkflowClient {
   }
 
   /**
-   * Asks the workflow of a sandbox, whichever of its runs is there, and returns its answer; in a call or a wait.
-   * @param updateId of an update that the same question again joins. `@default` a new one
+   * Executes an update of a sandbox's workflow, in its present run, and returns the result. To be wrapped in a call or
+   * a wait.
+   * @param updateId id by which a repeated update joins the first. `@default` a new one
    */
   protected async ask<T>(sandboxId: string, update: string, args: unknown[] = [], updateId?: string): Promise<T> {
     const options = { args: args as [unknown], ...(updateId !== undefined && { updateId }) };
@@ -115,7 +116,7 @@ export abstract class WorkflowClient {
     }
   }
 
-  /** Undefined when Temporal does not know it; other than a list, this is never behind. */
+  /** Returns undefined for an unknown workflow. Unlike a list, the status is never behind. */
   protected async statusOf(workflowId: string): Promise<WorkflowExecutionStatusName | undefined> {
     return (await this.unlessGone(() => this.handle(workflowId).describe()))?.status.name;
   }

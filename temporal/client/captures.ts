@@ -8,11 +8,11 @@ import {
 } from '../../model/snapshots/capture-saga.ts';
 import { TaskClient } from '../call/task-client.ts';
 
-/** Makes and deletes captures of sources. */
+/** Starts and deletes captures of sources. */
 export class CaptureWorkflows extends TaskClient {
   /**
-   * Begins a capture of a source, or deletes one; the same again joins the one that runs.
-   * @throws MayflyError source_busy while another one is made or deleted
+   * Starts a capture of a source, or the deletion of one; a repeated call joins the running one.
+   * @throws MayflyError source_busy during another one
    */
   async begin(input: CaptureInput): Promise<void> {
     const { task, captureId, source, hostId, actor } = input;
@@ -32,7 +32,9 @@ export class CaptureWorkflows extends TaskClient {
     });
   }
 
-  /** Resolves when none is made or deleted of the source. @throws the signal's reason when it fires first */
+  /**
+   * Resolves when no capture of the source is being made or deleted. @throws the signal's reason when it fires first
+   */
   async ended(of: Pick<CaptureInput, 'hostId' | 'source'>, signal: AbortSignal): Promise<void> {
     await this.result(captureWorkflowIdOf(of), signal);
   }

@@ -18,13 +18,13 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 
 type CertificateWorkflow = (input: CertificateInput) => Promise<IssuedCertificate | RefusedCertificate>;
 
-/** A control worker that is being restarted is waited for. Milliseconds. */
+/** Timeout of signing, ms; long enough for the restart of a control worker. */
 const SIGNING_MS = 30_000;
 
-/** Has certificates signed and revoked. */
+/** Requests the signing and revocation of certificates. */
 export class CertificateWorkflows extends WorkflowClient {
   /**
-   * Signs a public key; the one answer that is not in the store. The same request id again gets the same certificate.
+   * Requests a certificate, which is returned and not stored. A repeated request id gets the same certificate.
    * @throws MayflyError sandbox_not_found, sandbox_ended, public_key_refused, request_refused, temporal_unavailable
    */
   async issue(requestId: string, input: CertificateInput): Promise<IssuedCertificate> {
@@ -62,7 +62,7 @@ export class CertificateWorkflows extends WorkflowClient {
     }
   }
 
-  /** Revokes certificates; null: the CA's keys changed. Resolves when Temporal has it; the guest gets it later. */
+  /** Revokes certificates; null: the CA's keys changed. Resolves when Temporal has it; the guest is updated later. */
   async changeTrust(sandboxId: string, revocation: Revocation | null): Promise<void> {
     const options = {
       workflowId: trustWorkflowIdOf(sandboxId),
@@ -72,7 +72,7 @@ export class CertificateWorkflows extends WorkflowClient {
     await this.signalWithStart(TRUST_WORKFLOW, options, TRUST_CHANGED, revocation);
   }
 
-  /** Resolves when the guest has it, or has ended. @throws the signal's reason when it fires first */
+  /** Resolves when the guest is updated, or has ended. @throws the signal's reason when it fires first */
   async trusted(sandboxId: string, signal: AbortSignal): Promise<void> {
     await this.result(trustWorkflowIdOf(sandboxId), signal);
   }
@@ -87,7 +87,7 @@ function refusalOf(error: unknown, sandboxId: string): unknown {
   return new MayflyError('temporal_unavailable', why, { cause: error, retryAfterSeconds: 2 });
 }
 
-/** The error of our table at the bottom: activities wrap it, local ones do not. */
+/** Returns the first ApplicationFailure among the causes: activities wrap it, local ones do not. */
 function rootOf(error: Error): ApplicationFailure | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if (at instanceof ApplicationFailure) return at;

@@ -11,7 +11,7 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 
 /** Starts and cancels the workflows of commands. */
 export class CommandWorkflows extends WorkflowClient {
-  /** Resolves when Temporal has the command, which is recorded already; the same id again joins the one that is there. */
+  /** Starts the workflow of a recorded command. Resolves when Temporal has it; a repeated id joins the existing one. */
   async begin(input: CommandInput): Promise<void> {
     await this.start(COMMAND_WORKFLOW, {
       ...optionsOf(input),

@@ -30,24 +30,24 @@ const KEY = defineSearchAttributeKey(SEARCH_ATTRIBUTES.key, SearchAttributeType.
 
 type FunctionRef = Pick<DispatcherInput, 'project' | 'name'>;
 
-/** What came of starting a run: `ran`: it never began by its record, and Temporal has seen it come to its end. */
+/** Result of starting a run. `ran`: by its record it never started, but its workflow has ended. */
 type RunStart = 'begun' | 'runs' | 'ran';
 
 /** Starts and signals the workflows of functions: dispatchers, runs, bulk actions and setups. */
 export class FunctionWorkflows extends WorkflowClient {
-  /** Has the dispatcher of a function look at its queue; begins one unless one runs. */
+  /** Wakes the dispatcher of a function to poll its queue; starts one unless one runs. */
   async wakeDispatcher(ref: FunctionRef): Promise<void> {
     await this.signalWithStart(DISPATCHER_WORKFLOW, dispatcherOptions(ref), LOOK);
   }
 
-  /** Begins the dispatcher of a function, unless one runs: that looks by itself. */
+  /** Starts the dispatcher of a function, unless one runs, which polls on its own. */
   async ensureDispatcher(ref: FunctionRef): Promise<void> {
     await this.startUnlessRunning(DISPATCHER_WORKFLOW, dispatcherOptions(ref));
   }
 
   /**
-   * Begins an admitted run, or goes on with it, unless it runs.
-   * @param isFirst it never began, by its record
+   * Starts or continues an admitted run, unless its workflow runs.
+   * @param isFirst true when it never started, by its record
    */
   async startRun(input: RunInput, isFirst: boolean): Promise<RunStart> {
     const workflowId = runWorkflowIdOf(input.runId);
@@ -78,12 +78,12 @@ export class FunctionWorkflows extends WorkflowClient {
     await this.signal(runWorkflowIdOf(runId), CANCEL_RUN, actor);
   }
 
-  /** Has the workflow of a run look at what it waits for. Resolves when Temporal has it, or nothing runs that waits. */
+  /** Wakes the workflow of a run to poll its waitpoints. Resolves when Temporal has the signal, or no workflow runs. */
   async lookAtWaits(runId: string): Promise<void> {
     await this.signal(runWorkflowIdOf(runId), LOOK_AT_WAITS);
   }
 
-  /** Begins an action on many runs, or goes on with it, unless it runs. */
+  /** Starts or continues a bulk action, unless its workflow runs. */
   async startBulk(input: BulkInput): Promise<void> {
     await this.startUnlessRunning(BULK_WORKFLOW, {
       workflowId: bulkWorkflowIdOf(input.bulkId),
@@ -92,17 +92,17 @@ export class FunctionWorkflows extends WorkflowClient {
     });
   }
 
-  /** Begins what is to be done with a setup, unless it is being done. */
+  /** Starts the workflow of a setup, unless it runs. */
   async startSetup(input: SetupRef): Promise<void> {
     await this.startUnlessRunning(SETUP_WORKFLOW, setupOptions(input));
   }
 
-  /** As {@link startSetup}; a workflow that has nothing to do any more, and is still open, looks once more. */
+  /** As {@link startSetup}; an open workflow without work polls again. */
   async wantSetup(input: SetupRef): Promise<void> {
     await this.signalWithStart(SETUP_WORKFLOW, setupOptions(input), SETUP_WANTED);
   }
 
-  /** Has a setup go that no version needs any more, also while it is being prepared. */
+  /** Requests the removal of a setup that no version needs, also during its preparation. */
   async removeSetup(input: SetupRef): Promise<void> {
     await this.signalWithStart(SETUP_WORKFLOW, setupOptions(input), SETUP_UNNEEDED);
   }

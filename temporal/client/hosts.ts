@@ -4,7 +4,7 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 
 /** Decommissions hosts. */
 export class HostWorkflows extends WorkflowClient {
-  /** Begins to give a host up which is lost. Resolves when Temporal has it; joins the one that runs. */
+  /** Starts the decommissioning of a lost host, or joins it. Resolves when Temporal has it. */
   async forget(input: ForgetHostInput): Promise<void> {
     const { hostId, actor } = input;
     await this.startUnlessRunning(FORGET_HOST_WORKFLOW, {
@@ -15,7 +15,7 @@ export class HostWorkflows extends WorkflowClient {
     });
   }
 
-  /** Resolves when nothing waits for the host any more. @throws the signal's reason when it fires first */
+  /** Resolves when the decommissioning has ended. @throws the signal's reason when it fires first */
   async forgotten(hostId: string, signal: AbortSignal): Promise<void> {
     await this.result(forgetHostWorkflowIdOf(hostId), signal);
   }

@@ -11,8 +11,8 @@ import { TaskClient } from '../call/task-client.ts';
 /** Starts and cancels builds of images. */
 export class ImageWorkflows extends TaskClient {
   /**
-   * Begins a build; the same build again joins it. Resolves when Temporal has it.
-   * @returns the id of another build of that name, which runs; null: there is none
+   * Starts a build, or joins the same one. Resolves when Temporal has it.
+   * @returns id of another build of that name that runs; null for none
    */
   async build(input: ImageInput): Promise<string | null> {
     const { name, imageId, actor } = input;

@@ -9,7 +9,7 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 
 /** Starts and cancels the workflows of playbooks. */
 export class PlaybookWorkflows extends WorkflowClient {
-  /** Resolves when Temporal has it; the same playbook again joins it, or is over. */
+  /** Starts the workflow of a playbook, or joins it. Resolves when Temporal has it. */
   async write(input: PlaybookInput): Promise<void> {
     const { playbookId, sandboxId, actor } = input;
     await this.start(PLAYBOOK_WORKFLOW, {

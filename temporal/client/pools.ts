@@ -19,7 +19,7 @@ import type { Actor, Membership } from '../../model/sandbox/sandbox.ts';
 import { rethrow } from '../call/failure.ts';
 import { JOINED, WorkflowClient } from '../call/workflow-client.ts';
 
-/** A member that is given up. */
+/** Member to evict. */
 export interface Victim {
   id: string;
   project: string;
@@ -29,15 +29,15 @@ export interface Victim {
 type PoolRef = Pick<PoolInput, 'project' | 'name'>;
 type PoolWorkflow = (input: PoolInput) => Promise<void>;
 
-/** A claim greets a guest; what takes longer is asked again. Milliseconds. */
+/** Deadline of one claim attempt, which probes a guest, ms. */
 const CLAIM_ONCE_MS = 10_000;
-/** A claim that is late may be granted still, so it is asked for until it is known: as long as a create is waited for. Milliseconds. */
+/** Time for which a claim is retried, ms, as long as a create is awaited: a late claim may still be granted. */
 const CLAIM_MS = 60_000;
 
-/** Sets pools, claims and retires their members. */
+/** Client of the workflows of pools, and of claims on their members. */
 export class PoolWorkflows extends WorkflowClient {
   /**
-   * Sets a pool, or makes it. Resolves when it goes by that: members of before can't be claimed any more.
+   * Creates or changes a pool. Resolves when that is in effect: members of an earlier setting cannot be claimed then.
    * @throws MayflyError too_many_requests while it is being deleted
    */
   async set(input: PoolInput): Promise<void> {
@@ -54,7 +54,7 @@ export class PoolWorkflows extends WorkflowClient {
     );
   }
 
-  /** Resolves when Temporal has the request that all members of a pool end, and the pool with them. */
+  /** Requests the end of a pool and its members. Resolves when Temporal has it. */
   async delete(input: PoolInput, actor: Actor): Promise<void> {
     await this.signalWithStart(POOL_WORKFLOW, startOptions({ ...input, isResumed: true }), DELETE_POOL, actor);
   }
@@ -64,19 +64,19 @@ export class PoolWorkflows extends WorkflowClient {
     await this.result(poolWorkflowIdOf(pool), signal);
   }
 
-  /** Has a workflow go on with a pool, unless one does. */
+  /** Starts a workflow for an existing pool, unless one runs. */
   async resume(input: PoolInput): Promise<void> {
     await this.startUnlessRunning(POOL_WORKFLOW, startOptions({ ...input, isResumed: true }));
   }
 
-  /** Tells a pool how many creates came that might have had a member. */
+  /** Notifies a pool of the number of creates that might have used a member. */
   async used(pool: PoolRef, claims: PoolClaims): Promise<void> {
     await this.signal(poolWorkflowIdOf(pool), POOL_USED, claims);
   }
 
   /**
-   * Claims a member of a pool. Resolves when the store has it; the same request again has the same answer.
-   * @throws MayflyError sandbox_busy, sandbox_ended, sandbox_not_running when it can't be had; name_taken
+   * Claims a member of a pool. Resolves when the store has it; a repeated request gets the same answer.
+   * @throws MayflyError sandbox_busy, sandbox_ended, sandbox_not_running when it cannot be claimed; name_taken
    */
   async claim(sandboxId: string, request: ClaimRequest): Promise<void> {
     const late = AbortSignal.timeout(CLAIM_MS);
@@ -89,7 +89,9 @@ export class PoolWorkflows extends WorkflowClient {
     }
   }
 
-  /** As {@link claim}, asked once. @throws MayflyError why it is not the request's; temporal_unavailable when it may be */
+  /**
+   * As {@link claim}, in one attempt. @throws MayflyError for a refusal; temporal_unavailable when it may be granted
+   */
   async claimOnce(sandboxId: string, request: ClaimRequest): Promise<void> {
     try {
       await this.client.withDeadline(Date.now() + CLAIM_ONCE_MS, () => this.#claim(sandboxId, request));
@@ -103,14 +105,14 @@ export class PoolWorkflows extends WorkflowClient {
     return this.askOpen(sandboxId, CLAIM, [request], `${CLAIM}/${request.requestId}`);
   }
 
-  /** Has a member end, unless it is claimed. @returns whether it does, or has no workflow any more */
+  /** Retires a member, unless it is claimed. @returns false when it is claimed; true also without a workflow */
   async retire(sandboxId: string): Promise<boolean> {
     return (await this.unlessGone(() => this.ask<boolean>(sandboxId, RETIRE))) ?? true;
   }
 
   /**
-   * Evicts members, unless they are claimed. Their pools make none for a while, so that the room is left to the request.
-   * @returns those that end, or have no workflow any more
+   * Evicts members, unless they are claimed. Their pools pause refills, so that the request gets the room.
+   * @returns those that end, or have no workflow
    */
   async evict(members: readonly Victim[], why: PreemptionReason): Promise<string[]> {
     const pools = new Set(members.map(({ project, pool }) => poolWorkflowIdOf({ project, name: pool.name })));

@@ -9,19 +9,19 @@ import {
 } from '../../model/sagas/reconcile.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
-/** Has store, Temporal and hosts compared. Any number of processes may, at once and again. */
+/** Starts comparisons of store, Temporal and hosts. Any process may, concurrently and repeatedly. */
 export class ReconcilerWorkflows extends WorkflowClient {
   /** Starts the reconciler unless it runs. */
   async ensure(times: ReconcileTimes): Promise<void> {
     await this.startUnlessRunning(RECONCILE_WORKFLOW, optionsOf(times));
   }
 
-  /** As {@link ensure}, with a round at once, or after the one that runs; these times hold from then on. */
+  /** As {@link ensure}, with a round at once, or after the current one; these times apply from then on. */
   async reconcileNow(times: ReconcileTimes): Promise<void> {
     await this.signalWithStart(RECONCILE_WORKFLOW, optionsOf(times), RECONCILE_NOW, times);
   }
 
-  /** Compares one host with what is known of it, now; joins the comparison that runs. */
+  /** Compares one host with its records now, or joins the comparison that runs. */
   async reconcileHost(input: ReconcileHostInput): Promise<void> {
     await this.startUnlessRunning(RECONCILE_HOST_WORKFLOW, {
       workflowId: reconcileHostWorkflowIdOf(input.hostId),

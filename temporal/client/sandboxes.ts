@@ -36,11 +36,11 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
 
-/** A run that is open, as Temporal's list shows it: that follows what happens by some seconds. */
+/** Open run in Temporal's list, which lags by some seconds. */
 export interface OpenRun {
   sandboxId: string;
   startedAt: Date;
-  /** What it last said of itself; null: nothing yet. */
+  /** Last state that it reported; null for none yet. */
   state: string | null;
   hostId: string | null;
 }
@@ -48,17 +48,20 @@ export interface OpenRun {
 const SOURCE = defineSearchAttributeKey(SEARCH_ATTRIBUTES.source, SearchAttributeType.KEYWORD);
 const HOST = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, SearchAttributeType.KEYWORD);
 const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, SearchAttributeType.KEYWORD);
-/** Of the list of all open runs of sandboxes. */
+/** Query of the open runs of sandboxes. */
 const OPEN_SANDBOXES = `WorkflowType = "${SANDBOX_WORKFLOW}" AND ExecutionStatus = "Running"`;
 
-/** Starts, asks and ends the workflows of sandboxes. */
+/** Starts, updates and ends the workflows of sandboxes. */
 export class SandboxWorkflows extends WorkflowClient {
-  /** Resolves when Temporal has the request, before its workflow has begun. @returns false: that id has a workflow, or had one */
+  /**
+   * Starts a workflow. Resolves when Temporal has it, before it runs. @returns false when that id has a workflow, or
+   * had one
+   */
   begin(input: SandboxInput): Promise<boolean> {
     return this.#startNew(input, 'REJECT_DUPLICATE');
   }
 
-  /** Has a workflow of its own go on with a sandbox that has none. @returns false when it has one by now */
+  /** Starts a workflow that adopts a sandbox without one. @returns false when one runs by now */
   takeOver(input: SandboxInput): Promise<boolean> {
     return this.#startNew(input, 'ALLOW_DUPLICATE');
   }
@@ -75,8 +78,8 @@ export class SandboxWorkflows extends WorkflowClient {
   }
 
   /**
-   * As {@link begin}, for whoever waits for {@link settled} then. Resolves when the workflow has begun, and has recorded the
-   * request if the store let it. The same id again joins the workflow that is there.
+   * As {@link begin}, for a caller that then awaits {@link settled}. Resolves when the workflow has started, and has
+   * recorded the request if the store was available. A repeated id joins the existing workflow.
    */
   async create(input: SandboxInput): Promise<void> {
     const startWorkflowOperation = new WithStartWorkflowOperation<SandboxWorkflow>(SANDBOX_WORKFLOW, {
@@ -85,63 +88,72 @@ export class SandboxWorkflows extends WorkflowClient {
       workflowIdConflictPolicy: 'USE_EXISTING',
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
     });
-    // Rejected as well when the call is; the call's own error is the one that is reported.
+    // Rejects as well when the call does; the call's own error is reported.
     startWorkflowOperation.workflowHandle().catch(() => {});
     const update = { startWorkflowOperation, args: [] as [], updateId: SETTLED, waitForStage: 'ACCEPTED' } as const;
     await this.calls.call(() => this.client.workflow.startUpdateWithStart(SETTLED, update));
   }
 
-  /** Resolves when the request is recorded. @throws MayflyError name_taken: it never will be */
+  /** Resolves when the request is recorded. @throws MayflyError name_taken when it never will be */
   async recorded(id: string): Promise<void> {
     await this.calls.call(async () => {
       try {
         await this.ask(id, ACCEPTED, [], ACCEPTED);
       } catch (error) {
         if (!isGone(error)) throw error;
-        await this.handle(workflowIdOf(id)).result(); // says why it ended without a record
+        await this.handle(workflowIdOf(id)).result(); // throws the reason why it ended without a record
       }
     });
   }
 
-  /** Resolves when the sandbox is running or at its end. @throws MayflyError name_taken; the signal's reason when it fires first */
+  /**
+   * Resolves when the sandbox is running or has ended. @throws MayflyError name_taken; the signal's reason when it
+   * fires first
+   */
   async settled(id: string, signal: AbortSignal): Promise<void> {
     await this.calls.wait(signal, () => this.ask(id, SETTLED, [], SETTLED));
   }
 
-  /** Resolves when the store has it. @throws MayflyError sandbox_ended, also of one that never was */
+  /** Resolves when the store has the change. @throws MayflyError sandbox_ended, also for an unknown sandbox */
   async patch(id: string, patch: SandboxPatch): Promise<void> {
     const updateId = randomUUID();
     await this.calls.call(() => this.askOpen(id, PATCH, [patch], updateId));
   }
 
-  /** Resolves when Temporal has the request; starts a workflow of its own when there is none. */
+  /** Requests the destruction; starts a workflow if none runs. Resolves when Temporal has it. */
   async destroy(input: SandboxInput, stop: StopRequest): Promise<void> {
     await this.signalWithStart(SANDBOX_WORKFLOW, startOptions(input), DESTROY, stop);
   }
 
-  /** Destroys a sandbox whose workflow an operator has terminated. @returns false when nobody has */
+  /** Destroys a sandbox whose workflow an operator has terminated. @returns false when it was not terminated */
   async destroyTerminated(input: Omit<SandboxInput, 'begin'>): Promise<boolean> {
     if ((await this.statusOf(workflowIdOf(input.id))) !== 'TERMINATED') return false;
     await this.destroy({ ...input, begin: 'destroy' }, { actor: TEMPORAL_OPERATOR });
     return true;
   }
 
-  /** Ends a workflow whose sandbox has ended by the store. */
+  /** Ends the workflow of a sandbox that has ended by its record. */
   async end(sandboxId: string): Promise<void> {
     await this.signal(workflowIdOf(sandboxId), DESTROY, { actor: RECONCILER } satisfies StopRequest);
   }
 
-  /** Has a sandbox end without the host that it is on; starts a workflow that goes on with it when none runs. */
+  /** Ends a sandbox without its decommissioned host; starts a workflow for that if none runs. */
   async leaveHost(input: SandboxInput, forgotten: HostForgotten): Promise<void> {
     await this.signalWithStart(SANDBOX_WORKFLOW, startOptions(input), HOST_FORGOTTEN, forgotten);
   }
 
-  /** Reports that its machine was seen dead. Resolves when Temporal has it, or has no workflow of it: that is for the reconciler. */
+  /**
+   * Reports the death of its machine. Resolves when Temporal has it, or when no workflow runs, which the reconciler
+   * handles.
+   */
   async reportMachineEnd(sandboxId: string, report: MachineEndReport): Promise<void> {
     await this.signal(workflowIdOf(sandboxId), MACHINE_ENDED, report);
   }
 
-  /** Resolves when the store has the record: it may have been set back to before it. @returns false when no workflow of it runs */
+  /**
+   * Resolves when the store has the record, which it may have lost when it was set back. @returns false when no
+   * workflow runs
+   */
   async restoreRecord(sandboxId: string): Promise<boolean> {
     const restored = await this.unlessGone(async () => {
       await this.handle(workflowIdOf(sandboxId)).executeUpdate(RESTORE_RECORD, { args: [] });
@@ -150,7 +162,7 @@ export class SandboxWorkflows extends WorkflowClient {
     return restored ?? false;
   }
 
-  /** Whether a workflow of it runs. */
+  /** Reports whether its workflow runs. */
   async isOpen(sandboxId: string): Promise<boolean> {
     return (await this.statusOf(workflowIdOf(sandboxId))) === 'RUNNING';
   }
@@ -168,22 +180,25 @@ export class SandboxWorkflows extends WorkflowClient {
     return runs;
   }
 
-  /** Resolves when nothing is left of it. @throws the signal's reason when it fires first */
+  /**
+   * Resolves when the workflow has ended, with all resources released. @throws the signal's reason when it fires first
+   */
   async ended(id: string, signal: AbortSignal): Promise<void> {
     await this.result(workflowIdOf(id), signal);
   }
 
   /**
-   * Begins a snapshot, a restore, a pause or a resume. Resolves when it is accepted and recorded; the same operation id
-   * again joins the one that is there.
-   * @throws MayflyError sandbox_busy, sandbox_not_running, sandbox_ended, snapshot_name_taken, snapshot_not_found, snapshot_not_ready
+   * Starts a snapshot, a restore, a pause or a resume. Resolves when it is accepted and recorded; a repeated operation
+   * id joins the existing one.
+   * @throws MayflyError sandbox_busy, sandbox_not_running, sandbox_ended, snapshot_name_taken, snapshot_not_found,
+   * snapshot_not_ready
    */
   async operate(sandboxId: string, operation: Operation): Promise<void> {
     await this.calls.call(() => this.askOpen(sandboxId, OPERATE, [operation], operation.operationId));
   }
 
   /**
-   * Resolves when the operation has ended, with why it failed; null when it did not.
+   * Resolves when the operation has ended, with its failure; null for a success.
    * @throws the signal's reason when it fires first
    */
   async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
@@ -195,8 +210,8 @@ export class SandboxWorkflows extends WorkflowClient {
   }
 
   /**
-   * Appends to the sandbox's audit trail what no workflow does: a file access, for example. Resolves when Temporal has it,
-   * which is before it is written; the same `eventId` again changes nothing. Names and counts only, never content.
+   * Appends an event that no workflow produces, such as a file access, to the sandbox's audit trail. Resolves when
+   * Temporal has it, before it is written; a repeated `eventId` changes nothing. Names and counts only, never content.
    */
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
     const signed = { sandboxId, event: { ...event, runId: null } };

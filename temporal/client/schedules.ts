@@ -11,7 +11,7 @@ const OPEN_SCHEDULES = `WorkflowType = "${SCHEDULE_WORKFLOW}" AND ExecutionStatu
 
 /** Starts and wakes the workflows of schedules. */
 export class ScheduleWorkflows extends WorkflowClient {
-  /** Has the workflow of a schedule read its record now; starts one unless one runs. */
+  /** Wakes the workflow of a schedule to read its record now; starts one unless one runs. */
   async wake(ref: ScheduleInput): Promise<void> {
     await this.signalWithStart(SCHEDULE_WORKFLOW, optionsOf(ref), WAKE_SCHEDULE);
   }
@@ -21,7 +21,7 @@ export class ScheduleWorkflows extends WorkflowClient {
     await this.startUnlessRunning(SCHEDULE_WORKFLOW, optionsOf(ref));
   }
 
-  /** Returns those of the schedules whose workflow does not run, by one query however many there are. */
+  /** Returns the schedules whose workflow does not run, by one query for all. */
   async withoutWorkflow<T extends ScheduleInput>(refs: readonly T[]): Promise<T[]> {
     const open = new Set<string>();
     for await (const { workflowId } of this.client.workflow.list({ query: OPEN_SCHEDULES })) open.add(workflowId);

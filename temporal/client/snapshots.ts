@@ -12,7 +12,7 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 
 /** Starts the workflows that delete snapshots. */
 export class SnapshotWorkflows extends WorkflowClient {
-  /** Resolves when Temporal has it; joins the deletion that runs already. */
+  /** Starts the deletion of a snapshot, or joins it. Resolves when Temporal has it. */
   async delete(input: DeleteSnapshotInput): Promise<void> {
     await this.startUnlessRunning(DELETE_SNAPSHOT_WORKFLOW, {
       workflowId: snapshotWorkflowIdOf(input.snapshotId),
@@ -28,8 +28,8 @@ export class SnapshotWorkflows extends WorkflowClient {
   }
 
   /**
-   * Sees to it that a snapshot goes away: when {@link releaseEphemeral} says so, else by itself. To be called before the
-   * snapshot is begun. Resolves when Temporal has it.
+   * Guarantees that a snapshot is deleted: after {@link releaseEphemeral}, or else after a maximum lifetime. To be
+   * called before the snapshot is started. Resolves when Temporal has it.
    */
   async startEphemeral(input: EphemeralSnapshotInput): Promise<void> {
     await this.start(EPHEMERAL_SNAPSHOT_WORKFLOW, {
@@ -41,7 +41,7 @@ export class SnapshotWorkflows extends WorkflowClient {
     });
   }
 
-  /** The snapshot is needed no longer, or was never begun. Resolves when Temporal has it. */
+  /** Releases a snapshot that is not needed, or was never started. Resolves when Temporal has it. */
   async releaseEphemeral(snapshotId: string): Promise<void> {
     await this.signal(ephemeralSnapshotWorkflowIdOf(snapshotId), RELEASED);
   }

@@ -28,13 +28,13 @@ import { TaskClient } from '../call/task-client.ts';
 
 type SourceRef = Pick<SourceInput, 'hostId' | 'name'>;
 
-/** What stands in the memo while a source is deleted. */
+/** Memo during the deletion of a source. */
 const DELETING = 'delete';
 
 /** Prepares, powers, bakes and deletes sources. */
 export class SourceWorkflows extends TaskClient {
   /**
-   * Begins to prepare a source, or to take that back; joins the same task when it runs already.
+   * Starts to prepare or unprepare a source; joins the same task if it runs.
    * @throws MayflyError too_many_requests while the other task runs on it
    */
   async beginTask(input: SourceInput): Promise<void> {
@@ -58,7 +58,7 @@ export class SourceWorkflows extends TaskClient {
   }
 
   /**
-   * Begins to start or to stop a source; joins the same task when it runs already, and forces a stop that runs.
+   * Starts or stops a source; joins the same task if it runs, and forces a running stop.
    * @throws MayflyError too_many_requests while the other task runs on it; source_busy while it is captured or prepared
    */
   async beginPower(input: SourcePowerInput): Promise<void> {
@@ -80,7 +80,7 @@ export class SourceWorkflows extends TaskClient {
   }
 
   /**
-   * Resolves when neither is done to the source, with how that ended: no record has it. Undefined when nothing is known any more.
+   * Resolves when neither task runs, with the result of the last, which no record has; undefined when it is unknown.
    * @throws the signal's reason when it fires first
    */
   powerEnded(of: SourceRef, signal: AbortSignal): Promise<SourcePowerEnd | undefined> {
@@ -95,7 +95,7 @@ export class SourceWorkflows extends TaskClient {
     });
   }
 
-  /** Refuses what would fail when the source went off meanwhile. */
+  /** Refuses a stop that would make a running task fail. */
   async #refuseBusy({ hostId, name }: SourcePowerInput): Promise<void> {
     const busy = {
       'it is being captured, or a capture of it deleted': captureWorkflowIdOf({ hostId, source: name }),
@@ -109,8 +109,8 @@ export class SourceWorkflows extends TaskClient {
   }
 
   /**
-   * Begins to make a source of a snapshot; the same bake id again joins it.
-   * @throws MayflyError source_exists while another one works on that name
+   * Starts to bake a snapshot into a source; the same bake id joins it.
+   * @throws MayflyError source_exists while another task works on that name
    */
   async bake(input: BakeSourceInput): Promise<void> {
     const { hostId, name, snapshot, bakeId } = input;
@@ -121,7 +121,10 @@ export class SourceWorkflows extends TaskClient {
     throw new MayflyError('source_exists', why, { cause: other.cause });
   }
 
-  /** Begins to delete a baked source; joins the deletion that runs already. @throws MayflyError too_many_requests while it is baked */
+  /**
+   * Starts to delete a baked source, or joins the running deletion. @throws MayflyError too_many_requests while it is
+   * baked
+   */
   async delete(input: DeleteSourceInput): Promise<void> {
     const { hostId, name } = input;
     const summary = `delete the source ${name} on ${hostId}`;

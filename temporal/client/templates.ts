@@ -14,25 +14,27 @@ import {
 } from '../../model/templates/template-saga.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
-/** Makes, keeps and removes templates. */
+/** Creates, maintains and removes templates. */
 export class TemplateWorkflows extends WorkflowClient {
-  /** Says that a sandbox booted cold. Resolves when Temporal has it; the workflow of that key is begun where none runs. */
+  /**
+   * Reports that a sandbox booted cold. Resolves when Temporal has it; starts the workflow of that key if none runs.
+   */
   async want(input: TemplateInput, wish: TemplateWish): Promise<void> {
     await this.signalWithStart(TEMPLATE_WORKFLOW, startOptions(input), TEMPLATE_WANTED, wish);
   }
 
-  /** Has a template go, from which nothing wakes any more. Resolves when Temporal has it. */
+  /** Requests the removal of a template, which is not used from then on. Resolves when Temporal has it. */
   async remove(input: TemplateInput, templateId: string): Promise<void> {
     const removal: TemplateRemoval = { templateId };
     await this.signalWithStart(TEMPLATE_WORKFLOW, startOptions(input), REMOVE_TEMPLATE, removal);
   }
 
-  /** Has a workflow go on with a template that has none; joins the one that runs. */
+  /** Starts a workflow for a template without one, or joins the running one. */
   async resume(input: TemplateInput): Promise<void> {
     await this.startUnlessRunning(TEMPLATE_WORKFLOW, startOptions(input));
   }
 
-  /** Begins to ask a host for a template; the same id again joins the request that is there. Resolves when Temporal has it. */
+  /** Requests a template from a host; the same id joins the existing request. Resolves when Temporal has it. */
   async make(input: MakeTemplateInput): Promise<void> {
     await this.start(MAKE_TEMPLATE_WORKFLOW, {
       workflowId: templateRequestWorkflowIdOf(input.templateId),
@@ -45,7 +47,8 @@ export class TemplateWorkflows extends WorkflowClient {
   }
 
   /**
-   * Resolves when it is known which template there is then, or why there is none; undefined when nothing is known any more.
+   * Resolves when the request has ended, with the template, or the reason why there is none; undefined when it is
+   * unknown.
    * @throws the signal's reason when it fires first
    */
   made(templateId: string, signal: AbortSignal): Promise<MadeTemplate | undefined> {

@@ -9,12 +9,12 @@ import { WorkflowClient } from '../call/workflow-client.ts';
 
 /** Starts and wakes the workflows of webhook deliveries. */
 export class DeliveryWorkflows extends WorkflowClient {
-  /** Begins a delivery, unless its workflow runs; one that is over ends at once. */
+  /** Starts the workflow of a delivery, unless it runs; for an ended delivery it ends at once. */
   async begin(input: DeliveryInput): Promise<void> {
     await this.startUnlessRunning(DELIVERY_WORKFLOW, optionsOf(input));
   }
 
-  /** Has the workflow of a delivery read its record now; begins one unless one runs. */
+  /** Wakes the workflow of a delivery to read its record now; starts one unless one runs. */
   async wake(input: DeliveryInput): Promise<void> {
     await this.signalWithStart(DELIVERY_WORKFLOW, optionsOf(input), LOOK_AT_DELIVERY);
   }

@@ -16,6 +16,6 @@ it.each([
   ['its bytes in base64url', BYTES.toString('base64url')],
   ['its text in hex', Buffer.from(KEY).toString('hex')],
   ['its text in base64', Buffer.from(KEY).toString('base64')],
-])('an answer does not show what signed: %s', (_form, echoed) => {
+])('an answer does not show the signing secret: %s', (_form, echoed) => {
   expect(answerText(Buffer.from(`got ${echoed} here`), [{ key: KEY, until: null }])).toMatch(/^got \*\*\* ?here$/);
 });

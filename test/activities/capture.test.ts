@@ -8,7 +8,7 @@ import { useFreshState } from '../support/use-folder.ts';
 
 const state = useFreshState();
 
-test('removing a capture takes back the promise that its terminated workflow has left, and may be repeated', async () => {
+test('removing a capture releases the reservation of its terminated workflow, and is idempotent', async () => {
   const ledger = new Ledger(state);
   await ledger.open();
   const sandboxId = captureIdFrom(randomBytes(ID_BYTES));

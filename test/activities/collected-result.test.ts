@@ -6,7 +6,7 @@ import { Mask } from '../../model/secrets/mask.ts';
 
 const MAX = 1_000;
 
-/** What of a result is kept, and whether it counts. */
+/** Returns the collected text of a result, and the error code of its parse. */
 async function kept(text: string, secret: string): Promise<{ text: string; code: string | undefined }> {
   const written = Buffer.from(text);
   const found = { type: 'file', size: written.length };

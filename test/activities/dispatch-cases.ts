@@ -9,7 +9,7 @@ import { type OpenedStore, useStore } from '../support/use-store.ts';
 
 const created = Date.now();
 
-/** A dispatcher on a real store. Of Temporal it only notes which runs it would start and cancel. */
+/** Sets up a dispatcher on a real store; Temporal is a fake that notes started and cancelled runs. */
 export function useDispatcher() {
   let opened: OpenedStore | undefined;
   const started: string[] = [];
@@ -38,13 +38,13 @@ export function useDispatcher() {
     }
   }
 
-  /** Activities of a dispatcher, on the store of this file unless another one is given. */
+  /** Creates the activities of a dispatcher, by default on the store of this file. */
   const createActivities = (on: Store = store()) =>
     createDispatchActivities({ store: on, reconciliation: new NotedReconciliation() });
 
   const admit = (name: string, after = '') => createActivities().admitRuns({ project: 'default', name, after });
 
-  /** Stores a function with those versions, of which the last is active. @returns its name */
+  /** Stores a function with these versions, the last one active. @returns its name */
   async function deploy(...specs: Partial<FunctionSpec>[]): Promise<string> {
     const name = `fn-${++names}`;
     await store().functions.create(functionRecord({ name, activeVersion: specs.length }));
@@ -55,7 +55,7 @@ export function useDispatcher() {
     return name;
   }
 
-  /** Queues a run that was accepted a second after the one before it. */
+  /** Queues a run accepted a second after the previous one. */
   async function queue(name: string, changes: Partial<RunRecord> = {}): Promise<RunRecord> {
     const acceptedAt = new Date(created + ++count * 1_000).toISOString();
     const run = runRecord(count, { function: name, versionDigest: 'd1', acceptedAt, ...changes });

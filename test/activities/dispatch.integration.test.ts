@@ -18,7 +18,7 @@ const newest = (limit: number, key: string | null = null): ConcurrencyRule => ({
   onFull: 'cancel-running',
 });
 
-it('a key whose slot is given back during a look is next, before another comes twice', async () => {
+it('a key that frees its slot during a pass is admitted next, before another key is admitted twice', async () => {
   const name = await deploy({ concurrency: [{ limit: 3, key: '/k', onFull: 'queue' }] });
   const of = (key: string) => queue(name, { keys: [key], lane: key });
   const full = [await of('"b"'), await of('"b"'), await of('"b"')];
@@ -39,8 +39,8 @@ it('a key whose slot is given back during a look is next, before another comes t
   expect(order.indexOf('"b"')).toBeLessThanOrEqual(2);
 });
 
-describe('of those with the same key the newest goes on (case 24)', () => {
-  it('and of three that wait the others end as superseded by it', async () => {
+describe('the newest run of a key wins (case 24)', () => {
+  it('of three queued runs the two older ones end as superseded', async () => {
     const name = await deploy({ concurrency: [newest(1)] });
     const runs = [await queue(name), await queue(name), await queue(name)];
     await admit(name);
@@ -48,7 +48,7 @@ describe('of those with the same key the newest goes on (case 24)', () => {
     expect(await store().runs.get(runs[1]?.id ?? '')).toMatchObject({ outcome: 'skipped', supersededBy: runs[2]?.id });
   });
 
-  it('and one that is under way is cancelled, once; the newer begins when nothing of it is left', async () => {
+  it('a running one is cancelled, once; the newer starts when its cleanup is complete', async () => {
     const name = await deploy({ concurrency: [newest(1)] });
     const first = await queue(name);
     await admit(name);
@@ -66,7 +66,7 @@ describe('of those with the same key the newest goes on (case 24)', () => {
     expect(await getStates([first, second])).toEqual(['cancelled', 'preparing']);
   });
 
-  it('and others of other keys, and as many as the rule lets, are left alone', async () => {
+  it('runs of other keys, and as many as the rule allows, are left alone', async () => {
     const name = await deploy({ concurrency: [newest(2, '/k')] });
     const of = (key: string) => queue(name, { keys: [key], lane: key });
     const [a1, b1] = [await of('"a"'), await of('"b"')];
@@ -85,7 +85,7 @@ describe('of those with the same key the newest goes on (case 24)', () => {
 describe('a throttle', () => {
   const throttle = { limit: 1, periodSeconds: 3_600, burst: 2, key: null, onFull: 'queue' } as const;
 
-  it('lets so many begin at once, has the others wait, and says until when; whoever looks', async () => {
+  it('starts up to its limit and delays the rest until a known time, also with concurrent passes', async () => {
     const name = await deploy({ throttle });
     const runs = await Promise.all(Array.from({ length: 4 }, () => queue(name)));
     const looks = await Promise.all([admit(name), admit(name), admit(name)]);
@@ -96,12 +96,12 @@ describe('a throttle', () => {
     const waiting = runs.find((_, n) => states[n] === 'queued');
     expect(await store().runs.get(waiting?.id ?? '')).toMatchObject({ waitingFor: 'throttle' });
     const begun = runs.filter((_, n) => states[n] === 'preparing');
-    await Promise.all(begun.map(over)); // that they have ended lets none begin
+    await Promise.all(begun.map(over)); // ended runs do not refill the throttle
     await admit(name);
     expect((await getStates(runs)).filter((state) => state === 'preparing')).toEqual([]);
   });
 
-  it('is of each key, and skips where that is asked for', async () => {
+  it('applies per key, and skips runs with onFull: skip', async () => {
     const name = await deploy({ throttle: { ...throttle, burst: 1, key: '/k', onFull: 'skip' } });
     const of = (key: string) => queue(name, { throttleKey: key, lane: key });
     const runs = [await of('"a"'), await of('"b"'), await of('"a"')];
@@ -111,14 +111,14 @@ describe('a throttle', () => {
 });
 
 describe('the version of a run (case 27)', () => {
-  it('is the one that it was accepted for', async () => {
+  it('is the one it was accepted for', async () => {
     const name = await deploy({ command: 'one' }, { command: 'two' });
     const run = await queue(name);
     await admit(name);
     expect(await store().runs.get(run.id)).toMatchObject({ state: 'preparing', version: 1, versionDigest: 'd1' });
   });
 
-  it('is the active one at its admission where that said so, also when its own is gone; and stays', async () => {
+  it('is the active one at admission with late binding, also when its own is deleted; it then stays fixed', async () => {
     const name = await deploy({ lateBinding: true }, { command: 'two' });
     const [run, second] = [await queue(name, { lateBinding: true }), await queue(name, { lateBinding: true })];
     await admit(name);
@@ -134,12 +134,12 @@ describe('the version of a run (case 27)', () => {
   });
 });
 
-it('one that cannot be admitted is given up when it has failed five times, and those behind it and beside it go on', async () => {
+it('a run that cannot be admitted fails after five attempts, without blocking others', async () => {
   const name = await deploy({});
   const [bad, behind] = [await queue(name), await queue(name)];
   const runs = db().collection<{ _id: string }>('runs');
   const good = await runs.findOne({ _id: behind.id });
-  await runs.updateOne({ _id: bad.id }, { $set: { keys: (good as unknown as RunRecord).keys } }); // sealed for another
+  await runs.updateOne({ _id: bad.id }, { $set: { keys: (good as unknown as RunRecord).keys } }); // encrypted for another run
   const beside = await queue(name, { lane: '"other"' });
   const { waitMs } = await admit(name);
   expect(waitMs).toBeLessThan(1_000);

@@ -5,7 +5,7 @@ import type { Store } from '../../store/connect.ts';
 import { imageRecord, playbookRecord, record, sandboxId } from '../store/support.ts';
 import { useStore } from '../support/use-store.ts';
 
-/** Promise: what ends just when its host is forgotten stays what it is. Costs 2 s. */
+/** Guards: a playbook or build that ends while its host is decommissioned keeps its outcome. Costs 2 s. */
 const HOST = 'host-1';
 const at = new Date(0).toISOString();
 const actor = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
@@ -15,7 +15,7 @@ const image = imageRecord({ state: 'finishing', builderId: sandboxId(1), done: 1
 let store: Store;
 useStore((opened) => ({ store } = opened));
 
-test('a playbook and a build that end while their host is forgotten are not said to have failed', async () => {
+test('a playbook and a build that end while their host is decommissioned are not marked failed', async () => {
   await store.sandboxes.create(record(1, { hostId: HOST }));
   await store.playbooks.create(playbook);
   await store.images.create(image);

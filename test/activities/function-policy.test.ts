@@ -1,4 +1,4 @@
-// A run is held to the policy of its project as it is when the run is admitted. Costs nothing.
+// Guards: a run obeys the policy of its project at admission. Costs nothing.
 import { expect, it } from 'vitest';
 import { refuseByPolicy } from '../../activities/function/prepared/policy.ts';
 import { runsOf } from '../../model/approvals/command-pattern.ts';
@@ -24,12 +24,12 @@ it.each([
   await expect(admitted([rule(when, effect)])).rejects.toMatchObject({ code: 'policy_denied' });
 });
 
-it('goes on where no rule is about it, and says how many sandboxes there may be', async () => {
+it('admits a run that no rule matches, and returns the limit on sandboxes', async () => {
   expect(await admitted(null)).toBeUndefined();
   expect(await admitted([rule({ command: 'curl' }, 'deny')])).toBeUndefined();
   expect(await admitted([rule({ sandboxesOver: 3 }, 'deny')])).toEqual({ sandboxes: 3, rules: ['r'] });
 });
 
-it('does not go on by a policy that cannot be read', async () => {
+it('rejects a run when the policy cannot be read', async () => {
   await expect(admitted('rules')).rejects.toMatchObject({ code: 'policy_denied' });
 });

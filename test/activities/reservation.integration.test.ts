@@ -15,7 +15,7 @@ import { InMemoryMachine } from '../support/in-memory-host/machine.ts';
 
 const GIB = 1024 ** 3;
 
-test('a fork is promised the memory of the machine that was saved, not that of its source', async () => {
+test('a fork reserves the memory of the saved machine, not that of its source', async () => {
   const { state, remove } = await temporaryState();
   onTestFinished(remove);
   await mkdir(state.snapshots);
@@ -49,7 +49,7 @@ test('a fork is promised the memory of the machine that was saved, not that of i
   });
 });
 
-/** A host where 30 sandboxes of 100 MiB were promised all the memory, and have taken `residentMib` of it each. */
+/** Sets up a host whose memory is fully reserved by 30 sandboxes of 100 MiB, each using `residentMib` of it. */
 async function crowded(residentMib: () => Promise<number>) {
   const { state, remove } = await temporaryState();
   onTestFinished(remove);
@@ -74,7 +74,7 @@ async function crowded(residentMib: () => Promise<number>) {
   return { ledger, reserve, resident, diskBytes };
 }
 
-test('ten who find no room have all sandboxes measured in one look, and only what there is no room of', async () => {
+test('ten creates on a full host share one measurement of all sandboxes; only those without room are refused', async () => {
   const { ledger, reserve, resident, diskBytes } = await crowded(async () => {
     await expect.poll(refusals).toBe(10);
     return 90;
@@ -88,7 +88,7 @@ test('ten who find no room have all sandboxes measured in one look, and only wha
   expect(diskBytes).not.toHaveBeenCalled();
 });
 
-test('who finds no room even so is refused once it is known, and so is one whose host cannot be measured', async () => {
+test('a create without room after the measurement is refused, as is one whose host cannot be measured', async () => {
   const { ledger, reserve, resident } = await crowded(async () => 0);
   await expect(reserve()).rejects.toMatchObject({ code: 'capacity_exhausted' });
   resident.mockRejectedValue(new Error('no answer'));
@@ -99,7 +99,7 @@ test('who finds no room even so is refused once it is known, and so is one whose
   expect(ledger.totals().sandboxes).toBe(31);
 });
 
-/** Answers as virsh does on a host where 20 sandboxes and one stranger hold 90 MiB each, and notes what it was asked. */
+/** Fake virsh of a host with 20 sandboxes and one foreign domain of 90 MiB each; logs its arguments. */
 const VIRSH = `#!/bin/sh
 echo "$*" >>"$VIRSH_ASKED"
 case "$*" in
@@ -110,7 +110,7 @@ esac
 `;
 
 test.each([2, 20])(
-  'a full host starts as many programs for a create with %i sandboxes as with any other number',
+  'a full host starts a constant number of programs for a create with %i sandboxes',
   async (sandboxes) => {
     const { state, remove } = await temporaryState();
     onTestFinished(remove);
@@ -131,7 +131,7 @@ test.each([2, 20])(
     const reserve = (sandboxId: string) =>
       activities.reserve({ sandboxId, generation: 1, source: 's', memoryMib: null });
 
-    // 80 % of 2,600 MiB is promised to all but the last, who finds room only since the others have taken theirs.
+    // 80 % of 2,600 MiB is reserved by all but the last, which fits only because the others use less.
     const ids = Array.from({ length: sandboxes }, () => sandboxIdFrom(randomBytes(ID_BYTES)));
     vi.stubEnv('SANDBOXES', ids.join(' '));
     const each = Math.floor(2_080 / sandboxes);

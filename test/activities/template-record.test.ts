@@ -12,7 +12,7 @@ function machine(changes: { hostKey?: string; address?: string; macAddress?: str
   return { ssh: { address, port: 22, user: 'sandbox', hostKey }, macAddress };
 }
 
-/** Of two probes that woke so. */
+/** Compares two probes that woke with these records. */
 function compare(...woken: object[]): Promise<void> {
   const records = new Map(ids.probeIds.map((id, nth) => [id, woken[nth] as SandboxRecord | undefined]));
   const store = { sandboxes: { get: async (id: string) => records.get(id) ?? null } } as unknown as Store;
@@ -36,11 +36,11 @@ describe('probes of a template', () => {
     await expect(compare(machine(), machine({ ...other, ...same }))).rejects.toMatchObject(failure);
   });
 
-  it('fail when one is not there', async () => {
+  it('fail when one is missing', async () => {
     await expect(compare(machine())).rejects.toMatchObject({ code: 'template_failed' });
   });
 
-  it('are named by their template, each otherwise', () => {
+  it('have distinct ids derived from their template', () => {
     expect(new Set([first, second, ids.builderId]).size).toBe(3);
     expect(templateIdsOf(ids.templateId)).toEqual(ids);
     expect(templateIdsOf('snp-0123456789abcdeg').builderId).not.toBe(ids.builderId);

@@ -8,7 +8,7 @@ import { ERRORS } from '../../model/errors.ts';
 import type { Problem } from '../../services/problems/problem.ts';
 import { listen } from '../support/listen.ts';
 
-/** What the routes would do: `/held` answers when it is let go, `/body` when it has all of its body. */
+/** Fake routes: `/held` answers on release, `/body` when its whole body has arrived. */
 async function routes(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
   if (pathname === '/held') await held.promise;
@@ -50,7 +50,7 @@ async function opened(): Promise<Socket> {
   return socket;
 }
 
-/** All that comes back until the server ends the connection. */
+/** Reads everything until the server ends the connection. */
 async function rest(socket: Socket): Promise<string> {
   let text = '';
   for await (const chunk of socket.setEncoding('utf8')) text += chunk as string;
@@ -63,7 +63,7 @@ async function said(...pieces: string[]): Promise<string> {
   return rest(socket);
 }
 
-/** The one problem in an answer, which is well-formed and the last of its connection. */
+/** Returns the only problem in an answer; asserts that it is well-formed and the last of its connection. */
 function problemIn(text: string): Problem {
   const [head = '', body = ''] = text.split('\r\n\r\n');
   expect(head).toMatch(/^Content-Type: application\/problem\+json$/im);
@@ -98,29 +98,29 @@ test.each([
   if (code === 'method_not_allowed') expect(text).toMatch(/^Allow: $/m);
 });
 
-test('headers that are too large are, wherever they grow', async () => {
+test('oversized headers are refused, in the URL and in a field', async () => {
   const long = 'a'.repeat(20_000);
   for (const bytes of [`GET / HTTP/1.1\r\n${HOST}A: ${long}\r\n\r\n`, `GET /${long} HTTP/1.1\r\n${HOST}\r\n`]) {
     expect(problemIn(await said(bytes)).code).toBe('headers_too_large');
   }
 });
 
-test('who sends headers without end comes to read why they are too large', async () => {
+test('a client that sends endless headers can still read why they are too large', async () => {
   const pieces = Array.from({ length: 200 }, () => `A: ${'a'.repeat(1_000)}\r\n`);
   expect(problemIn(await said(`GET / HTTP/1.1\r\n${HOST}`, ...pieces)).code).toBe('headers_too_large');
 });
 
-test('who is too slow is told so, and may try again', async () => {
+test('a client that is too slow gets a retryable timeout', async () => {
   const accepted = once(server, 'connection') as Promise<[Socket]>;
   const socket = await opened();
-  // Node's clock says so once in 30 s; nobody waits for it here.
+  // Node checks timeouts only every 30 s; emitting the event avoids the wait.
   server.emit('clientError', Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), (await accepted)[0]);
   const text = await rest(socket);
   expect(problemIn(text).code).toBe('request_timeout');
   expect(text).toMatch(/^Retry-After: \d+$/m);
 });
 
-test('garbage behind a request does not take the place of its answer', async () => {
+test('garbage after a request does not replace its answer', async () => {
   const socket = await opened();
   socket.write(`GET /held HTTP/1.1\r\n${HOST}\r\n`);
   const refused = once(server, 'clientError');
@@ -134,7 +134,7 @@ test('garbage behind a request does not take the place of its answer', async () 
   expect(problemIn(text.slice(second)).code).toBe('malformed_request');
 });
 
-test('a body that breaks is a problem of its own request, which ends', async () => {
+test('a malformed body fails its own request, which ends', async () => {
   const text = await said(
     `POST /body HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n`,
     'not a length\r\n\r\n',
@@ -143,7 +143,7 @@ test('a body that breaks is a problem of its own request, which ends', async () 
   await aborted.promise;
 });
 
-test('who leaves in the middle of it does no harm', async () => {
+test('a client that disconnects midway does no harm', async () => {
   for (const bytes of [
     'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
     'garbage\r\n\r\n',
@@ -161,13 +161,13 @@ test('who leaves in the middle of it does no harm', async () => {
   expect(await said(`GET /next HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)).toContain('answer of /next');
 });
 
-test('an upload may take longer than the 300 s that Node gives a request; its head may not', () => {
+test("an upload may take longer than Node's 300 s request limit; its headers may not", () => {
   expect(server.requestTimeout).toBe(0);
   expect(server.headersTimeout).toBeGreaterThan(0);
 });
 
-// 0.4 s. Holds: who sends half a body, with a key or without, holds no connection.
-test('a body that stalls is refused, a file may take its time, and the rest of an answered one is not waited for', async () => {
+// 0.4 s. Guards: a client that sends half a body, with or without a key, holds no connection.
+test('a stalled body is refused, a file may be slow, and the rest of an answered body is not awaited', async () => {
   const slow = apiServer({ fetch: routes }, pino({ level: 'silent' }), { bodyMs: 100 });
   const port = await listen(slow);
   const half = async (path: string) => {
@@ -177,7 +177,7 @@ test('a body that stalls is refused, a file may take its time, and the rest of a
   };
   expect(await rest(await half('/body'))).toContain('"code":"request_timeout"');
   const file = await half('/v1/sandboxes/x/files/body');
-  expect(await rest(file)).toContain('answer of /v1/sandboxes/x/files/body'); // and then the connection ends
+  expect(await rest(file)).toContain('answer of /v1/sandboxes/x/files/body'); // then the connection ends
   slow.close();
   slow.closeAllConnections();
 });

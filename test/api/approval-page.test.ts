@@ -8,7 +8,7 @@ const app = createApp({ store: { apiKeys: keyless }, sagas: {}, logger: {}, vers
 const page = await (await app.request('/approvals')).text();
 const ID = 'apr-0123456789abcdef';
 
-/** An element of the page, as far as its script looks at it. */
+/** Element of the page, with the members its script uses. */
 class Part {
   value = '';
   textContent = '';
@@ -22,7 +22,7 @@ class Part {
   }
 }
 
-/** The script of the page in a browser that there is as much of as it needs. */
+/** Runs the page's script in a minimal fake browser. */
 async function opened(answer: (path: string, body: string | undefined) => object, status = 200) {
   const parts = new Map([...page.matchAll(/ id="?([a-z]+)"?/g)].map(([, id = '']) => [id, new Part()]));
   const asked: { path: string; method: string; authorization: string; body: string | undefined }[] = [];
@@ -38,7 +38,7 @@ async function opened(answer: (path: string, body: string | undefined) => object
   return { part, asked };
 }
 
-test('the page and its parts are open, of this server, and run nothing else', async () => {
+test('the page and its parts are public, same-origin, and allow no other script', async () => {
   for (const path of ['/approvals', '/approvals/page.js', '/approvals/page.css']) {
     const { status, headers } = await app.request(path);
     expect(status).toBe(200);
@@ -50,7 +50,7 @@ test('the page and its parts are open, of this server, and run nothing else', as
   expect(page).not.toMatch(/<script>|\son[a-z]+=|style=/);
 });
 
-test('it shows what callers wrote with nothing in it hidden, and decides on the digest that was shown', async () => {
+test("the page shows callers' text with hidden characters visible, and decides on the displayed digest", async () => {
   const record = { id: ID, digest: 'd'.repeat(64), request: { command: 'a\u001b[2K\u202eb\n<b>' } };
   const { part, asked } = await opened((path) => ({
     ...record,
@@ -74,7 +74,7 @@ test('it shows what callers wrote with nothing in it hidden, and decides on the 
   ]);
 });
 
-test('it says why something is refused', async () => {
+test('the page shows the reason of a refusal', async () => {
   const { part } = await opened(
     () => ({ title: 'Not yours', detail: 'who asks does not decide', remedy: 'Ask another.' }),
     403,

@@ -18,13 +18,13 @@ beforeAll(async () => {
   path = `/v1/sandboxes/${id}/commands`;
 });
 
-/** As the worker of a host would end it. */
+/** Stores an ended command, as the worker of a host would. */
 async function ended(n: number, changes: Partial<CommandRecord> = {}): Promise<string> {
   await door.store.commands.create(command(n, { sandboxId: id, state: 'ended', outcome: 'exited', ...changes }));
   return commandId(n);
 }
 
-describe('what cannot be a command', () => {
+describe('an invalid command', () => {
   it.each([
     [{}, 'command'],
     [{ command: 'true', argv: ['true'] }, 'command'],
@@ -50,7 +50,7 @@ describe('what cannot be a command', () => {
     [{ command: 'x', stdin: { base64: '***' } }, 'stdin.base64'],
     [{ command: 'x', stdin: 7 }, 'stdin'],
     [{ command: 'x', shell: 'bash' }, 'shell'],
-  ])('%j is refused by the name of its field', async (body, field) => {
+  ])('%j is refused with the name of its field', async (body, field) => {
     const response = await door.call('POST', path, body);
     expect(response.status).toBe(422);
     const { errors } = await jsonOf<{ errors: { field: string }[] }>(response);
@@ -64,7 +64,7 @@ describe('what cannot be a command', () => {
 });
 
 describe('a command', () => {
-  it('is recorded before Temporal has it; values of its environment are not in the record', async () => {
+  it('is recorded before it reaches Temporal; values of its environment are not in the record', async () => {
     const request = { argv: ['env'], env: { TOKEN: 'hush' }, stdin: 'secret' };
     const response = await door.call('POST', path, request, { Prefer: 'wait=0' });
     expect(response.status).toBe(202);
@@ -77,7 +77,7 @@ describe('a command', () => {
     expect((await door.store.activity.get(id)).openCommands).toContain(view.id);
   });
 
-  it('that Temporal did not get is handed over by the repetition, under the same id', async () => {
+  it('that did not reach Temporal is started by the repeated request, under the same id', async () => {
     door.sagas.failing = new MayflyError('temporal_unavailable', 'away');
     const headers = { 'Idempotency-Key': 'again', Prefer: 'wait=0' };
     expect((await door.call('POST', path, { command: 'true' }, headers)).status).toBe(503);
@@ -94,7 +94,7 @@ describe('a command', () => {
     expect((await door.call('POST', path, { command: 'false' }, headers)).status).toBe(422);
   });
 
-  it('has what it needs when its first request died before that was kept', async () => {
+  it('has its inputs when its first request died before they were stored', async () => {
     door.sagas.failing = new MayflyError('temporal_unavailable', 'away');
     const headers = { 'Idempotency-Key': 'half', Prefer: 'wait=0' };
     const request = { argv: ['env'], env: { TOKEN: 'hush' } };
@@ -109,7 +109,7 @@ describe('a command', () => {
     expect((await door.store.activity.get(id)).openCommands).toContain(half);
   });
 
-  it('that was not started leaves its key free, also when only a repetition hears of it', async () => {
+  it('that was not started leaves its idempotency key free, also when only a repetition learns of it', async () => {
     door.sagas.failing = new MayflyError('temporal_unavailable', 'away');
     const headers = { 'Idempotency-Key': 'full' };
     await door.call('POST', path, { command: 'full' }, headers);
@@ -126,7 +126,7 @@ describe('a command', () => {
     expect(again.id).not.toBe(full);
   });
 
-  it('needs a sandbox that runs, and may be asked again when it does', async () => {
+  it('needs a running sandbox, and may be retried once it runs', async () => {
     const headers = { 'Idempotency-Key': 'early' };
     await door.store.sandboxes.update(id, { state: 'creating' });
     expect(await jsonOf(door.call('POST', path, { command: 'true' }, headers))).toMatchObject({
@@ -140,7 +140,7 @@ describe('a command', () => {
     expect((await door.call('POST', path, { command: 'true' }, { ...headers, Prefer: 'wait=0' })).status).toBe(202);
   });
 
-  it('is waited for in the store while its host does not answer', async () => {
+  it('is awaited in the store while its host does not answer', async () => {
     const asked = door.call('POST', path, { command: 'true' }, { Prefer: 'wait=60' });
     const before = door.sagas.startedCommands.length;
     const commands = await eventually(
@@ -152,7 +152,7 @@ describe('a command', () => {
     expect((await asked).status).toBe(201);
   });
 
-  it('is not shown under another sandbox, and only to who may read', async () => {
+  it('is not visible under another sandbox, and readable only with the read scope', async () => {
     const own = await ended(10);
     const other = await jsonOf<{ id: string }>(door.call('POST', '/v1/sandboxes', { source: 'golden' }));
     const response = await door.call('GET', `/v1/sandboxes/${other.id}/commands/${own}`);
@@ -163,7 +163,7 @@ describe('a command', () => {
     expect((await door.call('GET', `${path}/cmd-x`)).status).toBe(400);
   });
 
-  it('that has ended is not cancelled, and takes no input', async () => {
+  it('that has ended is not cancelled, and accepts no input', async () => {
     const over = await ended(11);
     expect((await door.call('POST', `${path}/${over}/cancel`)).status).toBe(200);
     expect(door.sagas.cancelled).toEqual([]);
@@ -172,7 +172,7 @@ describe('a command', () => {
 });
 
 describe('stored output', () => {
-  it('is told as events from any place on, both streams in their order', async () => {
+  it('is streamed as events from any position, both streams in order', async () => {
     const over = await ended(20, { stdout: { bytes: 4, kept: 4 }, stderr: { bytes: 1, kept: 1 } });
     const at = (position: number, offset: number) => ({ position, atMs: 1_790_000_000_000 + position, offset });
     await door.store.output.put(over, 'stdout', 0, { bytes: Buffer.from('abcd'), marks: [at(0, 0), at(3, 2)] });
@@ -194,7 +194,7 @@ describe('stored output', () => {
     expect((await door.call('GET', `${path}/${over}/events`, undefined, { 'Last-Event-ID': 'x' })).status).toBe(422);
   });
 
-  it('is followed by nobody who only asks for the head', async () => {
+  it('is not followed by a HEAD request', async () => {
     const running = await ended(32, { state: 'running', outcome: null });
     for (let n = 0; n < 257; n++) await door.call('HEAD', `${path}/${running}/events`);
     const response = await door.call('GET', `${path}/${running}/events`);
@@ -202,7 +202,7 @@ describe('stored output', () => {
     await response.body?.cancel();
   });
 
-  it('is told in its order also while only one stream of it is stored', async () => {
+  it('is streamed in order also while only one of its streams is stored', async () => {
     const running = await ended(31, { state: 'running', outcome: null });
     const { output, commands } = door.store;
     await output.put(running, 'stderr', 0, {
@@ -230,7 +230,7 @@ describe('stored output', () => {
     expect(told).toEqual(['early', 'late']);
   });
 
-  it('is read as bytes that no browser takes for a page', async () => {
+  it('is read as bytes that no browser renders as a page', async () => {
     const over = await ended(21, { stdout: { bytes: 9, kept: 3 } });
     await door.store.output.put(over, 'stdout', 0, {
       bytes: Buffer.from('<b>'),

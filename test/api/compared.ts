@@ -8,7 +8,7 @@ import { openDiffDoor } from '../support/compared-snapshots.ts';
 import { useOpened } from '../support/use-opened.ts';
 import { jsonOf } from './support.ts';
 
-/** The API for the tests of a file; for each of them a sandbox and its snapshots `a`, and `b` that is an hour younger. */
+/** Opens the API for the tests of a file; each test gets a sandbox with snapshots `a` and `b`, an hour younger. */
 export function useCompared() {
   const compared = useOpened(openDiffDoor, (opened) => opened.close());
   let [a, b, sandboxId] = ['', '', ''];
@@ -52,7 +52,7 @@ export async function linesOf(response: Response): Promise<(DiffLine | { line: '
     .map((line) => JSON.parse(line));
 }
 
-/** What has nothing but a failure. */
+/** Returns a stream that fails at once. */
 export function fails(error: Error): AsyncIterable<never> {
   return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
 }

@@ -10,7 +10,7 @@ import { jsonOf, problemOf } from './support.ts';
 const { door, snapshots, client, a, b, sandboxId, newSandbox, taken, diff } = useCompared();
 
 describe('a list of changes', () => {
-  it('has what the host says, the counts of all, and only as many as asked for', async () => {
+  it("has the host's entries, the counts of all, and only as many items as requested", async () => {
     const odd = fileChange({ base64: '/w==' }, { target: '\u001b[31m\n' });
     snapshots().say(fileChange('/etc/new'), odd, fileChange('/x', { change: 'removed' }));
     const whole = await jsonOf<Diff>(diff());
@@ -30,14 +30,14 @@ describe('a list of changes', () => {
     });
   });
 
-  it('asks the host for the bytes of the paths', async () => {
+  it('passes the bytes of the paths to the host', async () => {
     await diff('?path=/etc&path=%2Fa%FF%0a&path=/b+c');
     expect(snapshots().asked[0]?.within).toEqual(['/etc', { base64: 'L2H/Cg==' }, '/b c']);
     await client().snapshots.diff.list(a(), b(), { paths: ['/ä &', Buffer.from([0x2f, 0xfe])] });
     expect(snapshots().asked[1]?.within).toEqual(['/ä &', { base64: 'L/4=' }]);
   });
 
-  it('has the commands that ran between the two, whichever is given first', async () => {
+  it('has the commands that ran between the two, in either order of arguments', async () => {
     const ran = (n: number, times: Partial<CommandRecord>) =>
       door().store.commands.create(command(n, { sandboxId: sandboxId(), state: 'ended', outcome: 'exited', ...times }));
     await ran(1, { startedAt: '2026-11-21T09:00:00.000Z', endedAt: '2026-11-21T10:00:00.000Z' });
@@ -54,7 +54,7 @@ describe('a list of changes', () => {
     expect((await jsonOf<Diff>(diff('', [b(), a()]))).commands).toMatchObject(between);
   });
 
-  it('says that the commands of two sandboxes are not told apart, but for a fork of the one', async () => {
+  it('cannot attribute the commands of two sandboxes, except between a sandbox and its fork', async () => {
     const other = await taken(await newSandbox(), '2026-11-21T12:00:00.000Z');
     expect((await jsonOf<Diff>(diff('', [a(), other]))).commands).toMatchObject({
       items: [],
@@ -65,7 +65,7 @@ describe('a list of changes', () => {
     expect((await jsonOf<Diff>(diff('', [a(), forked]))).commands.unknown).toBeNull();
   });
 
-  it('is a problem when the host fails, before or after its first line', async () => {
+  it('returns a problem when the host fails, before or after its first line', async () => {
     const broken = new MayflyError('diff_failed', `The file system of ${a()}: a loop.`);
     snapshots().records = () => fails(broken);
     for (const query of ['', '?format=ndjson']) {
@@ -102,7 +102,7 @@ describe('a request', () => {
     expect(snapshots().asked).toEqual([]);
   });
 
-  it('for what cannot be compared is refused before the host is asked', async () => {
+  it('for incomparable snapshots is refused before the host is called', async () => {
     const none = 'snp-0000000000000000';
     expect((await problemOf(diff('', ['sbx-0000000000000000', b()]))).code).toBe('invalid_id');
     expect((await problemOf(diff('', [a(), 'now']))).code).toBe('invalid_id');

@@ -8,7 +8,7 @@ import { NAMES, useFiles } from './guest-files.ts';
 const { client, id, folder, at, ask } = useFiles();
 
 describe('directories', () => {
-  it('are listed page by page, with what every entry is', async () => {
+  it('are listed page by page, with the type of every entry', async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) await writeFile(at(name), name.repeat(3));
     await symlink('no\nwhere', at('link'));
     const names: string[] = [];
@@ -43,7 +43,7 @@ describe('directories', () => {
     expect((await ask(`${filePathInUrl(at('file'))}?limit=1`)).status).toBe(409);
   });
 
-  it('go out and in as archives, names as they were', async () => {
+  it('are downloaded and uploaded as archives, names unchanged', async () => {
     await mkdir(at('from/sub'), { recursive: true });
     for (const name of NAMES) await writeFile(Buffer.concat([at('from/sub/'), name]), name);
     await symlink('sub/x', at('from/link'));
@@ -59,7 +59,7 @@ describe('directories', () => {
     execFileSync('tar', ['-t', '-f', '-'], { input: Buffer.from(await accepted.arrayBuffer()) });
   });
 
-  it('take no archive that leaves them', async () => {
+  it('refuse an archive with paths outside them', async () => {
     await mkdir(at('from'));
     await mkdir(at('to'));
     const archive = execFileSync('tar', [
@@ -79,7 +79,7 @@ describe('directories', () => {
     expect(await readdir(folder())).toEqual(['from', 'to']);
   });
 
-  it('are removed with what is in them when told so', async () => {
+  it('are removed with their contents when recursive', async () => {
     await mkdir(at('d/e'), { recursive: true });
     await symlink('/etc', at('d/e/link'));
     await client().files.remove(id(), at('d'), { recursive: true });

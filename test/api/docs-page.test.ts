@@ -12,10 +12,10 @@ async function got(path: string, headers = {}) {
 }
 
 const page = await got('/docs');
-/** What the page makes a browser ask for. */
+/** URLs of the parts that the page loads. */
 const parts = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url = '']) => url);
 
-test('all parts are of this server, open, and bounded in size', async () => {
+test('all parts are same-origin, public, and bounded in size', async () => {
   expect(parts).toEqual(expect.arrayContaining(['/docs/swagger-ui.js', '/docs/swagger-ui.css', '/docs/page.js']));
   expect(page.text.length).toBeLessThan(65_536);
   for (const path of parts) {
@@ -33,7 +33,7 @@ test('all parts are of this server, open, and bounded in size', async () => {
   }
 });
 
-test('nothing in it runs that did not come as a file of its own', async () => {
+test('the page runs only scripts that are separate files', async () => {
   for (const path of ['/docs', '/docs/page.js', '/docs/swagger-ui.js']) {
     const { response } = await got(path);
     const policy = response.headers.get('Content-Security-Policy') ?? '';
@@ -44,7 +44,7 @@ test('nothing in it runs that did not come as a file of its own', async () => {
   expect(page.text).not.toMatch(/<script(?! src="\/docs\/)|<style|\son\w+=|\sstyle=|javascript:/i);
 });
 
-test('neither page nor program of ours names another place, and the renderer is told to ask nobody', async () => {
+test('page and script name no other origin, and the renderer contacts no validator', async () => {
   const { text } = await got('/docs/page.js');
   for (const mine of [page.text, text, (await got('/docs/page.css')).text]) expect(mine).not.toMatch(/\/\/[a-z]/i);
   expect(text).toContain('validatorUrl: null');
@@ -54,11 +54,11 @@ test('neither page nor program of ours names another place, and the renderer is 
   expect(pictures.filter((url) => !url.startsWith('data:'))).toEqual([]);
 });
 
-test('every error has the row that its `type` points to', () => {
+test('every error has the row that its `type` links to', () => {
   for (const code of Object.keys(ERRORS)) expect(page.text).toContain(`<tr id="${code}">`);
 });
 
-test('what is beside it is not open with it', async () => {
+test('paths next to the page are not public', async () => {
   const closed = ['/docsx', '/docs/../v1/sandboxes', '/docs/%2e%2e/v1/keys', '//docs/page.js', '/v1/docs/'];
   for (const path of [...closed, '/docs/swagger-ui.js.map', '/docs/..%2fpackage.json']) {
     expect((await got(path)).response.status, path).toBe(401);

@@ -19,16 +19,16 @@ const entry = {
   mtimeMs: 0,
 };
 
-describe('a guest that lies', () => {
+describe('a lying guest', () => {
   it.each([
     ['fewer', ['1234']],
     ['more', ['12345', '6HTTP/1.1 200 OK']],
-  ])('about a length, and sends %s bytes, breaks its own answer', async (_which, chunks) => {
+  ])('that sends %s bytes than announced breaks its own answer', async (_which, chunks) => {
     const answer = contentAnswer(new Response(streamOf(...chunks), { headers: { 'content-length': '5' } }), 'x/y');
     await expect(answer.text()).rejects.toMatchObject({ code: 'guest_failed' });
   });
 
-  it('in its headers gets none of them through', () => {
+  it('gets none of its headers through', () => {
     const headers = {
       'content-type': 'text/html',
       'set-cookie': 'a=b',
@@ -58,19 +58,19 @@ describe('a guest that lies', () => {
     ]),
     ['no end', JSON.stringify(entry)],
     ['no end, ever', 'x'.repeat(20_000)],
-  ])('in an entry with %s breaks its own listing', async (_which, text) => {
+  ])('that sends an entry with %s breaks its own listing', async (_which, text) => {
     const answer = listingAnswer(new Response(streamOf(`${JSON.stringify(entry)}\n`, text)), Buffer.from('/d'));
     await expect(answer.text()).rejects.toMatchObject({ code: 'guest_failed' });
   });
 
-  it('cannot cut an entry in a place that matters', async () => {
+  it('cannot break parsing by splitting an entry at any byte', async () => {
     const lines = `${JSON.stringify({ ...entry, nameBase64: Buffer.from('é\n').toString('base64') })}\n`.repeat(3);
     const whole = await listingAnswer(new Response(streamOf(...lines.split(''))), Buffer.from('/d')).json();
     expect(whole).toMatchObject({ items: Array(3).fill({ name: 'é\n', path: 'd/%C3%A9%0A' }), nextCursor: null });
     expect(await listingAnswer(new Response(null), Buffer.from('/')).json()).toEqual({ items: [], nextCursor: null });
   });
 
-  it('may have files of any size and time that Linux has', async () => {
+  it('may have files of any size and time that Linux allows', async () => {
     const far = { ...entry, size: 2 ** 63, mtimeMs: 1e17 };
     const text = `${JSON.stringify(far)}\n${JSON.stringify({ ...far, mtimeMs: -far.mtimeMs })}\n`;
     const page = await listingAnswer(new Response(streamOf(text)), Buffer.from('/d')).json();
@@ -84,7 +84,7 @@ describe('a guest that lies', () => {
     [409, { code: 'file_conflict', message: 'a\u001b[2Jb' }, 'file_conflict'],
     [500, { code: 'no_such_code', message: '' }, 'guest_failed'],
     [500, 'x'.repeat(100_000), 'guest_failed'],
-  ])('in a refusal (%s) is told as what it is', async (status, body, code) => {
+  ])('that refuses (%s) gets its own error code', async (status, body, code) => {
     const error = await refusalOf(new Response(JSON.stringify(body), { status }));
     expect(error.code).toBe(code);
     expect(error.message).not.toMatch(/\p{Cc}/u);

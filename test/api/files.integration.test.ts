@@ -13,7 +13,7 @@ async function textOf(body: ReadableStream<Uint8Array>): Promise<string> {
   return new Response(body).text();
 }
 
-/** Descriptors that the agent has on a path. */
+/** Counts the agent's descriptors on a path. */
 async function heldBy(pid: number | undefined, path: string): Promise<number> {
   const descriptors = await readdir(`/proc/${pid}/fd`);
   const targets = await Promise.all(descriptors.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));
@@ -40,7 +40,7 @@ describe('names', () => {
     },
   );
 
-  it('may be written with slashes as they are, encoded, or with the leading one', async () => {
+  it('may be written with plain slashes, encoded, or with the leading slash', async () => {
     await mkdir(at('a'));
     await writeFile(at('a/b'), 'content');
     const plain = filePathInUrl(at('a/b'));
@@ -49,7 +49,7 @@ describe('names', () => {
     }
   });
 
-  it('mean what they mean to the system, with . and .. and // in them', async () => {
+  it('with . and .. and // in them resolve as on the system', async () => {
     await mkdir(at('a'));
     await symlink('/usr', at('a/link'));
     await writeFile(at('b'), 'content');
@@ -57,7 +57,7 @@ describe('names', () => {
     expect((await client().files.list(id(), at('a/link/..'))).items.map(({ name }) => name)).toContain('usr');
   });
 
-  it('lead to nothing that a process has for itself, also by links of the guest', async () => {
+  it('reach nothing private to a process, also through links of the guest', async () => {
     const { pid } = files().agent.agent;
     await symlink(`/proc/${pid}/root`, at('root'));
     await symlink(`/proc/${pid}/environ`, at('environ'));
@@ -96,7 +96,7 @@ describe('names', () => {
 });
 
 describe('content', () => {
-  it('that nobody reads waits in the guest, and ends there when its reader leaves', async () => {
+  it('that is not read waits in the guest, and ends there when its reader disconnects', async () => {
     await writeFile(at('large'), new Uint8Array(64 * MIB));
     const before = process.memoryUsage.rss();
     const controller = new AbortController();
@@ -156,7 +156,7 @@ describe('content', () => {
     expect(await readFile(at('json'), 'utf8')).toBe('{"no');
   });
 
-  it('is given in ranges', async () => {
+  it('is served in ranges', async () => {
     await writeFile(at('digits'), '0123456789');
     const path = filePathInUrl(at('digits'));
     const part = await ask(path, { headers: { range: 'bytes=2-4' } });
@@ -172,7 +172,7 @@ describe('content', () => {
     expect(await textOf((await client().files.read(id(), at('digits'), { first: 8 })).body)).toBe('89');
   });
 
-  it('is never a page of ours', async () => {
+  it('is never served as a page', async () => {
     await writeFile(at('page.html'), '<script>');
     const { headers } = await ask(filePathInUrl(at('page.html')));
     expect(headers.get('content-type')).toBe('application/octet-stream');
@@ -180,7 +180,7 @@ describe('content', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  it('gets the mode and owner that were asked for', async () => {
+  it('gets the requested mode and owner', async () => {
     const path = at('deep/er/file');
     await expect(client().files.write(id(), path, Buffer.from('x'))).rejects.toMatchObject({ code: 'file_not_found' });
     await client().files.write(id(), path, Buffer.from('x'), { parents: true, mode: '0750', user: 'root' });

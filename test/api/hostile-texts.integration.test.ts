@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { tarOf } from '../../model/image/tar.ts';
 import { useDoor } from './support.ts';
 
-// Texts of a caller are read on the thread that answers all others: the door's watchdog fails a request that keeps it.
+// The API parses callers' texts on its only thread: its watchdog fails a request that blocks it.
 
 const door = useDoor();
 
@@ -31,7 +31,7 @@ it.each<[string, string, string, object]>([
   ['a pointer', 'PUT', '/v1/functions/f', { argv: ['x'], concurrency: [{ limit: 1, key: '/a~0'.repeat(MIB / 8) }] }],
   ['a rule', 'PUT', '/v1/policy', { rules: [{ name: 'r', when: { command: 'a '.repeat(MIB / 4) }, effect: 'deny' }] }],
   ['a name', 'POST', '/v1/sandboxes', { source: ' '.repeat(MIB / 2) }],
-])('%s are read or refused, and nobody waits for it', async (_what, method, path, body) => {
+])('%s are read or refused without blocking the API', async (_what, method, path, body) => {
   const { status } = await door.call(method, path, body);
   expect(status).toBeLessThan(500);
 });

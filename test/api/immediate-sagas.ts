@@ -26,7 +26,7 @@ import type { Victim } from '../../temporal/client/pools.ts';
 import type { Sagas } from '../../temporal/temporal-sagas.ts';
 import { snapshot } from '../store/support.ts';
 
-/** What operations make of a sandbox; `running` otherwise. */
+/** State of a sandbox after an operation; `running` by default. */
 const STATES: Partial<Record<string, SandboxState>> = { pause: 'paused', hibernate: 'hibernated' };
 
 export type ImmediateSagas = Immediate & Sagas;
@@ -35,22 +35,22 @@ export function immediateSagas(store: Store): ImmediateSagas {
   return new Immediate(store) as unknown as ImmediateSagas;
 }
 
-/** Sagas without Temporal, for what is not about Temporal: they write the store's real records. */
+/** Sagas without Temporal, for tests that don't need it: they write real records to the store. */
 class Immediate {
-  /** What the next sandboxes become. */
+  /** State of the next sandboxes. */
   outcome: 'running' | 'failed' | 'never' = 'running';
   started: string[] = [];
   startedCommands: string[] = [];
   cancelled: string[] = [];
   operations: Operation[] = [];
-  /** Snapshots that somebody needs for a moment. */
+  /** Snapshots held ephemerally. */
   passing: string[] = [];
   failing: Error | null = null;
-  /** What the next claims are refused with; null: they are not. */
+  /** Errors of the next claims; null: they succeed. */
   claims: (Error | null)[] = [];
-  /** How many creates are taken before Temporal goes away. */
+  /** Number of creates until Temporal becomes unavailable. */
   failsAfter: number | null = null;
-  /** Why operations are refused. */
+  /** Error of the next operations. */
   refusal: Error | null = null;
   #powered: SourcePowerTask = 'start';
   readonly #store: Store;
@@ -60,13 +60,13 @@ class Immediate {
     this.#store = store;
   }
 
-  /** Functions whose dispatchers were told, as `<project>/<name>`. */
+  /** Functions whose dispatchers were notified, as `<project>/<name>`. */
   woken: string[] = [];
 
-  /** Ids of actions on many runs that were begun. */
+  /** Ids of started bulk actions. */
   readonly bulks: string[] = [];
 
-  /** Keys of setups that were begun. */
+  /** Keys of started setups. */
   readonly setups: string[] = [];
 
   async reach(): Promise<void> {

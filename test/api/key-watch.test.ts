@@ -1,4 +1,4 @@
-// What a key has opened ends when the key is revoked, and goes on while the store is away. A second.
+// Guards: streams of a key end when the key is revoked, and survive an outage of the store. A second.
 import { afterEach, expect, it, vi } from 'vitest';
 import { KeyWatch } from '../../services/streams/streams.ts';
 

@@ -6,7 +6,7 @@ import { checkPlaces, listen } from '../../services/listen.ts';
 const API = { address: '127.0.0.1', setting: 'MAYFLY_API_PORT' };
 const INGRESS = { address: '127.0.0.1', setting: 'MAYFLY_INGRESS_PORT' };
 
-/** Somebody else's program, and its port. */
+/** Foreign program, and its port. */
 const other = createServer();
 let port: number;
 
@@ -19,13 +19,13 @@ afterEach(() => void other.close());
 
 const refusal = (message: string) => ({ code: 'port_unavailable', message });
 
-test('a port that another program has is named with its setting and its address', async () => {
+test('a port in use by another program is reported with its setting and address', async () => {
   const taken = refusal(`Another program listens at 127.0.0.1:${port} (MAYFLY_API_PORT).`);
   await expect(listen(createServer(), { ...API, port })).rejects.toMatchObject(taken);
   await expect(checkPlaces([{ ...API, port }])).rejects.toMatchObject(taken);
 });
 
-test('all that cannot be had are named at once, and the others are left free', async () => {
+test('all unavailable addresses are reported at once, and the others stay free', async () => {
   const free = createServer();
   const freePort = await listen(free, { ...API, port: 0 });
   free.close();

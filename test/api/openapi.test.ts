@@ -7,14 +7,13 @@ import { Described } from '../support/described.ts';
 const app = createApp({ store: {}, sagas: {}, logger: {}, version: '0' } as unknown as AppDeps);
 const document = openApiDocument(app, '0.1.0');
 
-/** Every object in it, however deep. */
 function* objectsIn(value: unknown): Generator<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return;
   yield value as Record<string, unknown>;
   for (const inner of Object.values(value)) yield* objectsIn(inner);
 }
 
-test('every operation has a name of its own', () => {
+test('every operation has a unique name', () => {
   const operations = Object.values(document.paths ?? {}).flatMap((item) => Object.values(item));
   const names = operations.map(({ operationId }) => operationId as string);
   expect(names.length).toBeGreaterThan(50);
@@ -34,7 +33,7 @@ test('an operation is named by its method, alike for all nouns', () => {
   expect(others.map(({ operationId }) => operationId)).toEqual([]);
 });
 
-test('the operations of a path take a key, all of them or none', () => {
+test('the operations of a path either all need a key or none does', () => {
   const keyless = Object.entries(document.paths ?? {}).map(
     ([path, item]) => [path, Object.values(item).map(({ security }) => security?.length === 0)] as const,
   );
@@ -45,7 +44,7 @@ test('the operations of a path take a key, all of them or none', () => {
   ]);
 });
 
-test('every pattern is one of JSON Schema, and allows the examples beside it', () => {
+test('every pattern is valid in JSON Schema, and matches the examples next to it', () => {
   let patterns = 0;
   for (const { pattern, example } of objectsIn(document)) {
     if (typeof pattern !== 'string') continue;
@@ -57,13 +56,13 @@ test('every pattern is one of JSON Schema, and allows the examples beside it', (
   expect(patterns).toBeGreaterThan(20);
 });
 
-test('every example is what its own schema says, and every operation has one of an answer', () => {
+test('every example is valid under its schema, and every operation has an example answer', () => {
   const described = new Described(document);
   const without: string[] = [];
   for (const { operationId, requestBody, responses } of described.operations) {
     const asked = Object.values(requestBody?.content ?? {});
     const answered = Object.values(responses).flatMap(({ content = {} }) => Object.values(content));
-    const isEmpty = '204' in responses; // nothing to show
+    const isEmpty = '204' in responses; // no content to show
     if (!isEmpty && !answered.some(({ example }) => example !== undefined)) without.push(operationId);
     for (const { schema, example } of [...asked, ...answered]) {
       if (example === undefined) continue;
@@ -78,7 +77,7 @@ test('every example is what its own schema says, and every operation has one of 
   expect(without).toEqual([]);
 });
 
-test('no example has a secret, or where it was recorded', () => {
+test('no example has a secret, or a path of the machine that recorded it', () => {
   const text = JSON.stringify(document);
   const secrets = text.match(/mfk_[0-9a-f]{12}_[\w-]+/g) ?? [];
   expect(secrets.filter((secret) => !secret.endsWith('x'.repeat(43)))).toEqual([]);

@@ -8,7 +8,7 @@ const restore = (body: object, headers: Headers = {}) =>
   door().call('POST', `/v1/sandboxes/${sandboxId()}/restore`, body, headers);
 
 describe('restoring', () => {
-  it('answers 200 with the sandbox and what was kept; the same key is the same restore', async () => {
+  it('answers 200 with the sandbox and the retained state; the same key is the same restore', async () => {
     const { id: snapshotId } = await taken();
     const headers = { 'Idempotency-Key': `restore-${sandboxId()}` };
     const response = await restore({ snapshotId }, headers);
@@ -28,13 +28,13 @@ describe('restoring', () => {
     ]);
   });
 
-  it('keeps nothing when told so', async () => {
+  it('retains nothing with keepCurrent: false', async () => {
     const { id: snapshotId } = await taken();
     const response = await restore({ snapshotId, keepCurrent: false }, { Prefer: 'wait=0' });
     expect([response.status, await response.json()]).toMatchObject([202, { keptAs: null }]);
   });
 
-  it('tells its failure', async () => {
+  it('returns its failure', async () => {
     const { id: snapshotId } = await taken();
     door().sagas.outcome = 'failed';
     expect(await problemOf(await restore({ snapshotId }))).toMatchObject({
@@ -43,7 +43,7 @@ describe('restoring', () => {
     });
   });
 
-  it('is for snapshots of that sandbox only', async () => {
+  it('accepts snapshots of that sandbox only', async () => {
     const { id: snapshotId } = await taken();
     const { id } = await jsonOf<SandboxView>(door().call('POST', '/v1/sandboxes', { source: 'golden' }));
     const foreign = await problemOf(await door().call('POST', `/v1/sandboxes/${id}/restore`, { snapshotId }));
@@ -60,7 +60,7 @@ describe('pausing', () => {
   const act = (what: string, headers: Headers = {}) =>
     door().app.request(`/v1/sandboxes/${sandboxId()}/${what}`, { method: 'POST', headers });
 
-  it('needs no body, and leaves a sandbox that says what to do', async () => {
+  it('needs no body, and leaves a sandbox whose errors name the remedy', async () => {
     const headers = { 'X-API-Key': await door().key('admin') };
     const paused = await act('pause', headers);
     expect([paused.status, await paused.json()]).toMatchObject([200, { state: 'paused' }]);
@@ -70,7 +70,7 @@ describe('pausing', () => {
     expect([resumed.status, resumed.headers.get('Location')]).toEqual([202, `/v1/sandboxes/${sandboxId()}`]);
   });
 
-  it('is ended by a use of a sandbox that wants that; why it cannot be is the answer', async () => {
+  it('is ended by a use of a sandbox with autoResume; the answer has the reason of a failure', async () => {
     const headers = { 'X-API-Key': await door().key('admin') };
     await door().store.sandboxes.update(sandboxId(), { hostId: 'kvm-1' });
     await door().call('PATCH', `/v1/sandboxes/${sandboxId()}`, { autoResume: true });

@@ -12,14 +12,14 @@ it.each([
   ['f09f98', 3],
   ['f09f9880', 0],
   ['61f0', 1],
-  ['ff', 0], // begins nothing
+  ['ff', 0], // starts no character
   ['f5', 0],
   ['80808080', 0],
-])('of %s, %i bytes have only begun a character', (hex, bytes) => {
+])('of %s, %i bytes are an incomplete character', (hex, bytes) => {
   expect(begun(Buffer.from(hex, 'hex'))).toBe(bytes);
 });
 
-it('what is cut in the middle of a character stays text', () => {
+it('output cut in the middle of a character remains text', () => {
   const bytes = Buffer.from('aä').subarray(0, 2);
   expect(textOrBase64(bytes, { isCut: true })).toEqual({ text: 'a' });
   expect(textOrBase64(bytes, { isCut: false })).toEqual({ base64: bytes.toString('base64') });

@@ -4,7 +4,7 @@ import { ALPHA, BETA, HOST } from './two-projects.ts';
 
 const door = useDoor();
 
-it('what a key makes by the API is of its project, and another sees none of it', async () => {
+it('resources created by a key belong to its project, and are invisible to another', async () => {
   const sources = [{ name: 'open', cloneable: true, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 }];
   await door.store.hosts.describe(host(HOST, { sources }));
   await door.store.projects.create(ALPHA, { sources: [] });

@@ -91,7 +91,7 @@ describe('a create with bad fields', () => {
   });
 });
 
-describe('a body that is no JSON', () => {
+describe('a body that is not JSON', () => {
   it.each(['', '{', '{"source":"golden"', 'source=golden', '{"source":"golden"}{}', '\u0000'])(
     'is refused: %j',
     async (text) => {
@@ -103,7 +103,7 @@ describe('a body that is no JSON', () => {
     ['PUT', '/v1/schedules/deep', '{"function": "fn", "every": "1h", "event": {"data": $}}'],
     ['POST', `/v1/waitpoints/${'a'.repeat(60)}`, '{"data": $}'],
     ['POST', '/v1/sandboxes', '{"source": "golden", "metadata": {"a": $}}'],
-  ])('is refused when 30,000 brackets are open in it: %s %s', async (method, path, text) => {
+  ])('is refused with 30,000 open brackets: %s %s', async (method, path, text) => {
     const deep = text.replace('$', `${'['.repeat(30_000)}${']'.repeat(30_000)}`);
     expect(await problemOf(await door.call(method, path, deep))).toMatchObject({ status: 400, code: 'invalid_json' });
   });
@@ -128,7 +128,7 @@ describe('a body that is no JSON', () => {
     expect((await problemOf(response)).code).toBe('unsupported_media_type');
   });
 
-  it('is refused at 10 MB, whether or not it said its length', async () => {
+  it('is refused at 10 MB, with or without a content length', async () => {
     const body = JSON.stringify({ ...good, agentId: 'x'.repeat(10_000_000) });
     expect((await problemOf(await door.call('POST', '/v1/sandboxes', body))).code).toBe('body_too_large');
     const headers = { 'X-API-Key': await door.key('operator'), 'Content-Type': 'application/json' };
@@ -143,7 +143,7 @@ describe('a body that is no JSON', () => {
 });
 
 describe('keys', () => {
-  it('are needed, whole and not revoked', async () => {
+  it('must be complete and not revoked', async () => {
     const secret = await door.key('operator');
     const id = secret.slice(4, 16);
     for (const authorization of ['', 'Bearer', 'Bearer x', `Basic ${secret}`, `Bearer ${secret}x`, 'Bearer mfk_']) {
@@ -156,7 +156,7 @@ describe('keys', () => {
     expect((await problemOf(revoked)).code).toBe('unauthenticated');
   });
 
-  it('may do what their scopes say', async () => {
+  it('allow what their scopes allow', async () => {
     const reader = await door.key('sandboxes:read');
     const writer = await door.key('sandboxes:write');
     const refused = [
@@ -169,7 +169,7 @@ describe('keys', () => {
     for (const response of refused) expect((await problemOf(response)).code).toBe('forbidden');
   });
 
-  it('guard every path but four and the parts of one, also unknown ones', async () => {
+  it('are required for every path but four and the parts of one, also for unknown ones', async () => {
     for (const path of ['/v1/sandboxes', '/v1/hosts', '/metrics', '/v1/nothing', '/', '/docs/x', '//healthz']) {
       expect((await problemOf(await door.app.request(path))).code, path).toBe('unauthenticated');
     }
@@ -189,11 +189,11 @@ describe('paths and methods', () => {
     '/v1/sandboxes/sbx-0000000000000000%0a/audit',
     '/v1/sandboxes/%7B%22$ne%22:1%7D/events',
     '/v1/sandboxes/%E0%A4%A',
-  ])('refuse as an id: %s', async (path) => {
+  ])('refuse an invalid id: %s', async (path) => {
     expect((await problemOf(await door.call('GET', path))).code).toBe('invalid_id');
   });
 
-  it('tell unknown sandboxes, paths and methods apart', async () => {
+  it('distinguish unknown sandboxes, paths and methods', async () => {
     const unknown = '/v1/sandboxes/sbx-0000000000000000';
     for (const path of [unknown, `${unknown}/audit`, `${unknown}/events`]) {
       expect((await problemOf(await door.call('GET', path))).code).toBe('sandbox_not_found');
@@ -202,7 +202,7 @@ describe('paths and methods', () => {
     expect((await problemOf(await door.call('PATCH', unknown, { ttlSeconds: 1 }))).code).toBe('sandbox_not_found');
     expect((await problemOf(await door.call('GET', '/v1/nothing'))).code).toBe('not_found');
     for (const method of ['PUT', 'DELETE', 'PATCH', 'TRACE', 'FOO']) {
-      if (method === 'TRACE') continue; // the Fetch standard forbids it to clients
+      if (method === 'TRACE') continue; // the Fetch API forbids TRACE
       const response = await door.call(method, '/v1/sandboxes');
       expect((await problemOf(response)).code).toBe('method_not_allowed');
       expect(response.headers.get('Allow')).toBe('GET, HEAD, POST');
@@ -219,14 +219,14 @@ describe('paths and methods', () => {
   );
 });
 
-describe('what no host can do', () => {
-  it('because it has less memory in all is no matter of trying again', async () => {
+describe('a create that no host can satisfy', () => {
+  it('is not retryable when it exceeds the total memory of each host', async () => {
     const response = await door.call('POST', '/v1/sandboxes', { source: 'golden', memoryMib: 8_193 });
     expect(response.headers.get('Retry-After')).toBeNull();
     expect(await problemOf(response)).toMatchObject({ status: 422, code: 'exceeds_hosts', retryable: false });
   });
 
-  it('is refused before anything is made, and leaves the idempotency key free', async () => {
+  it('is refused before anything is created, and leaves the idempotency key free', async () => {
     const headers = { 'Idempotency-Key': 'unplaceable' };
     const missing = await door.call('POST', '/v1/sandboxes', { source: 'nosuch' }, headers);
     expect((await problemOf(missing)).code).toBe('source_not_found');
@@ -234,7 +234,7 @@ describe('what no host can do', () => {
     expect((await problemOf(again)).code).toBe('source_not_found');
   });
 
-  it('has a bound on the idempotency key', async () => {
+  it('is refused with an idempotency key that is too long', async () => {
     const headers = { 'Idempotency-Key': 'x'.repeat(256) };
     const problem = await problemOf(await door.call('POST', '/v1/sandboxes', good, headers));
     expect(problem).toMatchObject({ code: 'invalid_request', errors: [{ field: 'idempotency-key' }] });

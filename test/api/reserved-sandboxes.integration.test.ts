@@ -1,4 +1,4 @@
-// Sandboxes that Mayfly has for itself: what is unclaimed in a pool, builds or runs is looked at and destroyed, no more. A second.
+// Mayfly's own sandboxes (unclaimed pool members, builds, runs) can only be inspected and destroyed. A second.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
   first = record;
 });
 
-/** As another that was made; its host may have been silent since. */
+/** Stores another sandbox; its host may have been silent since. */
 async function sandbox(changes: Partial<SandboxRecord>): Promise<string> {
   const id = sandboxId(++made);
   await door.store.sandboxes.create({ ...first, id, hostId: 'kvm-1', ...changes });
@@ -60,7 +60,7 @@ async function expectRefused(method: string, path: string, body: unknown, key: s
 }
 
 describe('an unclaimed member of a pool', () => {
-  it.each(['warm', 'creating', 'running'] as const)('is refused to every door while it is %s', async (state) => {
+  it.each(['warm', 'creating', 'running'] as const)('is refused at every endpoint while it is %s', async (state) => {
     const id = await sandbox({ state, pool: POOL });
     for (const [method, path, body] of CHANGES) {
       await expectRefused(method, `/v1/sandboxes/${id}${path}`, body, writer);
@@ -71,14 +71,14 @@ describe('an unclaimed member of a pool', () => {
     expect((await door.call('DELETE', `/v1/sandboxes/${id}`, undefined, {}, writer)).ok).toBe(true);
   });
 
-  it('is anybody’s once it was claimed', async () => {
+  it('is usable once claimed', async () => {
     const id = await sandbox({ state: 'running', pool: { ...POOL, claimedBy: 'sbx-0123456789abcdef' } });
     expect((await door.call('POST', `/v1/sandboxes/${id}/ports`, { port: 3_000 }, {}, writer)).status).toBe(201);
   });
 });
 
 describe.each(['image', 'source', 'playbook', 'run'] as const)('a sandbox for a build: %s', (builds) => {
-  it('is not read in its guest, nor changed, also not by its name', async () => {
+  it('cannot be read in its guest or changed, also by name', async () => {
     const name = `b-${builds}`;
     const id = await sandbox({ state: 'running', builds });
     const named = await sandbox({ state: 'running', builds, name });

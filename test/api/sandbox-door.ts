@@ -6,7 +6,7 @@ import { host, jsonOf, useDoor } from './support.ts';
 
 export type Headers = Record<string, string>;
 
-/** The API for the tests of a file, and a sandbox for each of them, of which snapshots are taken. */
+/** Opens the API for the tests of a file; each test gets a sandbox that can be snapshotted. */
 export function useSandbox() {
   const door = useDoor();
   let sandboxId = '';

@@ -22,7 +22,7 @@ const create = (headers: Record<string, string> = {}, body: object = {}) =>
 const viewOf = async (response: Response) => (await response.json()) as SandboxView;
 
 describe('creating', () => {
-  it('answers 201 with the running sandbox, its defaults filled in', async () => {
+  it('answers 201 with the running sandbox and its defaults', async () => {
     const response = await create({}, { metadata: { 'a.b/c': 'ü' }, agentId: 'agent-7', cpus: 2 });
     expect(response.status).toBe(201);
     const view = await viewOf(response);
@@ -47,7 +47,7 @@ describe('creating', () => {
     expect(await viewOf(await door.call('GET', `/v1/sandboxes/${view.id}`))).toEqual(view);
   });
 
-  it.each(['wait=0', 'respond-async', 'wait=1'])('answers 202 when %s is over first', async (prefer) => {
+  it.each(['wait=0', 'respond-async', 'wait=1'])('answers 202 when %s ends first', async (prefer) => {
     door.sagas.outcome = 'never';
     const response = await create({ Prefer: prefer });
     expect(response.status).toBe(202);
@@ -55,7 +55,7 @@ describe('creating', () => {
     expect(response.headers.get('Location')).toBe(`/v1/sandboxes/${(await viewOf(response)).id}`);
   });
 
-  it('answers a failed saga with its own code, and the id of what failed', async () => {
+  it('answers with the error code of a failed saga, and the sandbox id', async () => {
     door.sagas.outcome = 'failed';
     const response = await create();
     expect(response.status).toBe(504);
@@ -67,7 +67,7 @@ describe('creating', () => {
     });
   });
 
-  it('takes as much memory as the largest host has in all', async () => {
+  it('accepts as much memory as the largest host has in total', async () => {
     expect((await create({}, { memoryMib: 8_192 })).status).toBe(201);
     expect(await problemOf(await create({}, { memoryMib: 8_193 }))).toMatchObject({ code: 'exceeds_hosts' });
   });
@@ -82,7 +82,7 @@ describe('creating', () => {
 });
 
 describe('an Idempotency-Key', () => {
-  it('gives the same answer again, whatever the order of the fields', async () => {
+  it('returns the same answer again, for any order of the fields', async () => {
     const headers = { 'Idempotency-Key': 'same' };
     const first = await create(headers, { cpus: 1, agentId: 'a' });
     const again = await create(headers, { agentId: 'a', cpus: 1 });
@@ -93,7 +93,7 @@ describe('an Idempotency-Key', () => {
     expect(door.sagas.started.length).toBe(1);
   });
 
-  it('is answered with what is true by then', async () => {
+  it('is answered with the current state', async () => {
     const headers = { 'Idempotency-Key': 'later', Prefer: 'wait=0' };
     const { id } = await viewOf(await create(headers));
     const at = new Date().toISOString();
@@ -119,14 +119,14 @@ describe('an Idempotency-Key', () => {
     expect(door.sagas.started.length).toBe(1);
   });
 
-  it('makes one sandbox of ten requests at once', async () => {
+  it('creates one sandbox for ten concurrent requests', async () => {
     const responses = await Promise.all(Array.from({ length: 10 }, () => create({ 'Idempotency-Key': 'race' })));
     const ids = await Promise.all(responses.map(async (response) => (await viewOf(response)).id));
     expect(new Set(ids).size).toBe(1);
     expect(new Set(door.sagas.started).size).toBe(1);
   });
 
-  it('keeps its sandbox when Temporal was away the first time', async () => {
+  it('keeps its sandbox when Temporal was unavailable at the first request', async () => {
     door.sagas.failing = new MayflyError('temporal_unavailable', 'away');
     expect((await create({ 'Idempotency-Key': 'away' })).status).toBe(503);
     door.sagas.failing = null;
@@ -146,7 +146,7 @@ describe('an Idempotency-Key', () => {
     ]);
   });
 
-  it('whose first caller left still waits for the end', async () => {
+  it('whose first caller disconnected still waits for the end', async () => {
     door.sagas.outcome = 'never';
     const key = await door.key('admin');
     const leaving = new AbortController();
@@ -164,7 +164,7 @@ describe('an Idempotency-Key', () => {
 });
 
 describe('a sandbox', () => {
-  it('is changed, ended with a proof, and then no more', async () => {
+  it('is updated, is destroyed with a proof, and then refuses both', async () => {
     const { id } = await viewOf(await create());
     const path = `/v1/sandboxes/${id}`;
     const patched = await door.call('PATCH', path, {
@@ -183,7 +183,7 @@ describe('a sandbox', () => {
     expect(await problemOf(await door.call('PATCH', path, { ttlSeconds: 1 }))).toMatchObject({ code: 'sandbox_ended' });
   });
 
-  it('that takes long to end answers 202', async () => {
+  it('that is slow to end answers 202', async () => {
     const { id } = await viewOf(await create());
     door.sagas.outcome = 'never';
     const response = await door.call('DELETE', `/v1/sandboxes/${id}`, undefined, { Prefer: 'wait=0' });

@@ -8,7 +8,7 @@ import { jsonOf, problemOf } from './support.ts';
 const { door, sandboxId, take, taken, inState } = useSandbox();
 
 describe('taking a snapshot', () => {
-  it('answers 201 with it, named by its id unless it was given a name', async () => {
+  it('answers 201 with the snapshot, named by its id by default', async () => {
     const response = await take();
     const snapshot = (await response.json()) as SnapshotView;
     expect([response.status, response.headers.get('Location')]).toEqual([201, `/v1/snapshots/${snapshot.id}`]);
@@ -24,13 +24,13 @@ describe('taking a snapshot', () => {
     expect(door().sagas.operations[1]).toMatchObject({ kind: 'snapshot', name: 'v1.0_a-b', snapshotKind: 'disk' });
   });
 
-  it('answers 202 when the wait is over first', async () => {
+  it('answers 202 when the wait ends first', async () => {
     const response = await take({}, { Prefer: 'wait=0' });
     expect([response.status, response.headers.get('Preference-Applied')]).toEqual([202, 'wait=0']);
     expect(await response.json()).toMatchObject({ state: 'creating', saved: null });
   });
 
-  it('answers its failure with what failed, which a client does not repeat', async () => {
+  it('answers its failure with the ids concerned, not retryable', async () => {
     door().sagas.outcome = 'failed';
     const response = await take();
     const [operation] = door().sagas.operations;
@@ -59,7 +59,7 @@ describe('taking a snapshot', () => {
     expect(door().sagas.operations).toEqual([]);
   });
 
-  it('refuses a name that is taken, and another operation meanwhile; the key is free then', async () => {
+  it('refuses a name in use and a concurrent operation; the key is free afterwards', async () => {
     expect((await take({ name: 'twice' })).status).toBe(201);
     const headers = { 'Idempotency-Key': `twice-${sandboxId()}` };
     expect(await problemOf(await take({ name: 'twice' }, headers))).toMatchObject({ code: 'snapshot_name_taken' });
@@ -70,7 +70,7 @@ describe('taking a snapshot', () => {
     expect((await take({}, headers)).status).toBe(201);
   });
 
-  it('is one snapshot for one key, also when the sandbox has ended since', async () => {
+  it('creates one snapshot for one key, also after the sandbox has ended', async () => {
     const headers = { 'Idempotency-Key': `once-${sandboxId()}` };
     const first = await take({}, headers);
     const again = await take({}, headers);
@@ -83,7 +83,7 @@ describe('taking a snapshot', () => {
     expect([gone.status, await jsonOf<object>(gone)]).toMatchObject([200, { id, state: 'deleted' }]);
   });
 
-  it('whose answer was lost is found again under its key', async () => {
+  it('returns the same snapshot for its key when the first answer was lost', async () => {
     const headers = { 'Idempotency-Key': `lost-${sandboxId()}` };
     door().sagas.refusal = new MayflyError('temporal_unavailable', 'away');
     expect((await take({}, headers)).status).toBe(503);
@@ -93,7 +93,7 @@ describe('taking a snapshot', () => {
     expect(new Set(views.map(({ id }) => id)).size).toBe(1);
   });
 
-  it('needs a sandbox, and the right to change it', async () => {
+  it('needs an existing sandbox and the write scope', async () => {
     const nowhere = await door().call('POST', '/v1/sandboxes/sbx-0000000000000000/snapshots', {});
     expect(await problemOf(nowhere)).toMatchObject({ code: 'sandbox_not_found' });
     const reader = await door().key('sandboxes:read');
@@ -140,7 +140,7 @@ describe('snapshots', () => {
     expect((await problemOf(door().call('GET', '/v1/snapshots?sandboxId=x'))).code).toBe('invalid_request');
   });
 
-  it('are deleted: 200 with what still needs them, and the same again', async () => {
+  it('are deleted: 200 with the remaining references, and the same again', async () => {
     const { id } = await taken();
     for (let n = 0; n < 2; n++) {
       const response = await door().call('DELETE', `/v1/snapshots/${id}`);
@@ -151,7 +151,7 @@ describe('snapshots', () => {
     }
   });
 
-  it('that take long to delete answer 202; those being taken are not deleted', async () => {
+  it('answer 202 when their deletion is slow; unfinished ones are not deleted', async () => {
     const { id } = await taken();
     const slow = await door().call('DELETE', `/v1/snapshots/${id}`, undefined, { Prefer: 'wait=0' });
     expect([slow.status, slow.headers.get('Location')]).toEqual([202, `/v1/snapshots/${id}`]);
@@ -162,7 +162,7 @@ describe('snapshots', () => {
     expect((await door().call('DELETE', `/v1/snapshots/${failed.id}`)).status).toBe(200);
   });
 
-  it('that are none are refused', async () => {
+  it('with an unknown or invalid id are refused', async () => {
     for (const method of ['GET', 'DELETE']) {
       expect((await door().call(method, '/v1/snapshots/snp-0000000000000000')).status).toBe(404);
       expect((await door().call(method, `/v1/snapshots/${sandboxId()}`)).status).toBe(400);

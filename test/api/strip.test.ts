@@ -14,7 +14,7 @@ const answer = z.object({
   ]),
 });
 
-test('an answer has the fields of its schema alone, at any depth', () => {
+test('an answer has only the fields of its schema, at any depth', () => {
   const record = {
     id: 'a',
     secretHash: 'b',
@@ -32,7 +32,7 @@ test('an answer has the fields of its schema alone, at any depth', () => {
   });
 });
 
-test('what is stored under other bounds is answered as it is, without its internal fields', () => {
+test("stored values beyond today's bounds are answered as they are, without internal fields", () => {
   const state = { kind: 'down', why: 'gone', pid: 7 } as unknown as { kind: 'down'; why: 'full' };
   const record = { id: 'a', disks: [{ bytes: 1, path: '/srv' }], main: { bytes: 0, path: '/' }, labels: {}, state };
   expect(strip(answer, record)).toEqual({

@@ -15,7 +15,7 @@ import { startStoreServer } from '../support/store-server.ts';
 import { Watchdog } from '../support/watchdog.ts';
 import { type ImmediateSagas, immediateSagas } from './immediate-sagas.ts';
 
-/** The JSON of an answer, as the test expects it to be. */
+/** Returns the JSON of an answer, typed as the test expects it. */
 export async function jsonOf<T>(response: Response | Promise<Response>): Promise<T> {
   return (await (await response).json()) as T;
 }
@@ -28,12 +28,11 @@ export function host(id: string, changes: Partial<HostRecord> = {}): HostRecord 
     capacity: { cpus: 2, memoryTotalMib: 8_192, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
     sources: [{ name: 'golden', cloneable: true, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 }],
     startedAt: new Date(now).toISOString(),
-    lastSeenAt: new Date(now + 3_600_000).toISOString(), // no worker says so again, however long a test takes
+    lastSeenAt: new Date(now + 3_600_000).toISOString(), // no worker refreshes it, however long a test takes
     ...changes,
   });
 }
 
-/** Secrets of keys, each with one scope alone. */
 export async function keysByScope(make: (scope: Scope) => Promise<string>): Promise<Record<Scope, string>> {
   const entries = await Promise.all(SCOPES.map(async (scope) => [scope, await make(scope)]));
   return Object.fromEntries(entries) as Record<Scope, string>;
@@ -51,20 +50,20 @@ export interface Door {
   close(): Promise<void>;
 }
 
-/** For what reaches no guest. */
+/** Fake guests that refuse every request. */
 export const noGuests: Guests = {
   request: (hostId) => Promise.reject(new MayflyError('host_unavailable', `The test has no guests on ${hostId}.`)),
 };
 
-/** Every problem that a route answers stands in its documentation, by status and code. */
+/** Asserts that a route's documentation names every problem it answers, by status and code. */
 function refuseUndocumented(document: Document, method: string, path: string, response: Response): void {
   const code = response.headers.get('X-Mayfly-Code');
-  if (code === null || response.status === 405) return; // a method is not there
+  if (code === null || response.status === 405) return; // method not allowed
   const pathname = path.split('?')[0] ?? '';
   const isRoute = (route: string) => new RegExp(`^${route.replace(/\{(path|\w+)\}/g, parameter)}$`).test(pathname);
   const [, item] = Object.entries(document.paths ?? {}).find(([route]) => isRoute(route)) ?? [];
   const operation = item?.[(method === 'HEAD' ? 'get' : method.toLowerCase()) as 'get'];
-  if (!operation) return; // nothing is there, or not by that method
+  if (!operation) return; // unknown route or method
   const named: { description?: string } = operation.responses?.[String(response.status)] ?? {};
   if (named.description?.includes(`\`${code}\``)) return;
   throw new Error(
@@ -72,12 +71,12 @@ function refuseUndocumented(document: Document, method: string, path: string, re
   );
 }
 
-/** The path of a file has slashes. */
+/** Returns a parameter's pattern; a file's path has slashes. */
 function parameter(_whole: string, name: string): string {
   return name === 'path' ? '.*' : '[^/]+';
 }
 
-/** The whole API on a store of its own, with one live host that has the source `golden`. */
+/** Opens the whole API on its own store, with one live host that has the source `golden`. */
 export async function openDoor(guests = noGuests, more: Pick<AppDeps, 'queueLimits'> = {}): Promise<Door> {
   const server = await startStoreServer();
   const store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 1) });
@@ -117,7 +116,7 @@ export async function openDoor(guests = noGuests, more: Pick<AppDeps, 'queueLimi
   };
 }
 
-/** {@link openDoor} for the tests of a file, which is open from the next `beforeAll` on. */
+/** Runs {@link openDoor} in the next `beforeAll`, for the tests of a file. */
 export function useDoor(...given: Parameters<typeof openDoor>): Door {
   const door = {} as Door;
   beforeAll(async () => void Object.assign(door, await openDoor(...given)));

@@ -21,13 +21,13 @@ import { endedEvent, endpointId, endpointRecord, hookRecord } from '../store/web
 import { INSTALLATION } from '../support/installation-id.ts';
 import { type Door, host, keysByScope } from './support.ts';
 
-/** The one whose things nobody else may see. */
+/** Project whose resources must be invisible to the other. */
 export const ALPHA = 'alpha';
 export const BETA = 'beta';
-/** Sources: the installation's, what the first project was allowed, and what it made. */
+/** Sources: the installation's, allowed to the first project, and created by it. */
 export const SECRET_SOURCE = 'payroll-production';
 export const ALPHAS_SOURCE = 'alpha.tools';
-/** SHA-256 of what it has sent to build of. */
+/** SHA-256 of the build context that the first project uploaded. */
 export const ALPHAS_CONTEXT = 'a1'.repeat(32);
 export const ALPHAS_POOL = 'alphas-pool';
 
@@ -41,12 +41,12 @@ const captureIdOf = (n: number) => `cap-${digits(n)}`;
 export const nameOf = (n: number) => `alphas-${n}`;
 export const serialOf = (n: number) => String(7_000_000 + n);
 
-/** Ids of two hundred things of the first project, by what they are, and what another may not see; keys of the second. */
+/** Ids of the first project's two hundred resources by kind, names the second must not see, and keys of the second. */
 export type World = Awaited<ReturnType<typeof twoProjects>>;
 
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 
-/** Two projects on one installation: the first has two hundred things, the second one of each. */
+/** Creates two projects on one installation: the first with two hundred resources, the second with one of each. */
 export async function twoProjects({ store, key }: Door) {
   const runs = source(SECRET_SOURCE, false);
   const sources = [source('golden'), source('open'), runs, source(ALPHAS_SOURCE)];
@@ -217,7 +217,7 @@ export async function twoProjects({ store, key }: Door) {
 
 type Whose = { apiKeyId: string; agentId: string; project: string };
 
-/** Half of them have a name, and a quarter has ended. */
+/** Returns a sandbox; half have a name, a quarter has ended. */
 function sandboxOf(n: number, createdBy: Whose): SandboxRecord {
   const state = n % 4 === 3 ? 'destroyed' : 'running';
   const changes = { project: ALPHA, state, hostId: HOST, createdBy } as const;

@@ -6,7 +6,7 @@ const door = useDoor();
 
 const none = '000000000000';
 
-it('shows what a sandbox stores, as it was measured, and what its key does', async () => {
+it('returns the measured storage of a sandbox, and the usage of its key', async () => {
   const { id } = await jsonOf<{ id: string }>(door.call('POST', '/v1/sandboxes', { source: 'golden' }));
   await door.store.sandboxes.update(id, { hostId: 'kvm-1' });
   const path = `/v1/sandboxes/${id}/usage`;
@@ -35,14 +35,14 @@ it('shows what a sandbox stores, as it was measured, and what its key does', asy
   expect((await door.call('GET', '/v1/sandboxes/Nonsense/usage')).status).toBe(400);
 });
 
-it('tells every key of itself, also one that sees nothing else', async () => {
+it('returns its own usage to every key, also one without other read access', async () => {
   const only = await door.key('approvals:decide');
   const answer = await jsonOf(door.call('GET', '/v1/usage', undefined, {}, only));
   expect(answer).toMatchObject({ scopes: ['approvals:decide'], usedBytes: 0, sandboxes: 0, snapshots: 0 });
   expect((await door.call('GET', '/v1/sandboxes', undefined, {}, only)).status).toBe(403);
 });
 
-it('limits a key: what is named changes, null lifts a limit, and nonsense is refused', async () => {
+it('limits a key: named fields change, null lifts a limit, and invalid ones are refused', async () => {
   const wish = { name: 'ci', scopes: ['sandboxes:read'], diskBytes: 100 * MIB };
   const made = await jsonOf<{ id: string }>(door.call('POST', '/v1/keys', wish));
   expect(made).toMatchObject({ diskBytes: 100 * MIB, sandboxDiskBytes: null });

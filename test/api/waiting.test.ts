@@ -12,7 +12,7 @@ function untilAborted(signal: AbortSignal): Promise<never> {
 }
 
 describe('waiting', () => {
-  it('ends on time, also when garbage is collected meanwhile', async () => {
+  it('ends on time, also during garbage collection', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const collecting = setInterval(collect, 20);
@@ -23,7 +23,7 @@ describe('waiting', () => {
     }
   });
 
-  it('passes on what is wrong with the saga', async () => {
+  it('rethrows an error of the saga', async () => {
     await expect(waitWithin(deps, limit, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
   });
 });

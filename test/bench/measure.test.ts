@@ -4,18 +4,18 @@ import { emptyReport, reportLines } from '../../bench/report.ts';
 import { Samples, spreadOf } from '../../bench/support/measure.ts';
 
 describe('spreadOf', () => {
-  it('gives values that were measured, not values in between', () => {
+  it('returns measured values, not interpolated ones', () => {
     const samples = Array.from({ length: 100 }, (_, i) => 100 - i);
     expect(spreadOf(samples)).toEqual({ runs: 100, medianMs: 50, p95Ms: 95, maxMs: 100 });
     expect(spreadOf([3])).toEqual({ runs: 1, medianMs: 3, p95Ms: 3, maxMs: 3 });
   });
 
-  it('makes no figure of nothing', () => {
+  it('throws without samples', () => {
     expect(() => spreadOf([])).toThrow('nothing was measured');
   });
 });
 
-it('Samples keeps no time of what failed', async () => {
+it('Samples keeps no time of a failure', async () => {
   const samples = new Samples();
   await expect(samples.time('x', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(samples.spreads()).toEqual({});
@@ -37,7 +37,7 @@ describe('a report', () => {
     expect(sagaCost(direct, saga)).toEqual({ wholeMs: 40, perStepMs: 20, steps: 2 });
   });
 
-  it('shows what was measured, ours beside what it stands on', () => {
+  it('shows each measurement next to its baseline', () => {
     const pairs = [pair, { ...pair, most: { times: 3 } }, { ...pair, most: { moreMs: 30 } }];
     const lines = reportLines({
       ...emptyReport('simulated'),
@@ -51,7 +51,7 @@ describe('a report', () => {
     expect(lines.join('\n')).not.toContain('NOT MEASURED');
   });
 
-  it('says what a part that failed has not measured, beside what there is', () => {
+  it('names the part that failed, next to the measured ones', () => {
     const parts = { direct: { spreads: direct, pairs: [{ ...pair, beside: 'not there' }] } };
     const failed = [{ part: 'creates', why: 'no answer' }];
     const lines = reportLines({ ...emptyReport('simulated'), parts, failed });

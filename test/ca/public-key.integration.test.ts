@@ -44,7 +44,7 @@ describe('one OpenSSH public key line', () => {
     expect(() => parsePublicKey(line)).toThrow(why);
   });
 
-  test('what OpenSSH could not read is refused here: RSA beyond 16384 bits, and a point that is on no curve', async () => {
+  test('keys that OpenSSH cannot read are refused: RSA beyond 16384 bits, and a point that is not on the curve', async () => {
     const modulus = (bytes: number) => Buffer.concat([Buffer.from([0x7f]), Buffer.alloc(bytes - 1, 1)]);
     const rsa = (bytes: number) => lineOf('ssh-rsa', Buffer.from([1, 0, 1]), modulus(bytes));
     expect(parsePublicKey(rsa(2_048)).type).toBe('ssh-rsa');
@@ -55,12 +55,12 @@ describe('one OpenSSH public key line', () => {
     );
   });
 
-  test('the declared type must be the one inside (caa-009)', async () => {
+  test('the declared type must match the encoded one (caa-009)', async () => {
     const { line } = await keygen('ed25519', []);
     expect(() => parsePublicKey(line.replace('ssh-ed25519', 'ssh-rsa'))).toThrow('differs');
   });
 
-  test('one line, no options, nothing but the key (caa-008)', async () => {
+  test('a key is one line without options or anything else (caa-008)', async () => {
     const { line } = await keygen('ed25519', []);
     const [type = '', blob = ''] = line.split(' ');
     const bytes = Buffer.from(blob, 'base64');
@@ -81,7 +81,7 @@ describe('one OpenSSH public key line', () => {
     for (const text of bad) expect(() => parsePublicKey(text), text.slice(0, 80)).toThrow('not acceptable');
   });
 
-  test('a certificate is not a key to be certified', async () => {
+  test('a certificate is not accepted as a key', async () => {
     const { path } = await keygen('ed25519', []);
     await exec('ssh-keygen', ['-q', '-s', path, '-I', 'x', '-n', 'x', `${path}.pub`]);
     const certificate = await readFile(`${path}-cert.pub`, 'utf8');

@@ -23,7 +23,7 @@ describe('a rotation', () => {
     return signed.signedBy;
   };
 
-  test('each stage trusts whatever may have signed something, and an open CA follows at once', async () => {
+  test('each stage trusts every key that may have signed, and an open CA follows at once', async () => {
     const old = parsePublicKey(first).fingerprint;
     await beginRotation(directory);
     const { next, stage } = await readKeys(directory);
@@ -57,7 +57,7 @@ describe('a rotation', () => {
     expect(await readKeys(directory)).toMatchObject({ stage: 'none', current: finished.current });
   });
 
-  test('out of turn, nothing is changed', async () => {
+  test('a step out of order changes nothing', async () => {
     await expect(finishRotation(directory)).rejects.toThrow('--begin` first');
     await beginRotation(directory);
     const begun = await readKeys(directory);
@@ -69,7 +69,7 @@ describe('a rotation', () => {
     expect(await readKeys(directory)).toEqual(finished);
   });
 
-  test('killed between any two writes of the finish, no key that has signed is distrusted, and it can be finished', async () => {
+  test('a kill between any two writes of the finish distrusts no key that has signed, and the finish can be repeated', async () => {
     await beginRotation(directory);
     const { next } = await readKeys(directory);
     await writeFile(join(directory, 'user_ca_previous.pub'), `${first}\n`);
@@ -80,7 +80,7 @@ describe('a rotation', () => {
     expect(await readKeys(directory)).toEqual({ stage: 'finished', current: next, next: null, previous: first });
   });
 
-  test('killed after the next key was made and before it was published, the same key goes on', async () => {
+  test('a kill before the next key is published keeps that key', async () => {
     await beginRotation(directory);
     const { next } = await readKeys(directory);
     await rm(join(directory, 'user_ca_next.pub'));
@@ -89,7 +89,7 @@ describe('a rotation', () => {
     expect((await readKeys(directory)).next).toBe(next);
   });
 
-  test('whoever reads while it is finished sees all keys that count', async () => {
+  test('a reader during the finish sees all trusted keys', async () => {
     await beginRotation(directory);
     const { next } = await readKeys(directory);
     const seen: Promise<string[]>[] = [];

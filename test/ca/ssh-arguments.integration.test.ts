@@ -50,7 +50,7 @@ describe('mayfly ssh', () => {
   });
 });
 
-test('caa-024: no path is made of what is not an id', () => {
+test('caa-024: an invalid id yields no path', () => {
   const state = new StateDir('/var/lib/mayfly');
   for (const id of ['../../etc', 'sbx-', `${ID}/..`, 'src-../../etc']) expect(() => state.credentialsOf(id)).toThrow();
 });

@@ -24,7 +24,7 @@ function request(change: Partial<CertificateRequest> = {}): CertificateRequest {
 
 const asAgent = (agentId: string) => request({ actor: { apiKeyId: 'key1', agentId, project: 'default' } });
 
-/** The fields of an identity, as whoever reads sshd's log would take it apart. */
+/** Parses the fields of an identity, as a reader of sshd's log would. */
 function fieldsOf(keyId: string): Record<string, string> {
   const pairs = keyId.split(' ').map((field) => field.split('='));
   expect(pairs.every((pair) => pair.length === 2)).toBe(true);
@@ -43,7 +43,7 @@ describe('identity', () => {
     ['an agent of the API', 'build agent #7 (nightly) – Müller'],
     ['percent', '%20=%'],
     ['none', '-'],
-  ])('%s: %j can forge no field, and comes back as it was', (_case, agentId) => {
+  ])('%s: %j can forge no field, and is decoded unchanged', (_case, agentId) => {
     const keyId = keyIdOf(asAgent(agentId));
     expect(keyId).toMatch(/^[\x21-\x7e]+( [\x21-\x7e]+){4}$/);
     expect(fieldsOf(keyId)).toEqual({
@@ -55,7 +55,7 @@ describe('identity', () => {
     });
   });
 
-  test('caa-005: a source and an API key are encoded too; no agent is not the agent "-"', () => {
+  test('caa-005: a source and an API key are encoded too; no agent differs from the agent "-"', () => {
     const keyId = keyIdOf(
       request({ source: 'a b=c', actor: { apiKeyId: 'k sandbox=x', agentId: null, project: 'default' } }),
     );
@@ -63,13 +63,13 @@ describe('identity', () => {
     expect(keyIdOf(asAgent('-'))).toContain('agent=%2D ');
   });
 
-  test('caa-007: what the API would never have let in is refused', () => {
+  test('caa-007: an agent id that the API refuses is refused here too', () => {
     for (const agentId of ['x'.repeat(70_000), 'x'.repeat(129), '']) {
       expect(() => keyIdOf(asAgent(agentId))).toThrow('1 to 128 characters');
     }
   });
 
-  test('caa-007: what it lets in fits a line of the log of sshd, and two long ones stay two', () => {
+  test("caa-007: an accepted agent id fits a line of sshd's log, and two long ones stay distinct", () => {
     const long = '\u{1f41d}'.repeat(63);
     const [one, other] = [`${long}a`, `${long}b`].map((agentId) => keyIdOf({ ...asAgent(agentId), source: long }));
     expect(one?.length).toBeLessThan(400);
@@ -77,7 +77,7 @@ describe('identity', () => {
     expect(one).toMatch(/ sandbox=sbx-0000000000000001 certificate=41$/);
   });
 
-  test('a certificate for a source says so', () => {
+  test('a certificate for a source is marked as one', () => {
     expect(keyIdOf(request({ sandboxId: 'src-0000000000000001' }))).toContain(' sourceId=src-0000000000000001 ');
   });
 });
@@ -90,7 +90,7 @@ describe('UserCa', () => {
     ca = await UserCa.open(directory);
   });
 
-  /** What ssh-keygen says of a certificate, one trimmed line each. */
+  /** Returns the trimmed lines that ssh-keygen prints for a certificate. */
   async function inspect(certificate: string): Promise<string[]> {
     const path = join(directory, 'shown-cert.pub');
     await writeFile(path, certificate);
@@ -120,7 +120,7 @@ describe('UserCa', () => {
   });
 
   test.each([60, 90, 1_800, 3_600])(
-    'lives %i s to the second, and began two minutes ago (caa-011, caa-012)',
+    'lives %i s to the second, and is valid since two minutes ago (caa-011, caa-012)',
     async (ttl) => {
       const before = Math.floor(Date.now() / 1000);
       const signed = await ca.sign(request({ ttlSeconds: ttl }));
@@ -160,7 +160,7 @@ describe('UserCa', () => {
     expect(await inspect(certificate)).toContain('Serial: 18446744073709551615');
   });
 
-  test('the key is made once, also by many that start at once, and nothing else is left', async () => {
+  test('concurrent starts make the key once, and leave no other file', async () => {
     const fresh = join(directory, 'fresh');
     const opened = await Promise.all(Array.from({ length: 8 }, () => UserCa.open(fresh)));
     const keys = await Promise.all(opened.map((each) => each.publicKeys()));
@@ -178,7 +178,7 @@ describe('UserCa', () => {
     await expect(ca.sign(request())).rejects.toThrow('only 0600 and 0400 are accepted');
   });
 
-  test('0400 is accepted; a symbolic link or something else than the key is not', async () => {
+  test('0400 is accepted; a symbolic link or another file than a key is refused', async () => {
     const path = join(directory, 'user_ca');
     await chmod(path, 0o400);
     await UserCa.open(directory);
@@ -202,14 +202,14 @@ describe('UserCa', () => {
     vi.unstubAllEnvs();
   });
   test.each(['bob\nroot', 'bob-vm:prod-sbx:SBX-9-cert:00', 'two words'])(
-    'caa-005, caa-006: %j stands in the certificate as it was encoded',
+    'caa-005, caa-006: %j is encoded in the certificate',
     async (agentId) => {
       const { certificate, keyId } = await ca.sign(asAgent(agentId));
       expect(await inspect(certificate)).toContain(`Key ID: "${keyId}"`);
     },
   );
 
-  test('caa-015: the list that revokes a serial names that certificate and no other', async () => {
+  test('caa-015: the list that revokes a serial matches that certificate and no other', async () => {
     const [one, other] = await Promise.all([ca.sign(request({ serial: 7n })), ca.sign(request({ serial: 8n }))]);
     const trust = await ca.trust([{ serial: '7', keyId: one.keyId }]);
     const list = join(directory, 'krl');

@@ -8,7 +8,7 @@ import { exec } from '../../host/os/exec.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { useFreshFolder } from '../support/use-folder.ts';
 
-/** ssh-keygen is the judge: it refuses to show a certificate whose signature or form is wrong. */
+/** Work folder of ssh-keygen, which verifies: it refuses to show a certificate with a wrong signature or form. */
 const directory = useFreshFolder();
 
 async function shown(certificates: string[]): Promise<string> {
@@ -31,7 +31,7 @@ function userOf(publicKey: string) {
   };
 }
 
-test('of 300 CA keys and 300 user keys, every certificate is one to OpenSSH, whatever bytes they begin with', async () => {
+test('OpenSSH accepts every certificate of 300 CA keys and 300 user keys, with any first bytes', async () => {
   const users = Array.from({ length: 300 }, () => userOf(makeKeyPair('guest').publicKey));
   const certificates = users.map((user) => {
     const { certificate } = signUserCertificate(Buffer.from(makeKeyPair('ca').privateKey), user);
@@ -49,7 +49,7 @@ test.each([
   ['ecdsa-sha2-nistp256', ['-b', '256']],
   ['ecdsa-sha2-nistp384', ['-b', '384']],
   ['ecdsa-sha2-nistp521', ['-b', '521']],
-])('a key of type %s is certified as ssh-keygen does it', async (type, bits) => {
+])('a key of type %s is certified exactly as ssh-keygen does', async (type, bits) => {
   const [user, ca] = ['user', 'ca'].map((name) => join(directory, name)) as [string, string];
   const kind = type.replace(/^ssh-|-sha2.*$/g, '');
   await exec('ssh-keygen', ['-q', '-t', kind, ...bits, '-N', '', '-C', '', '-f', user]);
@@ -66,7 +66,7 @@ test.each([
   expect(certificate.split(' ')[0]).toBe(`${type}-cert-v01@openssh.com`);
 });
 
-test('a CA key that is none is refused without a word of it', () => {
+test('an invalid CA key is refused without being quoted', () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const pem = privateKey.export({ format: 'pem', type: 'sec1' });
   for (const text of ['not a key', String(pem)]) {

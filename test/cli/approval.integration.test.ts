@@ -22,9 +22,9 @@ const folder = useFolder();
 
 const cli = (args: string[], body: object = APPROVAL) => askedBy(server, args, body);
 
-// Promise: a person sees all of what he decides on, and decides on that. Costs nothing.
+// Guards: a person sees the whole request, and decides on exactly that. Costs nothing.
 describe('mayfly approval', () => {
-  it.each([['show', ID], ['list']])('%s shows what hides in a command (case 10)', async (...args) => {
+  it.each([['show', ID], ['list']])('%s shows hidden characters of a command (case 10)', async (...args) => {
     const { out } = await cli(
       ['approval', ...args],
       args[0] === 'list' ? { items: [APPROVAL], nextCursor: null } : APPROVAL,
@@ -34,7 +34,7 @@ describe('mayfly approval', () => {
     expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   });
 
-  it('follows what is asked for until Ctrl-C, each as a line in which nothing hides', async () => {
+  it('follows approval requests until Ctrl-C, one line each, with hidden characters visible', async () => {
     const controller = new AbortController();
     const told = JSON.stringify(APPROVAL);
     server.answers((_request, response, before) => {
@@ -48,7 +48,7 @@ describe('mayfly approval', () => {
     expect(out.split('\n')).toEqual([expect.stringContaining(String.raw`ls\nrm -rf /\u202e#\u001b[2Jx`), '']);
   });
 
-  it('decides on what was seen, named by its digest', async () => {
+  it('decides on the displayed request, identified by its digest', async () => {
     const line = ['approval', 'approve', ID, '--digest', DIGEST.slice(0, 12), '--reason', 'it is needed'];
     expect((await cli(line)).code).toBe(0);
     const [, decided] = server.seen;
@@ -61,14 +61,14 @@ describe('mayfly approval', () => {
     expect((await cli(['approval', 'approve', 'sbx-1', '--digest', DIGEST])).code).toBe(2);
   });
 
-  it('lists what waits, unless all is asked for', async () => {
+  it('lists pending ones, or all with --all', async () => {
     const none = { items: [], nextCursor: null };
     expect((await cli(['approval', 'list'], none)).asked).toContain('state=awaiting-approval');
     expect((await cli(['approval', 'list', '--all'], none)).asked).not.toContain('state=');
     expect((await cli(['approval', 'withdraw', ID])).asked).toContain(`POST /v1/approvals/${ID}/withdraw`);
   });
 
-  it('sets a policy from a file, and says which version it changes', async () => {
+  it('sets a policy from a file, with the version it replaces', async () => {
     const file = join(folder, 'policy.yaml');
     await writeFile(file, 'rules:\n  - { name: a, when: { egress: internet }, effect: ask }\n');
     const policy = { project: 'default', version: 4, rules: [], isReadable: true, createdBy: null, createdAt: null };
@@ -85,9 +85,9 @@ describe('mayfly approval', () => {
   });
 });
 
-// Promise: who runs a command is told that it waits, and the same request goes on when it is approved. Costs nothing.
+// Guards: `run` reports that a command awaits approval, and repeats the request once it is approved. Costs nothing.
 describe('a command that needs approval', () => {
-  it('waits, asks again with the same key, and tells of it once', async () => {
+  it('waits, retries with the same key, and reports it once', async () => {
     const looks = ['awaiting-approval', 'awaiting-approval', 'approved'];
     server.answers(({ method }, response, count) => {
       if (method === 'POST' && count === 0)

@@ -11,7 +11,7 @@ function entry(seq: number, kind: string, detail: object) {
   return { sandboxId: ID, seq, body, hash: 'h', previousHash: 'p' };
 }
 
-it('shows all pages, oldest first, with who did what; a hostile detail moves no cursor', async () => {
+it('shows all pages, oldest first, with actors; a hostile detail moves no cursor', async () => {
   server.answers((request, response) => {
     const isFirst = !request.path.includes('cursor=');
     const items = isFirst

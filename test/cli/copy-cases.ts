@@ -8,7 +8,7 @@ import { runLine } from './run-line.ts';
 
 export const MAYFLY = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 
-/** A sandbox with files, and for each test an empty folder on either side of `mayfly cp`. */
+/** Provides a sandbox with files, and for each test an empty folder on both sides of `mayfly cp`. */
 export function useCopies() {
   let door: FileDoor | undefined;
   const folder = useFreshFolder();
@@ -33,7 +33,7 @@ export function useCopies() {
     MAYFLY_API_KEY: there().key,
   });
 
-  /** A path of the sandbox, as on the command line. */
+  /** Returns a path of the sandbox, in command line form. */
   const remote = (path = ''): string => `${there().id}:${guest}${path}`;
 
   const cp = (args: string[]) => runLine(there(), ['cp', ...args], { env: environment() });

@@ -25,7 +25,7 @@ const NAMES = [
 
 const { there, here, guest, environment, remote, cp } = useCopies();
 
-/** Runs a program to its end, while the API in this process answers it. */
+/** Runs a program to its end, without blocking: the API in this process answers it. */
 async function piped(program: string, args: string[], input = Buffer.alloc(0)): Promise<Buffer> {
   const child = spawn(program, args, { env: environment(), stdio: ['pipe', 'pipe', 'pipe'] });
   child.stdin.end(input);
@@ -34,7 +34,7 @@ async function piped(program: string, args: string[], input = Buffer.alloc(0)): 
   return out;
 }
 
-/** All names below a folder, as bytes, in their order: Node's own recursive readdir takes text only. */
+/** Returns all names below a folder, as bytes: Node's recursive readdir returns text only. In order. */
 function names(folder: string): Buffer[] {
   const found = execFileSync('find', ['.', '-mindepth', '1', '-printf', '%P\\0'], { cwd: folder }).toString('latin1');
   return found
@@ -44,7 +44,7 @@ function names(folder: string): Buffer[] {
     .map((name) => Buffer.from(name, 'latin1'));
 }
 
-/** Names, kinds, modes and contents below a folder. */
+/** Returns names, types, modes and contents below a folder. */
 async function tree(folder: string): Promise<string[]> {
   const lines: string[] = [];
   for (const name of names(folder)) {
@@ -58,19 +58,22 @@ async function tree(folder: string): Promise<string[]> {
 }
 
 describe('a file', () => {
-  sweep(NAMES.map((name) => [JSON.stringify(name), name] as const))('named %s goes in and out', async ([, name]) => {
-    const content = Buffer.from(`\0\xff${name}`, 'latin1');
-    await writeFile(join(here(), name), content, { mode: 0o750 });
-    expect(await cp(['--', join(here(), name), remote('/')])).toMatchObject({ code: 0 });
-    expect(await readFile(join(guest(), name))).toEqual(content);
-    expect((await stat(join(guest(), name))).mode & 0o777).toBe(0o750);
-    await rm(join(here(), name));
-    expect(await cp(['--', remote(`/${name}`), here()])).toMatchObject({ code: 0 });
-    expect(await readFile(join(here(), name))).toEqual(content);
-    expect((await stat(join(here(), name))).mode & 0o777).toBe(0o750 & ~process.umask());
-  });
+  sweep(NAMES.map((name) => [JSON.stringify(name), name] as const))(
+    'named %s is copied in and out',
+    async ([, name]) => {
+      const content = Buffer.from(`\0\xff${name}`, 'latin1');
+      await writeFile(join(here(), name), content, { mode: 0o750 });
+      expect(await cp(['--', join(here(), name), remote('/')])).toMatchObject({ code: 0 });
+      expect(await readFile(join(guest(), name))).toEqual(content);
+      expect((await stat(join(guest(), name))).mode & 0o777).toBe(0o750);
+      await rm(join(here(), name));
+      expect(await cp(['--', remote(`/${name}`), here()])).toMatchObject({ code: 0 });
+      expect(await readFile(join(here(), name))).toEqual(content);
+      expect((await stat(join(here(), name))).mode & 0o777).toBe(0o750 & ~process.umask());
+    },
+  );
 
-  it('whose name is not UTF-8 does so too, in a process of its own', async () => {
+  it('whose name is not UTF-8 is copied too, in a separate process', async () => {
     const raw = (path: string) =>
       Buffer.concat([Buffer.from(`${path}/a`), Buffer.from([0xff, 0xfe]), Buffer.from("b'")]);
     await writeFile(raw(here()), 'content');
@@ -84,7 +87,7 @@ describe('a file', () => {
     expect(await readFile(raw(here()), 'utf8')).toBe('content');
   });
 
-  it('replaces what is there, keeps its mode, and follows links on both sides', async () => {
+  it('replaces an existing file, keeps its mode, and follows links on both sides', async () => {
     await writeFile(join(guest(), 'real'), 'new');
     await symlink('real', join(guest(), 'link'));
     await writeFile(join(here(), 'target'), 'old', { mode: 0o600 });
@@ -106,7 +109,7 @@ describe('a file', () => {
     expect(await readFile(join(here(), 'mine'), 'utf8')).toBe('mine');
   });
 
-  it('comes from standard input and goes to standard output, in a process of its own', async () => {
+  it('is read from standard input and written to standard output, in a separate process', async () => {
     const bytes = Buffer.from('\0\xff\n', 'latin1');
     await piped(MAYFLY, ['cp', '-', remote('/piped')], bytes);
     expect(await readFile(join(guest(), 'piped'))).toEqual(bytes);
@@ -123,7 +126,7 @@ describe('a directory', () => {
     await chmod(join(folder, 'sub/deeper'), 0o711);
   }
 
-  it('goes in and comes out with all that is in it', async () => {
+  it('is copied in and out with all its contents', async () => {
     const source = join(here(), 'dir');
     await make(source);
     expect(await cp(['-r', source, remote()])).toMatchObject({ code: 0 });
@@ -135,7 +138,7 @@ describe('a directory', () => {
     expect(await readdir(here())).toEqual(['back', 'dir']);
   });
 
-  it('whose name is not UTF-8 does so too, in a process of its own', async () => {
+  it('whose name is not UTF-8 is copied too, in a separate process', async () => {
     const raw = (path: string) => Buffer.concat([Buffer.from(`${path}/d`), Buffer.from([0xff])]);
     await mkdir(raw(here()));
     await writeFile(Buffer.concat([raw(here()), Buffer.from('/file')]), 'content');
@@ -144,7 +147,7 @@ describe('a directory', () => {
     expect(await readFile(Buffer.concat([raw(guest()), Buffer.from('/file')]), 'utf8')).toBe('content');
   });
 
-  it('is added to the one that is there', async () => {
+  it('is merged into an existing one', async () => {
     await make(join(guest(), 'dir'));
     await mkdir(join(here(), 'dir/sub'), { recursive: true });
     await writeFile(join(here(), 'dir/mine'), 'mine');
@@ -155,7 +158,7 @@ describe('a directory', () => {
     expect(await readdir(here())).toEqual(['dir']);
   });
 
-  it('with a device or set-user-id bits of the guest gives us neither', async () => {
+  it('with a device or set-user-id bits of the guest creates neither here', async () => {
     await mkdir(join(guest(), 'dir'));
     await writeFile(join(guest(), 'dir/suid'), 'x');
     await chmod(join(guest(), 'dir/suid'), 0o4755);
@@ -167,7 +170,7 @@ describe('a directory', () => {
     expect(await readdir(here())).toEqual(['dir']);
   });
 
-  it('is not copied without -r, and not over a file', async () => {
+  it('is not copied without -r, nor over a file', async () => {
     await make(join(here(), 'dir'));
     await make(join(guest(), 'dir'));
     await writeFile(join(here(), 'file'), '');
@@ -197,7 +200,7 @@ describe('a copy that fails', () => {
     expect((await cp(args)).code).toBe(code);
   });
 
-  it('says why, and leaves nothing', async () => {
+  it('reports the reason, and leaves nothing', async () => {
     expect((await cp([remote('/none'), here()])).code).toBe(3);
     await writeFile(join(guest(), 'file'), 'x');
     expect((await cp([remote('/file'), join(here(), 'none/file')])).code).toBe(1);
@@ -207,7 +210,7 @@ describe('a copy that fails', () => {
     expect(await readdir(guest())).toEqual(['file']);
   });
 
-  it('by a tar that fails is told in its words', async () => {
+  it('because of tar shows the error of tar', async () => {
     await mkdir(join(here(), 'dir'));
     await writeFile(join(here(), 'dir/file'), 'x');
     const old = process.env['PATH'];

@@ -8,7 +8,7 @@ import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 
 const server = useStandIn();
 
-/** Creates a sandbox as the demo does, where the API ends each create so. */
+/** Creates a sandbox as the demo does; the API ends each create with these states. */
 async function create(...ends: Partial<SandboxRecord>[]) {
   const printed: string[] = [];
   const sink = { write: (text: string | Uint8Array) => printed.push(text.toString()) };
@@ -26,14 +26,14 @@ const failed = (code: 'ip_timeout' | 'host_key_mismatch'): Partial<SandboxRecord
   failure: { code, step: 'awaitIp', message: 'no address in 60 s' },
 });
 
-it('creates another sandbox where a machine was too slow for one, and says so', async () => {
+it('retries a create on a slow machine, and reports it', async () => {
   const { record, creates, said } = Object(await create(failed('ip_timeout'), failed('ip_timeout'), {}));
   expect([record?.state, creates]).toEqual(['running', 3]);
   expect(said).toContain('awaitIp: no address in 60 s');
   expect(said).toContain('creates another (3 of 3)');
 });
 
-it('fails at once for another reason, and after three that were too slow', async () => {
+it('fails at once for another reason, and after three timeouts', async () => {
   expect(await create(failed('host_key_mismatch'))).toMatchObject({ creates: 1, error: expect.any(String) });
   const slow = failed('ip_timeout');
   expect(await create(slow, slow, slow, slow)).toMatchObject({ creates: 3, error: expect.any(String) });

@@ -31,7 +31,7 @@ const compose = z
 const services = Object.entries(compose.services);
 
 describe('docker-compose.yml', () => {
-  it('waits only for services that are there and can come to that state', () => {
+  it('waits only for existing services with a reachable condition', () => {
     for (const [name, { depends_on: needs = {} }] of services) {
       for (const [needed, { condition }] of Object.entries(needs)) {
         const target = compose.services[needed];
@@ -41,27 +41,27 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('mounts declared volumes and files that are there', () => {
+  it('mounts declared volumes and existing files', () => {
     for (const [, { volumes = [] }] of services) {
       for (const source of volumes.map((volume) => volume.split(':')[0] ?? '')) {
-        if (source.startsWith('${')) continue; // the operator's, from the environment
+        if (source.startsWith('${')) continue; // set by the operator, from the environment
         if (source.startsWith('./')) expect(existsSync(fileURLToPath(new URL(source, ROOT))), source).toBe(true);
         else if (!source.startsWith('/')) expect(compose.volumes).toHaveProperty(source);
       }
     }
   });
 
-  it('shows the host worker all that a proof looks at: leases, saved memory, and the processes of the machine', () => {
+  it('mounts into the host worker all that a proof inspects: leases, saved memory, and the processes of the machine', () => {
     const { volumes = [], pid } = compose.services['host'] ?? {};
-    const leases = '/var/lib/libvirt/dnsmasq'; // the default of LibvirtOptions.leaseFolder
+    const leases = '/var/lib/libvirt/dnsmasq'; // default of LibvirtOptions.leaseFolder
     for (const folder of [leases, savedMemoryFolder(leases), '/run/libvirt', '/var/lib/mayfly']) {
       expect(volumes.map((volume) => volume.replace(/:ro$/, ''))).toContain(`${folder}:${folder}`);
     }
-    expect(volumes).not.toContain(`${savedMemoryFolder(leases)}:${savedMemoryFolder(leases)}:ro`); // it is removed there
+    expect(volumes).not.toContain(`${savedMemoryFolder(leases)}:${savedMemoryFolder(leases)}:ro`); // the worker removes it
     expect(pid).toBe('host');
   });
 
-  it('lets nobody speak to Temporal but who has a certificate, and gives each process its own', () => {
+  it('admits only clients with a certificate to Temporal, and gives each process its own', () => {
     const temporal = compose.services['temporal']?.environment ?? {};
     expect(temporal['TEMPORAL_TLS_REQUIRE_CLIENT_AUTH']).toBe('true');
     const folder = (name: string, { volumes = [] }: z.infer<typeof service>) =>
@@ -84,7 +84,7 @@ describe('docker-compose.yml', () => {
     expect(script).toContain('set -- server ui admin control proxy proxy-server api');
   });
 
-  it('has the API and hosts speak to the proxy, and only what may all there to Temporal', () => {
+  it('connects the API and hosts to the proxy, and only fully trusted processes to Temporal', () => {
     const spoken = services.flatMap(([name, { environment = {} }]) => {
       const address = environment['TEMPORAL_ADDRESS'];
       return address === undefined ? [] : [[name, address]];
@@ -101,7 +101,7 @@ describe('docker-compose.yml', () => {
     expect(compose.services['proxy']?.ports).toEqual(['127.0.0.1:7234:7234']);
   });
 
-  it('gives each process a user of its own at the store, who is made before it starts', () => {
+  it('gives each process its own user of the store, created before it starts', () => {
     const makes = compose.services['mongodb-users']?.environment ?? {};
     for (const name of Object.keys(JSON.parse(read('deploy/mongodb/rights.json')) as object)) {
       const { environment = {}, depends_on: needs = {} } = compose.services[name] ?? {};
@@ -134,7 +134,7 @@ describe('docker-compose.yml', () => {
       expect(read('deploy/example.env')).toMatch(new RegExp(`^${variable}=$`, 'm'));
   });
 
-  it.each(['api', 'control', 'host', 'proxy'])('gives %s an environment that it takes', (name) => {
+  it.each(['api', 'control', 'host', 'proxy'])('gives %s a valid environment', (name) => {
     const { command, environment = {} } = compose.services[name] ?? {};
     expect(command).toEqual(['serve', name]);
     const config = readConfig({ ...environment, ...(environment['MAYFLY_HOST_ID'] && { MAYFLY_HOST_ID: 'kvm-1' }) });
@@ -145,7 +145,7 @@ describe('docker-compose.yml', () => {
 });
 
 describe('deploy/Dockerfile', () => {
-  /** Debian packages of what a host worker runs; what every Debian has is in none. */
+  /** Debian packages of a host worker's programs; null: in every Debian. */
   const PACKAGES: Record<string, string | null> = {
     cp: null,
     du: null,
@@ -174,7 +174,7 @@ describe('deploy/Dockerfile', () => {
   });
 });
 
-it("Temporal's dynamic configuration sets what the dev server is given too, to the same values", () => {
+it("Temporal's dynamic configuration has the same values as the dev server's", () => {
   const settings = z
     .record(z.string(), z.array(z.object({ value: z.number() })))
     .parse(parse(read('deploy/temporal/dynamicconfig.yaml')));

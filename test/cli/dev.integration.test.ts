@@ -16,7 +16,7 @@ const asked = ({ method, path }: Seen) => `${method} ${path.replace(RUN_ID, 'RUN
 const count = (request: string) => server.seen.filter((seen) => asked(seen) === request).length;
 const ended = runRecord({ state: 'ended', outcome: 'failed', cleanup: 'proved' });
 
-test('a folder is run again when it changes; a run that goes on then, or at Ctrl-C, is cancelled', async () => {
+test('a change of the folder starts a new run; a change or Ctrl-C cancels a running one', async () => {
   const controller = new AbortController();
   let isCancelled = false;
   server.answers((seen, response) => {
@@ -40,7 +40,7 @@ test('a folder is run again when it changes; a run that goes on then, or at Ctrl
   expect([count('PUT /v1/functions/fn'), count('POST /v1/runs/RUN/cancel')]).toEqual([3, 3]);
 });
 
-test('what cannot be deployed is said, and mended by the next change', async () => {
+test('a failed deployment is reported, and fixed by the next change', async () => {
   const controller = new AbortController();
   server.answers((seen, response) => answerJson(response, 201, seen.method === 'PUT' ? functionVersion : ended));
   await writeFile(join(folder, 'mayfly.json'), '{"name":"fn"}');

@@ -17,7 +17,7 @@ interface Answer {
   status?: number;
   type?: string;
   body: string | Buffer;
-  /** The connection breaks after the body. */
+  /** Breaks the connection after the body. */
   breaks?: boolean;
 }
 
@@ -62,7 +62,7 @@ function lines(changes: FileChange[], last?: object): string {
   return all.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-/** A change of what was there before. */
+/** Returns the change of an existing path. */
 function changed(
   path: FileChange['path'],
   was: Partial<FileChange>,
@@ -89,7 +89,7 @@ const CHANGES: FileChange[] = [
 ];
 
 describe('mayfly diff', () => {
-  it('prints a line a change, aligned and safe, then the commands and the counts', async () => {
+  it('prints one line per change, aligned and escaped, then the commands and the counts', async () => {
     const { code, out, asked } = await cli(['diff', SNAPSHOT, 'current', '/etc', '/ä b'], { body: lines(CHANGES) });
     expect([code, asked]).toEqual([0, `${URL_PATH}/current?path=/etc&path=/%C3%A4%20b&format=ndjson`]);
     expect(out).toBe(
@@ -123,12 +123,12 @@ describe('mayfly diff', () => {
     expect(out).toContain('\u001b[32mA\u001b[39m  /etc/nginx/nginx.conf');
   });
 
-  it('says so when nothing differs, and ends with 0 then too', async () => {
+  it('prints zero counts when nothing differs, and still ends with 0', async () => {
     const { code, out } = await cli(['diff', SNAPSHOT, OTHER], { body: lines([]) });
     expect([code, out.split('\n').at(-2)]).toEqual([0, '0 added, 0 changed, 0 removed, 0 renamed']);
   });
 
-  it('sums up by folder', async () => {
+  it('sums up by folder with --stat', async () => {
     const { out } = await cli(['diff', SNAPSHOT, OTHER, '--stat'], { body: lines(CHANGES) });
     expect(out.split('\n').slice(2, 9)).toEqual([
       'FOLDER      ADDED  CHANGED  REMOVED  RENAMED  SIZE',
@@ -148,7 +148,7 @@ describe('mayfly diff', () => {
     expect(out).not.toContain('\u0085');
   });
 
-  it('shows what it got of an answer that broke off, and fails', async () => {
+  it('prints the received part of a broken answer, and fails', async () => {
     const problem = {
       code: 'diff_failed',
       status: 422,
@@ -163,7 +163,7 @@ describe('mayfly diff', () => {
     expect(broken.code).toBe(5);
   });
 
-  it('says what is refused', async () => {
+  it('prints the reason of a refusal', async () => {
     const problem = { code: 'sandbox_busy', status: 409, title: 'Busy', detail: 'no' };
     server.answers((_request, response) => answerJson(response, 409, problem));
     const { code, err } = await cli(['diff', SNAPSHOT, OTHER], { status: 409, body: JSON.stringify(problem) });
@@ -184,7 +184,7 @@ describe('mayfly diff --file', () => {
     });
   const args = ['diff', SNAPSHOT, OTHER, '--file', '/etc/x'];
 
-  it('is a patch, byte for byte, unless a person looks at it', async () => {
+  it('is a patch, byte for byte, and escaped and coloured on a terminal', async () => {
     const { out, asked } = await cli(args, { body: file() });
     expect([out, asked]).toEqual([patch, `${URL_PATH}/${OTHER}?file=/etc/x`]);
     const seen = (await cli(args, { body: file() }, true)).out;
@@ -195,7 +195,7 @@ describe('mayfly diff --file', () => {
     [{ kind: 'binary', diff: null }, '/etc/x is not text: 2 B → 2.0 KiB\n'],
     [{ kind: 'same', diff: null, after: { size: 2 } }, '/etc/x is the same in both: 2 B → 2 B\n'],
     [{ kind: 'too-large', before: null, diff: null }, '/etc/x is too large to be compared as text: absent → 2.0 KiB\n'],
-  ])('of %j says why there is none', async (changes, text) => {
+  ])('of %j prints the reason there is none', async (changes, text) => {
     expect((await cli(args, { body: file(changes) })).out).toBe(text);
   });
 });
@@ -212,7 +212,7 @@ describe('mayfly diff --tar', () => {
     expect(Buffer.from((await cli(['diff', SNAPSHOT, OTHER, '--tar', '-'], answer)).out)).toHaveLength(300_000);
   });
 
-  it('leaves nothing of one that is not whole', async () => {
+  it('leaves no file behind when the archive is incomplete', async () => {
     const { code } = await cli(['diff', SNAPSHOT, OTHER, '--tar', join(folder, 'broken.tar')], {
       ...answer,
       breaks: true,

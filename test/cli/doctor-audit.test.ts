@@ -4,7 +4,7 @@ import { quietIo } from './run-line.ts';
 
 const io = quietIo();
 
-test('says which audit trail cannot be continued, and why; what the store holds may be hostile', () => {
+test('names the audit trail that cannot be continued, and the reason; hostile text is escaped', () => {
   const fault = {
     sandboxId: 'sbx-0000000000000001',
     why: 'entry 5\u001b[2J',

@@ -13,7 +13,7 @@ const lost = { id: snapshotId(4), state: 'half', recorded: 'ready', isSafe: fals
 test.each([
   ['snapshots', 'cannot be restored. Delete it with `mayfly snapshot delete`'],
   ['captures', 'cannot be cloned. Delete it with `mayfly capture delete`'],
-] as const)('says of each of the %s what it is, and what helps', (kind, remedy) => {
+] as const)('prints the state of each of the %s, and the remedy', (kind, remedy) => {
   expect(savedLines(io, kind, { found: [kept, half, unknown, lost] })).toEqual([
     `kept ${kept.id} deleted, but a sandbox or another snapshot refers to it; the store says that it is deleted`,
     `residue ${half.id} half made or half removed; the store says that it is failed`,

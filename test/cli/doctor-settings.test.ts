@@ -23,9 +23,9 @@ const UP = {
   PATH: '/bin',
 };
 
-// Promise: doctor looks where `mayfly up` is, with its folder alone. Some milliseconds.
+// Guards: doctor finds the settings of a running `mayfly up` by its folder alone. Some milliseconds.
 describe('the settings of mayfly doctor', () => {
-  it('are those of the last `mayfly up` where the environment says nothing', async () => {
+  it('are those of the last `mayfly up` without an environment', async () => {
     await leaveSettings(state.root, UP);
     const { config, checks } = await settingsOf(env);
     expect(config).toMatchObject({ hostKind: 'simulated', mongodbUri: UP.MONGODB_URI, stateDir: state.root });
@@ -35,7 +35,7 @@ describe('the settings of mayfly doctor', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  it('are those of the environment where that says something, also that there is none', async () => {
+  it('are those of the environment where a variable is set, even if empty', async () => {
     await leaveSettings(state.root, UP);
     const { config, checks } = await settingsOf({
       ...env,
@@ -46,12 +46,12 @@ describe('the settings of mayfly doctor', () => {
     expect([config.hostKind, config.api.port, config.mongodbUri, checks]).toEqual(['libvirt', 7, undefined, []]);
   });
 
-  it('are those of the environment alone where nothing was left', async () => {
+  it('are those of the environment alone without a saved file', async () => {
     const { config, checks } = await settingsOf(env);
     expect([config.hostKind, config.api.port, checks]).toEqual(['libvirt', 7999, []]);
   });
 
-  it('have the port that `mayfly up` was given, while it runs', async () => {
+  it('have the actual port of `mayfly up` while it runs', async () => {
     await leaveSettings(state.root, { MAYFLY_API_PORT: '0' });
     expect((await settingsOf(env)).config.api).toMatchObject({ port: 0 });
     await writeFile(join(state.root, 'cli.json'), '{"apiUrl":"http://[::1]:41234","apiKey":"mfk_x"}');
@@ -71,7 +71,7 @@ describe('the settings of mayfly doctor', () => {
     ['is no JSON', () => writeFile(path, '{"MAYFLY_HOST":')],
     ['has other things in it', () => writeFile(path, '{"MAYFLY_HOST":["simulated"]}')],
     ['does not fit', () => writeFile(path, '{"MAYFLY_HOST":"docker"}')],
-  ])('are not taken from a file that %s, which is said', async (_what, spoil) => {
+  ])('are not taken from a file that %s, which is reported', async (_what, spoil) => {
     await leaveSettings(state.root, UP);
     await spoil();
     const { config, checks } = await settingsOf(env);
@@ -80,7 +80,7 @@ describe('the settings of mayfly doctor', () => {
     expect(JSON.stringify(checks)).not.toContain('secret');
   });
 
-  it('are not taken of what is no setting of these', async () => {
+  it('are not taken from unknown variables in the file', async () => {
     await writeFile(path, '{"LD_PRELOAD":"/tmp/x.so","MAYFLY_STATE_DIR":"/elsewhere"}', { mode: 0o600 });
     expect(await settingsOf(env)).toMatchObject({ config: { stateDir: state.root }, checks: [] });
   });
@@ -91,6 +91,6 @@ it.each([
   ['/srv/may.fly-2', ['export MAYFLY_STATE_DIR=/srv/may.fly-2']],
   ["/srv/it's here", ["export MAYFLY_STATE_DIR='/srv/it'\\''s here'"]],
   ['/srv/$(id)', ["export MAYFLY_STATE_DIR='/srv/$(id)'"]],
-])('the state folder %s is told to another terminal', (stateDir, lines) => {
+])('prints how to use the state folder %s in another terminal', (stateDir, lines) => {
   expect(exportText(stateDir)).toEqual(lines);
 });

@@ -3,7 +3,7 @@ import { ExecError } from '../../host/os/exec.ts';
 import { judgeThrottles } from '../../worker/doctor/throttles.ts';
 import { sandboxId } from '../store/support.ts';
 
-/** @param schedinfo what virsh prints, or the error that it ends with */
+/** Runs the check. @param schedinfo output of virsh, or its error */
 const told = (running: string, schedinfo: string | Error) =>
   judgeThrottles((program, args) => {
     if (args.includes('list')) return Promise.resolve(`golden\n${running}\n`);
@@ -12,7 +12,7 @@ const told = (running: string, schedinfo: string | Error) =>
   }, 'qemu:///system');
 const refused = (stderr: string) => new ExecError('virsh', ['schedinfo'], 1, stderr, '', null);
 
-it('doctor says of the limits on CPUs what libvirt says of a sandbox that runs', async () => {
+it('doctor reports the CPU limits that libvirt shows for a running sandbox', async () => {
   const id = sandboxId(1);
   expect(await told('', 'nothing is asked')).toEqual([]);
   expect(await told(id, 'Scheduler      : posix\ncpu_shares     : 100\nemulator_quota : 100000\n')).toMatchObject([

@@ -39,7 +39,10 @@ interface Printed {
   stderr?: string[];
 }
 
-/** @param states how it comes along, one a look; the last stays. @param printed what each look at an output adds; then it has ended */
+/**
+ * Answers with these states. @param states one per poll, the last repeats @param printed output added per poll, then it
+ * ends
+ */
 function answering(states: readonly Run[], printed: Printed = {}): void {
   let looks = 0;
   server.answers(({ method, path }, response) => {
@@ -65,7 +68,7 @@ function answerOutput(query: URLSearchParams, printed: Printed, response: Server
   response.writeHead(200, headers).end(piece);
 }
 
-it('shows an attempt as far as its run is, and which runs it replays, redrives or is redriven as', async () => {
+it('shows an attempt without a start, and the runs it replays or redrives, or is redriven as', async () => {
   const redriven = { ...running, replayOf: 'run-a', redriveOf: 'run-b', redrivenAs: 'run-c' };
   answering([{ ...redriven, attempts: [attemptRecord({ startedAt: null })] }]);
   const { out } = await line(['run', RUN_ID]);
@@ -83,7 +86,7 @@ it('prints the result, and nothing else, to standard output', async () => {
   expect(first?.headers).toMatchObject({ 'content-type': 'application/json', prefer: 'wait=0' });
 });
 
-it('asks again with the same key when the connection is lost, so that it runs once', async () => {
+it('retries with the same key when the connection is lost, so that it runs once', async () => {
   let isLost = false;
   server.answers(({ method, path }, response) => {
     if (path.endsWith('/result')) return void response.writeHead(200).end('');
@@ -97,7 +100,7 @@ it('asks again with the same key when the connection is lost, so that it runs on
   expect([keys.length, new Set(keys).size, keys[0]]).toEqual([2, 1, expect.stringMatching(/.{16}/)]);
 });
 
-it('says how to ask again without running twice, where the API does not answer', async () => {
+it('prints how to retry without running twice when the API does not answer', async () => {
   server.answers((_request, response) => void response.destroy());
   const { code, err } = await line(['trigger', 'fn', '--key', 'order-7']);
   expect([code, err]).toEqual([5, expect.stringContaining('--key order-7')]);
@@ -107,7 +110,7 @@ it.each([
   [failed, 1, 'failed: it ended with exit code 7'],
   [{ ...failed, outcome: 'timed-out' as const, failure: null }, 124, 'timed-out'],
   [{ ...failed, outcome: 'expired' as const, failure: null, attempts: [] }, 1, 'expired'],
-])('of one that did not succeed it prints why, and the end of its standard error: %#', async (ended, code, said) => {
+])('prints the failure of a run and the end of its standard error: %#', async (ended, code, said) => {
   answering([ended], { stderr: [`${'x'.repeat(5_000)}\nthe last line\n`] });
   const run = await line(['invoke', 'fn', '-d', '1']);
   expect([run.code, run.out]).toEqual([code, '']);
@@ -116,7 +119,7 @@ it.each([
   expect(run.err.length).toBeLessThan(4_500);
 });
 
-it('leaves the run alone on Ctrl-C, and says how to end it', async () => {
+it('leaves the run alone on Ctrl-C, and prints how to end it', async () => {
   const controller = new AbortController();
   answering([running]);
   const ended = line(['invoke', 'fn'], { controller });
@@ -127,14 +130,14 @@ it('leaves the run alone on Ctrl-C, and says how to end it', async () => {
   expect(server.seen.map(asked)).not.toContain(`POST ${ONE}/cancel`);
 });
 
-it('begins nothing after a Ctrl-C that came before the answer', async () => {
+it('starts nothing after a Ctrl-C before the answer', async () => {
   const controller = new AbortController();
   server.answers(() => controller.abort(new Error('interrupted')));
   const { code, err } = await line(['invoke', 'fn'], { controller });
   expect([code, err, server.seen.length]).toEqual([130, expect.stringContaining('mayfly function runs fn'), 1]);
 });
 
-it('takes data of a file as it is, of any media type', async () => {
+it('sends the bytes of a file unchanged, of any media type', async () => {
   const file = join(folder, 'data');
   await writeFile(file, BYTES);
   answering([succeeded]);
@@ -167,13 +170,13 @@ it.each([
   [['runs', 'fn', '--state', 'done'], '--state must be one of'],
   [['runs', 'fn', '--limit', '0'], '--limit'],
   [['result', 'fn'], 'mayfly function runs fn'],
-])('refuses %j before it asks for anything', async (args, why) => {
+])('refuses %j before any request', async (args, why) => {
   answering([succeeded]);
   const { code, err } = await line(args);
   expect([code, err, server.seen]).toEqual([2, expect.stringContaining(why), []]);
 });
 
-it('lists as many runs as it is asked for, over pages', async () => {
+it('lists as many runs as requested, over pages', async () => {
   const contents = { input: { n: 1 }, result: 'x'.repeat(60) };
   const items = [{ ...failed, contents }, running];
   server.answers((_request, response) => answerJson(response, 200, { items, nextCursor: 'next' }));
@@ -188,7 +191,7 @@ it('lists as many runs as it is asked for, over pages', async () => {
   ]);
 });
 
-it('has a run made for each event of a list, as it was written, and says which were refused', async () => {
+it('starts a run for each event of a list, sent as written, and names the refused ones', async () => {
   const items = [
     { status: 202, runId: RUN_ID, isNew: true },
     { status: 200, runId: RUN_ID, isNew: false },
@@ -206,7 +209,7 @@ it('has a run made for each event of a list, as it was written, and says which w
   });
 });
 
-it('shows all of one, and obeys nothing that a guest has said', async () => {
+it('shows all of a run, with hostile text escaped', async () => {
   const artifacts = [{ path: 'a\u001b[2J.png', bytes: 2_048, digest: '' }];
   answering([{ ...failed, artifacts, cleanup: 'proved' }]);
   const { out } = await line(['run', RUN_ID]);
@@ -221,7 +224,7 @@ it('shows all of one, and obeys nothing that a guest has said', async () => {
   expect(out).not.toContain('\u001b');
 });
 
-it('follows what is printed from its offset on, and then the next attempt, until the run has ended', async () => {
+it('follows output from its offset, then the next attempt, until the run has ended', async () => {
   const twice = { ...running, attempts: [attemptRecord({ outcome: 'failed' }), attemptRecord({ n: 2 })] };
   answering([preparing, running, running, twice, { ...twice, state: 'ended' }], { stdout: ['one\n', 'two\n'] });
   const { code, out, err } = await line(['logs', RUN_ID, '-f']);
@@ -233,7 +236,7 @@ it('follows what is printed from its offset on, and then the next attempt, until
   expect(ofStdout).toContain(from(2, 4));
 });
 
-it.each([[[]], [['-f']]])('prints each stream to its own, and standard error alone when asked: %j', async (how) => {
+it.each([[[]], [['-f']]])('prints each stream to its own, and standard error alone with --stderr: %j', async (how) => {
   answering([running, succeeded], {
     stdout: ['one\n', 'two\n'].slice(how.length === 0 ? 1 : 0),
     stderr: ['oh\n', 'no\n'],
@@ -245,12 +248,12 @@ it.each([[[]], [['-f']]])('prints each stream to its own, and standard error alo
   expect([alone.out, alone.err]).toEqual([all[1], '']);
 });
 
-it('ends when both streams have, not when the first has', async () => {
+it('ends when both streams have ended, not after the first', async () => {
   answering([succeeded], { stdout: [''], stderr: ['a\n', 'b\n', 'c\n'] });
   expect(await line(['logs', RUN_ID, '-f'])).toMatchObject({ code: 0, out: '', err: 'a\nb\nc\n' });
 });
 
-it('prints one stream as it is stored now; of a run without a process it says so', async () => {
+it('prints one stream as stored; reports a run without a process', async () => {
   answering([succeeded], { stderr: ['oh\n'] });
   expect((await line(['logs', RUN_ID, '--stderr'])).out).toBe('oh\n');
   const { code, err } = await line(['logs', RUN_ID]);
@@ -259,7 +262,7 @@ it('prints one stream as it is stored now; of a run without a process it says so
   expect(await line(['logs', RUN_ID, '-f'])).toMatchObject({ code: 0, out: '' });
 });
 
-it('writes a result to a new file, and over none', async () => {
+it('writes a result to a new file, and never overwrites one', async () => {
   answering([succeeded]);
   const file = join(folder, 'result');
   expect(await line(['result', RUN_ID, '-o', file])).toMatchObject({ code: 0, out: '' });
@@ -272,7 +275,7 @@ it.each([
   ['proved', 0, 'nothing of its machines is left'],
   ['none', 0, 'nothing is left: it never had a machine'],
   ['unproved', 1, 'a host was forgotten, and nobody can look there'],
-] as const)('has cancelled when it is over, and its cleanup is %s', async (cleanup, code, said) => {
+] as const)('cancels and waits for the end, with cleanup %s', async (cleanup, code, said) => {
   const cancelled: Run = { ...running, state: 'ended', outcome: 'cancelled' };
   const ended = { ...cancelled, cleanup };
   answering(cleanup === 'none' ? [ended] : [running, cancelled, ended]);
@@ -281,13 +284,13 @@ it.each([
   expect(server.seen).toHaveLength(cleanup === 'none' ? 2 : 4);
 });
 
-it('says what may be left when the wait is over first', async () => {
+it('lists possible residue when the wait times out', async () => {
   answering([running]);
   const { code, out } = await line(['cancel', RUN_ID, '--wait', '0']);
   expect([code, out]).toEqual([124, expect.stringMatching(/queued|running/)]);
 });
 
-it('replays, with other data as it is written, and redrives', async () => {
+it('replays, with changed data sent as written, and redrives', async () => {
   server.answers((_request, response) => answerJson(response, 202, runRecord({ id: 'run-fedcba9876543210' })));
   const file = join(folder, 'event.json');
   await writeFile(file, '{"type":"edited","data":12345678901234567890}');
@@ -296,7 +299,7 @@ it('replays, with other data as it is written, and redrives', async () => {
     expect([code, out]).toEqual([0, 'run-fedcba9876543210\n']);
   }
   expect((await line(['redrive', RUN_ID])).code).toBe(0);
-  const posts = server.seen.filter(({ method }) => method === 'POST'); // a wait of before may look once more
+  const posts = server.seen.filter(({ method }) => method === 'POST'); // a wait of the previous test may poll again
   expect(posts.map(({ method, path, body }) => `${method} ${path} ${body}`)).toEqual([
     `POST ${ONE}/replay {"version":"same"}`,
     `POST ${ONE}/replay {"version":"current","event":{"type":"edited","data":12345678901234567890}}`,
@@ -317,7 +320,7 @@ it.each([
   expect(err).toContain(why);
 });
 
-it('lists dead letters, and those of a key since a while', async () => {
+it('lists dead letters, also by key and age', async () => {
   server.answers((_request, response) => answerJson(response, 200, { items: [], nextCursor: null }));
   await line(['runs', 'fn', '--dead', '--key', 'a b', '--since', '2h']);
   const asked = new URL(server.seen[0]?.path ?? '', 'http://x').searchParams;
@@ -325,7 +328,7 @@ it('lists dead letters, and those of a key since a while', async () => {
   expect(Math.abs(Date.parse(asked.get('since') ?? '') - (Date.now() - 7_200_000))).toBeLessThan(60_000);
 });
 
-it('redrives all dead letters of a function, and says how many were refused', async () => {
+it('redrives all dead letters of a function, and prints the number refused', async () => {
   const bulk = (done: number, endedAt: string | null) => ({
     id: 'blk-0123456789abcdef',
     action: 'redrive',
@@ -346,7 +349,7 @@ it('redrives all dead letters of a function, and says how many were refused', as
   expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({ action: 'redrive', version: 'current' });
 });
 
-it('says why there is nothing to open, and what to set', async () => {
+it('prints why nothing can be opened, and the setting to change', async () => {
   const kept = { snapshotId: 'snp-0123456789abcdef', until: runRecord().updatedAt, goneAt: null, failure: null };
   const why = async (run: Run, ...args: string[]) => {
     answering([run]);
@@ -367,12 +370,12 @@ it('says why there is nothing to open, and what to set', async () => {
   expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('mayfly fork snp-0123456789abcdef') });
 });
 
-it('takes a sandbox that is called `open` for one', async () => {
+it('accepts a sandbox named `open`', async () => {
   server.answers((_request, response) => answerJson(response, 404, problem(404, 'sandbox_not_found')));
   expect((await runLine(server, ['run', 'open', '--', 'ls'])).err).toContain('sandbox');
 });
 
-it('lists what a process changed, and tells what it is where that is not known', async () => {
+it('lists the changes of a process, and explains when they are unknown', async () => {
   const name = { path: '/root/made\u001b[2J', from: null, what: [], before: null, type: 'file', size: 2, mode: '0644' };
   const change = { line: 'change', change: 'added', ...name, uid: 0, gid: 0, mtime: '', links: 1, target: null };
   const end = { line: 'end', added: 1, changed: 0, removed: 0, renamed: 0 };

@@ -25,14 +25,14 @@ interface Sent {
 const sent = () => JSON.parse(server.seen[0]?.body ?? '') as Sent & Record<string, unknown>;
 const entries = () => tarEntries(Buffer.from(sent().files.tar, 'base64'));
 
-it('begins a function that can be deployed as it is, and writes over nothing', async () => {
+it('creates a deployable function, and overwrites nothing', async () => {
   const fresh = join(folder, '1 Resize_Images');
   expect((await line(['init', fresh, '--source', 'web-1'])).code).toBe(0);
   const manifest: unknown = JSON.parse(await readFile(join(fresh, 'mayfly.json'), 'utf8'));
   expect(manifest).toEqual({ name: 'resize-images', source: 'web-1', argv: ['./main.sh'] });
   expect((await stat(join(fresh, 'main.sh'))).mode & 0o111).toBe(0o111);
   const main = await readFile(join(fresh, 'main.sh'), 'utf8');
-  expect(main.match(/^echo .*$/gm)?.map((said) => said.endsWith('>&2'))).toEqual([false, true]); // a log of both streams
+  expect(main.match(/^echo .*$/gm)?.map((said) => said.endsWith('>&2'))).toEqual([false, true]); // log lines on both streams
   await writeFile(join(fresh, 'main.sh'), 'mine');
   await rm(join(fresh, '.mayflyignore'));
   const { code, out } = await line(['init', fresh]);
@@ -43,7 +43,7 @@ it('begins a function that can be deployed as it is, and writes over nothing', a
   expect(entries().map(({ path, mode }) => [path, mode])).toEqual([['main.sh', 0o755]]);
 });
 
-it('deploys what is in the folder and not left out, with modes and links, as the same archive each time', async () => {
+it('deploys the folder without ignored files, with modes and links, as the same archive each time', async () => {
   await into('mayfly.json', '{"name":"fn","source":"web-1","argv":["./main.sh"],"env":{"A":"1"}}');
   await into('main.sh', '#!/bin/sh\n');
   await chmod(join(folder, 'main.sh'), 0o750);
@@ -68,13 +68,13 @@ it('deploys what is in the folder and not left out, with modes and links, as the
   expect(sent().files.tar).toBe(files.tar);
 });
 
-it('sends no files of a folder that has none', async () => {
+it('sends no files for a folder without any', async () => {
   await into('mayfly.json', '{"name":"fn","source":"web-1","command":"date"}');
   await line(['deploy', folder]);
   expect(sent()).toEqual({ source: 'web-1', command: 'date' });
 });
 
-it('names the largest of files that are too large together, and sends nothing', async () => {
+it('names the largest files when they exceed the limit together, and sends nothing', async () => {
   await into('mayfly.json', '{"name":"fn"}');
   for (const [name, mib] of [
     ['small', 1],
@@ -97,13 +97,13 @@ it.each([
   ['{"source":"x"}', 'has no "name"'],
   ['{"name":"No Name"}', 'cannot name a function'],
   ['{"name":"fn","files":{}}', 'has "files"'],
-])('refuses a mayfly.json that is %s before it asks for anything', async (text, why) => {
+])('refuses a mayfly.json that is %s before any request', async (text, why) => {
   if (text !== null) await into('mayfly.json', text);
   const { code, err } = await line(['deploy', folder]);
   expect([code, err, server.seen]).toEqual([2, expect.stringContaining(why), []]);
 });
 
-it('says which fields the API refuses', async () => {
+it('names the fields that the API refuses', async () => {
   await into('mayfly.json', '{"name":"fn","sauce":"x"}');
   const errors = [{ field: 'sauce', problem: 'is not known' }];
   const problem = { title: 'x', status: 422, code: 'invalid_request', retryable: false, errors };
@@ -112,7 +112,7 @@ it('says which fields the API refuses', async () => {
   expect([code, err]).toEqual([2, expect.stringContaining('sauce: is not known')]);
 });
 
-it('lists and shows', async () => {
+it('lists functions and shows one', async () => {
   server.answers(({ path }, response) => {
     if (path === '/v1/functions/fn') return answerJson(response, 200, deployedFunction);
     answerJson(response, 200, { items: path.endsWith('/versions') ? [functionVersion] : [deployedFunction] });
@@ -150,14 +150,14 @@ it.each([
   [['activate', 'fn', '2'], 'POST /v1/functions/fn/versions/2/activate', 'fn version 3 is active'],
   [['delete', 'fn'], 'DELETE /v1/functions/fn', 'fn accepts no events'],
   [['delete', 'fn', '--drain'], 'DELETE /v1/functions/fn?drain=true', 'fn accepts no events'],
-])('%j asks for that', async (args, request, said) => {
+])('%j sends its request', async (args, request, said) => {
   const answer = { ...functionVersion, ...deployedFunction, state: 'paused', function: 'fn' };
   server.answers((_request, response) => answerJson(response, 200, answer));
   const { code, out } = await line(args);
   expect([code, out, server.seen.map(asked)]).toEqual([0, expect.stringContaining(said), [request]]);
 });
 
-it('says that it is gone, or how it goes', async () => {
+it('confirms a deletion, or names the remedy', async () => {
   server.answers((_request, response) => void response.writeHead(204).end());
   expect((await line(['delete', 'fn'])).out).toBe('fn is deleted\n');
   const inUse = { title: 'x', status: 409, code: 'function_in_use', retryable: false };
@@ -173,7 +173,7 @@ it.each([
   [['activate', 'fn', 'latest'], 'mayfly function get fn'],
   [['pause', 'No Name'], 'mayfly function list'],
   [['logs', 'sbx-0123456789abcdef-x'], 'mayfly function runs'],
-])('%j says what to type, and asks for nothing', async (args, hint) => {
+])('%j prints what to type, and sends no request', async (args, hint) => {
   const { code, err } = await line(args);
   expect([code, err, server.seen]).toEqual([2, expect.stringContaining(hint), []]);
 });

@@ -19,7 +19,7 @@ const folder = useFreshFolder();
 
 const env = () => ({ MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret', MAYFLY_HOOK_SECRET: SECRET });
 
-it('makes a hook with a new secret, which it shows once, and with the address for its sender', async () => {
+it('creates a hook with a new secret, which it prints once, and with the URL for its sender', async () => {
   const { code, out, asked } = await askedBy(
     server,
     ['hook', 'create', 'fn', '--scheme', 'github', '--type', 'a'],
@@ -31,7 +31,7 @@ it('makes a hook with a new secret, which it shows once, and with the address fo
   expect([code, out.includes(`${server.url}/h/${hook.id}`), out.includes(secrets[0])]).toEqual([0, true, true]);
 });
 
-it('takes a secret from the environment or a file, shows none of them, and knows which nobody else can make', async () => {
+it('reads a secret from the environment or a file, prints none, and requires those only the sender can make', async () => {
   const file = join(folder, 'secret');
   await writeFile(file, `${SECRET}\n`);
   const create = ['hook', 'create', 'fn', '--scheme', 'github'];
@@ -54,12 +54,12 @@ it.each([
   [['disable', hook.id], `POST /v1/hooks/${hook.id}/disable `, hook],
   [['enable', hook.id], `POST /v1/hooks/${hook.id}/enable `, hook],
   [['delete', hook.id], `DELETE /v1/hooks/${hook.id} `, {}],
-])('asks for it: %j', async (args, expected, body) => {
+])('sends its request: %j', async (args, expected, body) => {
   const { code, out, asked } = await askedBy(server, ['hook', ...args], body);
   expect([code, asked, out.includes(hook.id)]).toEqual([0, expected, true]);
 });
 
-it('lists those of all functions unless one is named, each with its function', async () => {
+it('lists the hooks of all functions or of one, each with its function', async () => {
   server.answers(({ path }, response) => {
     const name = new URL(path, 'http://x').searchParams.get('function');
     if (name === null) answerJson(response, 200, { items: [{ name: 'fn' }, { name: 'other' }] });
@@ -69,7 +69,7 @@ it('lists those of all functions unless one is named, each with its function', a
   expect([code, out]).toEqual([0, expect.stringMatching(/hok-fn +fn .*\nhok-other +other /)]);
 });
 
-it('says of hmac how it is signed, and which option it lacks, before it asks', async () => {
+it('hmac options describe the signature; a missing one is refused before any request', async () => {
   const hmac = {
     header: 'X-Sig',
     algorithm: 'sha256',
@@ -91,7 +91,7 @@ it('says of hmac how it is signed, and which option it lacks, before it asks', a
   }
 });
 
-it('rotates: the new secret, and the old one beside it', async () => {
+it('rotates: the new secret is added to the old one', async () => {
   const old = join(folder, 'old');
   await writeFile(old, 'old');
   server.answers((_request, response) => answerJson(response, 200, hook));
@@ -101,7 +101,7 @@ it('rotates: the new secret, and the old one beside it', async () => {
   expect((await runLine(server, ['hook', 'set-secret', hook.id])).code).toBe(2);
 });
 
-test('a sample is signed as its sender does, and sent without the key', async () => {
+test('a sample is signed as by its sender, and sent without the key', async () => {
   const file = join(folder, 'push.json');
   await writeFile(file, '{"ref":"refs/heads/main"}\n');
   server.answers(({ method }, response) =>
@@ -117,7 +117,7 @@ test('a sample is signed as its sender does, and sent without the key', async ()
   expect(sent?.headers['authorization']).toBeUndefined();
 });
 
-test('hooks at an address of their own are shown, and sent to, there', async () => {
+test('hooks with their own URL are shown with it, and samples are sent there', async () => {
   const file = join(folder, 'push.json');
   await writeFile(file, '{}');
   const own = { ...hook, url: `${server.url}/own${hook.path}` };
@@ -134,7 +134,7 @@ test.each([
   [{ filtered: true }, 'filter'],
   [{ ping: true }, 'ping'],
   [{ runId: RUN_ID, duplicate: true }, 'came before'],
-])('what became of it is said: %j', async (answer, said) => {
+])('prints the result: %j', async (answer, said) => {
   const file = join(folder, 'x');
   await writeFile(file, '{}');
   server.answers(({ method }, response) => answerJson(response, 200, method === 'GET' ? hook : answer));
@@ -147,13 +147,13 @@ test.each([
   [['github', '--hook', hook.id, '--file', '/dev/null'], 'the name of the event is missing'],
   [['github', 'push', '--hook', 'fn', '--file', '/dev/null'], 'is not the id of a hook'],
   [['github', 'push', '--hook', hook.id, '--file', '/nowhere'], 'cannot be read'],
-])('a sample that cannot be sent is not: %j', async (args, why) => {
+])('refuses an invalid sample: %j', async (args, why) => {
   server.answers((_request, response) => answerJson(response, 200, hook));
   const { code, err } = await runLine(server, ['trigger', ...args], { env: env() });
   expect([code, err]).toEqual([2, expect.stringContaining(why)]);
 });
 
-test('who listens sees what comes and what has ended, not what was there', async () => {
+test('listens for new and ended runs, without the existing ones', async () => {
   const controller = new AbortController();
   const other = runRecord({ id: 'run-fedcba9876543210' });
   const lists = [[other], [runRecord(), other], [runRecord({ state: 'ended', outcome: 'succeeded' }), other]];

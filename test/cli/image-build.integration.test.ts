@@ -31,7 +31,7 @@ async function build(answer: Image, ...options: string[]) {
   return { ...ended, seen: server.seen };
 }
 
-it('asks for what is said, and tells what came of it', async () => {
+it('sends the given options, and prints the result', async () => {
   const { code, out, seen } = await build(
     image,
 
@@ -67,7 +67,7 @@ it('asks for what is said, and tells what came of it', async () => {
   for (const said of ['web', '2 of 2, 1 of them', '["serve"]', 'SPARE']) expect(out).toContain(said);
 });
 
-it('tells of what is asked, and refuses a time for what is not', async () => {
+it('reports the ready command, and refuses a timeout without one', async () => {
   const ready = { text: 'ready: true', command: { sandboxId: 'sbx-0123456789abcdef', id: 'cmd-0123456789abcdef' } };
   server.answers((request, response) => {
     const event = `event: ended\ndata: ${JSON.stringify({ outcome: 'exited', exitCode: 0 })}\n\n`;
@@ -81,7 +81,7 @@ it('tells of what is asked, and refuses a time for what is not', async () => {
   expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('--ready')]);
 });
 
-it('sends a folder without what .dockerignore leaves out, and no device', async () => {
+it('sends a folder without the files of .dockerignore and devices', async () => {
   const from = join(folder, 'context');
   await mkdir(join(from, 'sub'), { recursive: true });
   await writeFile(join(from, '.dockerignore'), '*.log\nsub/*\n!sub/kept\n');
@@ -103,7 +103,7 @@ it('sends a folder without what .dockerignore leaves out, and no device', async 
   await rm(join(from, 'pipe'));
 });
 
-it('sends a large folder before it asks, unless it is there; one that is too large not at all', async () => {
+it('uploads a large folder before the build, unless it exists; refuses one that is too large', async () => {
   const from = join(folder, 'large-context');
   await mkdir(from);
   await writeFile(join(from, 'large'), Buffer.alloc(4_194_305, 'x'));
@@ -136,7 +136,7 @@ it('sends a large folder before it asks, unless it is there; one that is too lar
   expect((await build(image, from)).err).toContain('more than 2147483648 bytes');
 });
 
-it('Ctrl-C while it is sent: 130, and nothing is asked for', async () => {
+it('Ctrl-C during the upload: 130, and no build is requested', async () => {
   const from = join(folder, 'never-sent');
   await mkdir(from);
   await writeFile(join(from, 'large'), Buffer.alloc(20_000_000, 'x'));
@@ -145,7 +145,7 @@ it('Ctrl-C while it is sent: 130, and nothing is asked for', async () => {
   const slow = createServer((request, response) => {
     asked.push(`${request.method}`);
     if (request.method === 'GET') answerJson(response, 404, { code: 'context_not_found' });
-    else controller.abort(); // and reads nothing
+    else controller.abort(); // never reads the body
   });
   const url = `http://127.0.0.1:${await listen(slow)}`;
   const { code } = await runLine({ url }, ['image', 'build', '-f', file, '--name', 'web', from], { controller });
@@ -154,7 +154,7 @@ it('Ctrl-C while it is sent: 130, and nothing is asked for', async () => {
   slow.close();
 });
 
-it('Ctrl-C while it is built: 130, it is cancelled, and that is said', async () => {
+it('Ctrl-C during the build: 130, and it is cancelled and reported', async () => {
   const controller = new AbortController();
   const under = { ...image, state: 'building', steps: [] } as const;
   server.answers((request, response) => {
@@ -167,7 +167,7 @@ it('Ctrl-C while it is built: 130, it is cancelled, and that is said', async () 
   expect(err).toContain(`${image.id} is undone`);
 });
 
-it('ends with 1 when it failed, and shows its log without escapes', async () => {
+it('ends with 1 after a failure, and shows the log without escapes', async () => {
   const { code, out } = await build({ ...image, state: 'failed', failure });
   expect(code).toBe(1);
   expect(out).toContain('exit code 3');
@@ -188,7 +188,7 @@ it.each([
   expect(err).toContain(said);
 });
 
-it('names a file that is not there', async () => {
+it('reports a missing file', async () => {
   const { code, err } = await runLine(server, ['image', 'build', '-f', join(folder, 'none'), '--name', 'web']);
   expect(code).toBe(2);
   expect(err).toContain('there is no file');

@@ -12,7 +12,7 @@ const PATH = `/v1/images/${image.id}`;
 const failed: Image = { ...image, state: 'failed', done: 1, failure: { ...failure, line: null } };
 const building: Image = { ...image, state: 'building', done: 1, readyAt: null };
 
-/** Answers the requests for the build with these, one after another, the last of them for good. */
+/** Answers requests for the build with these states in order; the last repeats. */
 function answers(...states: Image[]): void {
   const rest = [...states];
   server.answers((request, response) => {
@@ -30,7 +30,7 @@ it('mayfly image builds lists the latest', async () => {
 });
 
 describe('mayfly image show', () => {
-  it('tells of each step what became of it, and of one that failed why', async () => {
+  it('shows the result of each step, and the reason of a failure', async () => {
     const { steps } = image;
     const answer = { ...failed, steps: [...steps.slice(0, 1), { ...steps[1], line: 3, text: 'RUN \u001b[2Jfalse' }] };
     const { code, out } = await askedBy(server, ['image', 'show', image.id], {
@@ -49,19 +49,19 @@ describe('mayfly image show', () => {
     [{ ...building, state: 'queued' as const }, '- +finish'],
     [failed, '- +finish'],
     [image, 'done +finish'],
-  ])('a step in the state that it is in', async (answer, said) => {
+  ])('shows a step with its state', async (answer, said) => {
     const { out } = await askedBy(server, ['image', 'show', image.id], answer);
     expect(out).toMatch(new RegExp(`^ {2}${said}$`, 'm'));
   });
 
-  it('--follow: what the steps write, until it is over, and its exit code', async () => {
+  it('--follow prints the output of the steps to the end, and ends with the exit code', async () => {
     answers(building, failed);
     const { code, out, err } = await runLine(server, ['image', 'show', image.id, '--follow', '--json']);
     expect([code, JSON.parse(out)]).toEqual([1, failed]);
     expect(err).toContain('[2/2] finish');
   });
 
-  it('Ctrl-C while it is followed: 130, and the build goes on', async () => {
+  it('Ctrl-C while following: 130, and the build continues', async () => {
     const controller = new AbortController();
     server.answers((request, response) => {
       if (request.path.includes('/commands/')) controller.abort();
@@ -73,29 +73,32 @@ describe('mayfly image show', () => {
 });
 
 describe('mayfly image cancel', () => {
-  it('waits until it is over', async () => {
+  it('waits for the end', async () => {
     answers(building, { ...image, state: 'cancelled' });
     const { code, out, err } = await runLine(server, ['image', 'cancel', image.id]);
     expect([code, out, err]).toEqual([0, expect.stringMatching(/state +cancelled/), '']);
     expect(server.seen.map(({ method, path }) => `${method} ${path}`)).toEqual([`POST ${PATH}/cancel`, `GET ${PATH}`]);
   });
 
-  it('says that it was over before', async () => {
+  it('reports a build that has already ended', async () => {
     answers(image);
     const { code, err } = await runLine(server, ['image', 'cancel', image.id]);
     expect([code, err]).toEqual([0, `${image.id} was over before\n`]);
   });
 
-  it('ends with 124 when the wait is over first', async () => {
+  it('ends with 124 when the wait times out', async () => {
     answers(building);
     const { code } = await runLine(server, ['image', 'cancel', image.id, '--wait', '0']);
     expect(code).toBe(124);
   });
 });
 
-it.each(['show', 'cancel'])('%s asks nothing about what is no id, and names what lists them', async (word) => {
-  answers(image);
-  const { code, err } = await runLine(server, ['image', word, '../x']);
-  expect([code, server.seen]).toEqual([2, []]);
-  expect(err).toContain('mayfly image builds');
-});
+it.each(['show', 'cancel'])(
+  '%s sends no request for an invalid id, and names the command that lists them',
+  async (word) => {
+    answers(image);
+    const { code, err } = await runLine(server, ['image', word, '../x']);
+    expect([code, server.seen]).toEqual([2, []]);
+    expect(err).toContain('mayfly image builds');
+  },
+);

@@ -31,7 +31,7 @@ beforeEach(() => {
   });
 });
 
-it('prints what is kept, of the latest command unless one is named', async () => {
+it('prints the stored output, of the latest command by default', async () => {
   for (const words of [
     ['logs', ID],
     ['logs', ID, COMMAND],
@@ -42,7 +42,7 @@ it('prints what is kept, of the latest command unless one is named', async () =>
   expect(paths).toContain(`/v1/sandboxes/${ID}/commands/${COMMAND}/output`);
 });
 
-it('goes on with -f until the command has ended', async () => {
+it('follows with -f until the command has ended', async () => {
   expect(await runLine(server, ['logs', '-f', ID])).toMatchObject({
     code: 0,
     out: 'live right\n',
@@ -51,7 +51,7 @@ it('goes on with -f until the command has ended', async () => {
   expect(server.seen.every(({ method }) => method === 'GET')).toBe(true);
 });
 
-it('says so when nothing was run, and refuses what is no id', async () => {
+it('reports a sandbox without commands, and refuses an invalid id', async () => {
   server.answers((_request, response) => answerJson(response, 200, { items: [], nextCursor: null }));
   const { code, err } = await runLine(server, ['logs', ID]);
   expect(code).toBe(2);

@@ -17,7 +17,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'file'), 'x');
 });
 
-/** It knows the sandbox, by its id and by its name, and refuses all else for good. */
+/** Fake API that knows the sandbox by its id and name, and refuses all other requests. */
 beforeEach(() =>
   server.answers(({ method, path }, response) => {
     const isKnown = method === 'GET' && (path === NAMED || path === `/v1/sandboxes/${id}`);
@@ -26,8 +26,8 @@ beforeEach(() =>
 );
 const asked = () => server.seen.map(({ method, path }) => `${method} ${path.split('?')[0]}`);
 
-// Promise: a name can be typed wherever an id can, and what takes several requests is about one sandbox. Costs nothing.
-describe('a name in the place of an id', () => {
+// Guards: a name can replace an id, and all requests of one command go to the same sandbox. Costs nothing.
+describe('a name in place of an id', () => {
   it.each([
     ['sandbox destroy web', `DELETE /v1/sandboxes/${id}`],
     ['rm web', `DELETE /v1/sandboxes/${id}`],
@@ -41,7 +41,7 @@ describe('a name in the place of an id', () => {
     ['ssh web', `POST /v1/sandboxes/${id}/credentials`],
     ['cp FILE web:/tmp/', `HEAD /v1/sandboxes/${id}/files/tmp/`],
     ['cp web:/tmp/x FILE', `HEAD /v1/sandboxes/${id}/files/tmp/x/`],
-  ])('%s: is looked up once, and all that follows goes by the id', async (line, next) => {
+  ])('%s: is resolved once, and all further requests use the id', async (line, next) => {
     await runLine(server, line.replace('FILE', join(folder, 'file')).split(' '));
     const [first, ...more] = asked();
     expect(first).toBe(`GET ${NAMED}`);
@@ -58,12 +58,12 @@ describe('a name in the place of an id', () => {
     ['pause web', `POST ${NAMED}/pause`],
     ['resume web', `POST ${NAMED}/resume`],
     ['credential revoke web --all', `DELETE ${NAMED}/credentials`],
-  ])('%s: one request needs no looking up', async (line, only) => {
+  ])('%s: a single request needs no resolution', async (line, only) => {
     await runLine(server, line.split(' '));
     expect(asked()).toEqual([only]);
   });
 
-  it('is refused here when it is none', async () => {
+  it('is refused before any request when it is invalid', async () => {
     for (const text of ['Web', 'sbx-x', 'a_b', '../x', 'cmd-0123456789abcdef']) {
       const { code, err } = await runLine(server, ['sandbox', 'get', text]);
       expect(code).toBe(2);
@@ -74,7 +74,7 @@ describe('a name in the place of an id', () => {
 });
 
 describe('mayfly sandbox', () => {
-  it('create --name asks for the name, and refuses what is none', async () => {
+  it('create --name sends the name, and refuses an invalid one', async () => {
     await runLine(server, ['sandbox', 'create', 'golden', '--name', 'web']);
     expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({ source: 'golden', name: 'web' });
     server.seen.length = 0;
@@ -86,7 +86,7 @@ describe('mayfly sandbox', () => {
     expect(server.seen).toEqual([]);
   });
 
-  it('says who has a name that is taken', async () => {
+  it('names the sandbox that has the name', async () => {
     const detail = `${id}, which is running, is named web.`;
     server.answers((_request, response) => answerJson(response, 409, { code: 'name_taken', status: 409, detail }));
     const { code, err } = await runLine(server, ['sandbox', 'create', 'golden', '--name', 'web']);
@@ -105,7 +105,7 @@ describe('mayfly sandbox', () => {
   });
 });
 
-describe('names of snapshots, and of what has ended', () => {
+describe('names of snapshots, and of ended sandboxes', () => {
   const other = sandboxRecord({ id: id.replace(/.$/, 'z'), name: 'db', state: 'running' });
   const old = sandboxRecord({ id: id.replace(/.$/, 'y'), name: 'old', state: 'destroyed' });
   const SNAPSHOT = 'snp-0123456789abcdef';
@@ -146,7 +146,7 @@ describe('names of snapshots, and of what has ended', () => {
     expect(asked()).toContain(wanted);
   });
 
-  it('asks which, where several sandboxes have one, and says where none is', async () => {
+  it('reports an ambiguous name with its candidates, and an unknown one', async () => {
     const several = await runLine(server, ['fork', 'both']);
     expect([several.code, several.err]).toEqual([2, expect.stringContaining(`${id}/both, ${other.id}/both`)]);
     const none = await runLine(server, ['snapshot', 'get', 'web/nothing']);
@@ -156,7 +156,7 @@ describe('names of snapshots, and of what has ended', () => {
     }
   });
 
-  it('lists the snapshots of all, and ids alone', async () => {
+  it('lists the snapshots of all sandboxes, and ids alone with -q', async () => {
     const { out } = await runLine(server, ['snapshot', 'list']);
     expect(out).toMatch(new RegExp(`${SNAPSHOT} +installed +web `));
     expect(out).toMatch(new RegExp(`${SAME} +both +db `));
@@ -169,7 +169,7 @@ describe('names of snapshots, and of what has ended', () => {
     expect((await runLine(server, ['ps', '--quiet', '--all'])).out).toBe(`${id}\n${other.id}\n${old.id}\n`);
   });
 
-  it('ends all that live with rm --all, which takes no other', async () => {
+  it('destroys all live sandboxes with rm --all, which accepts no other argument', async () => {
     server.answers(({ method, path }, response) => {
       if (path.startsWith('/v1/sandboxes?')) answerJson(response, 200, { items: [record, other], nextCursor: null });
       else answerJson(response, method === 'GET' ? 200 : 403, method === 'GET' ? record : missing);
@@ -179,13 +179,13 @@ describe('names of snapshots, and of what has ended', () => {
     for (const words of [['rm'], ['rm', '--all', 'web']]) expect((await runLine(server, words)).code).toBe(2);
   });
 
-  it('sandbox set is what extend does', async () => {
+  it('sandbox set is the same as extend', async () => {
     await runLine(server, ['sandbox', 'set', 'web', '--ttl', '1h', '--idle', 'off', '--auto-resume', 'on']);
     expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({ ttlSeconds: 3_600, idleSeconds: null, autoResume: true });
   });
 });
 
-it('mayfly fork --name is of one fork', async () => {
+it('mayfly fork --name needs a single fork', async () => {
   const fork = ['fork', 'snp-0123456789abcdef', '--name', 'web'];
   expect((await runLine(server, [...fork, '--count', '2'])).code).toBe(2);
   expect(server.seen).toEqual([]);
@@ -193,7 +193,7 @@ it('mayfly fork --name is of one fork', async () => {
   expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({ snapshotId: 'snp-0123456789abcdef', name: 'web' });
 });
 
-it('mayfly cp takes what has a slash before the colon for a path here, as scp does', async () => {
+it('mayfly cp treats an argument with a slash before the colon as a local path, as scp does', async () => {
   const { code, err } = await runLine(server, ['cp', join(folder, 'file'), 'web:tmp']);
   expect(code).toBe(2);
   expect(err).toContain('./web:tmp');
@@ -201,7 +201,7 @@ it('mayfly cp takes what has a slash before the colon for a path here, as scp do
   expect(server.seen).toEqual([]);
 });
 
-// Promise: what is sent again by itself is never about the next sandbox of that name. Costs 1 s.
+// Guards: an automatic retry never addresses the next sandbox of the same name. Costs 1 s.
 describe('MayflyClient', () => {
   const client = () => new MayflyClient({ baseUrl: server.url, apiKey: 'mfk_x' });
   const cutOff = () =>
@@ -209,7 +209,7 @@ describe('MayflyClient', () => {
       method === 'GET' ? answerJson(response, 200, record) : response.destroy(),
     );
 
-  it('sends what changes or ends a sandbox by its name once, and by its id again', async () => {
+  it('sends a change or destroy by name once, and retries by id', async () => {
     cutOff();
     await expect(client().destroySandbox('web')).rejects.toThrow('does not answer');
     await expect(client().extendSandbox('web', { ttlSeconds: 60 })).rejects.toThrow('does not answer');
@@ -218,7 +218,7 @@ describe('MayflyClient', () => {
     expect(server.seen.length).toBeGreaterThan(3);
   });
 
-  it('follows the sandbox that had the name when it was asked', async () => {
+  it('follows the sandbox that had the name at the start', async () => {
     server.answers(({ path }, response) => {
       if (!path.endsWith('/events')) return answerJson(response, 200, { ...record, state: 'destroyed' });
       response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -47,7 +47,7 @@ const pageOf = (item: object) => ({ items: [item], nextCursor: null });
 const TEMPLATE = `/v1/templates/${template.id}`;
 const CAPTURE = `/v1/captures/${capture.id}`;
 
-/** Words of a command line (%20: a blank in one), the answer, the request, the exit code, and what is printed. */
+/** Words of a command line (%20: a blank in one), the answer, the request, the exit code, and the output. */
 type Row = [words: string, answer: object, request: string, code: number, ...printed: (string | RegExp)[]];
 
 const ROWS: Row[] = [
@@ -178,13 +178,13 @@ it.each([
     `key limit ${KEY}${words}`,
     '',
   ]),
-])('refuses %j before it asks', async (line, remedy) => {
+])('refuses %j before any request', async (line, remedy) => {
   server.answers((_request, response) => answerJson(response, 200, {}));
   const { code, err } = await runLine(server, wordsOf(line));
   expect([code, err, server.seen]).toEqual([2, expect.stringContaining(remedy), []]);
 });
 
-it('waits for a template that is made, as long as told', async () => {
+it('waits for a new template, up to the limit', async () => {
   const building = { ...template, state: 'building' };
   server.answers((_request, response, count) => answerJson(response, 200, count < 2 ? building : template));
   expect((await runLine(server, ['template', 'make', 'web'])).code).toBe(0);
@@ -196,7 +196,7 @@ it('waits for a template that is made, as long as told', async () => {
   expect(server.seen[0]?.headers['prefer']).toBe('wait=7');
 });
 
-it('says what a sandbox stores, and when that was measured', () => {
+it('prints the storage of a sandbox, and the time of measurement', () => {
   const stored = {
     sandboxId: 'sbx-0123456789abcdef',
     usedBytes: 3 * GIB,

@@ -6,15 +6,15 @@ import { describe, expect, it } from 'vitest';
 import { makePlace, removePlace } from '../../cli/place/place.ts';
 import { exec } from '../../host/os/exec.ts';
 
-describe('a place of its own', () => {
-  it('has loopback only and a folder others cannot list, and goes with every process in it', async () => {
+describe('an isolated test environment', () => {
+  it('has loopback only and a folder others cannot list, and is removed with every process in it', async () => {
     const place = await makePlace('bench');
     try {
       const { stdout } = await exec('ip', ['-json', '-n', place.namespace, 'link', 'show', 'up']);
       expect((JSON.parse(stdout) as { ifname: string }[]).map(({ ifname }) => ifname)).toEqual(['lo']);
       expect((await stat(place.stateDir)).mode & 0o777).toBe(0o711);
       await writeFile(join(place.stateDir, 'file'), 'left behind');
-      // Something that ends neither with its starter nor at SIGTERM.
+      // Survives its parent and SIGTERM.
       const stubborn = spawn('ip', [
         'netns',
         'exec',
@@ -34,7 +34,7 @@ describe('a place of its own', () => {
     expect((await exec('ip', ['netns', 'list'])).stdout).not.toContain(place.namespace);
   });
 
-  it('is removed again when it is not there', async () => {
+  it('can be removed when it does not exist', async () => {
     expect(await removePlace({ namespace: 'mayfly-bench-none', stateDir: '/var/tmp/mayfly-bench-none' })).toBe(0);
   });
 });

@@ -8,7 +8,7 @@ import { answerJson, type Seen, useStandIn } from '../clients/typescript/stand-i
 import { useFolder } from '../support/use-folder.ts';
 import { type LineOptions, runLine } from './run-line.ts';
 
-// `mayfly playbook` against a stand-in for the API: what it asks, tells, writes and ends with. Two seconds.
+// `mayfly playbook` against a stand-in for the API: its requests, output, files and exit codes. Two seconds.
 
 const server = useStandIn();
 const folder = useFolder();
@@ -41,7 +41,7 @@ const FILES = [
   { name: 'files/0001', bytes: Buffer.from([0, 255]) },
 ];
 
-/** @param states how it comes along, one a look; the last one stays */
+/** Answers with these states. @param states one per poll, the last repeats */
 function answering(states: readonly Playbook[], files = FILES): void {
   let looks = 0;
   server.answers(({ method, path }, response) => {
@@ -54,7 +54,7 @@ function answering(states: readonly Playbook[], files = FILES): void {
 const playbook = (args: string[], options?: LineOptions) => runLine(server, ['playbook', ...args], options);
 const asked = ({ method, path }: Seen) => `${method} ${path}`;
 
-it('asks, tells each state once, and what came of it', async () => {
+it('starts a playbook, prints each state once, and the result', async () => {
   answering([diffing, { ...diffing, state: 'writing' }, { ...diffing, state: 'checking' }, checked]);
   const { code, out, err } = await playbook(['web', '--network', 'none', '--from', 'snp-0123456789abcdef']);
   expect(code).toBe(0);
@@ -75,7 +75,7 @@ it('asks, tells each state once, and what came of it', async () => {
   expect(out).not.toContain('\u001b');
 });
 
-it('writes a new folder, an archive, or standard output; never over what is there', async () => {
+it('writes a new folder, an archive, or standard output; never overwrites', async () => {
   answering([checked]);
   const [into, tar] = [join(folder, 'web'), join(folder, 'web.tar')];
   expect((await playbook(['web', '-o', into])).code).toBe(0);
@@ -92,7 +92,7 @@ it('writes a new folder, an archive, or standard output; never over what is ther
   }
 });
 
-it.each(['../x', '/etc/x', 'files/../../x', 'files/0001/x'])('writes no file that is called %s', async (name) => {
+it.each(['../x', '/etc/x', 'files/../../x', 'files/0001/x'])('writes no file named %s', async (name) => {
   answering([checked], [{ name, bytes: Buffer.from('x') }]);
   const into = join(folder, 'hostile');
   expect((await playbook(['web', '-o', into])).code).not.toBe(0);
@@ -100,7 +100,7 @@ it.each(['../x', '/etc/x', 'files/../../x', 'files/0001/x'])('writes no file tha
   await rm(into, { recursive: true });
 });
 
-it('ends with 0 when it could not be checked, and says why; with 1 when it has failed', async () => {
+it('ends with 0 when it could not be checked, with the reason; with 1 when it failed', async () => {
   answering([{ ...diffing, state: 'unchecked', written, unchecked: 'no network' }]);
   const unchecked = await playbook(['web']);
   expect([unchecked.code, unchecked.out]).toEqual([0, expect.stringContaining('no network')]);
@@ -110,7 +110,7 @@ it('ends with 0 when it could not be checked, and says why; with 1 when it has f
   expect(await readdir(folder)).not.toContain('none');
 });
 
-it('has undone by Ctrl-C what it began, and leaves what it follows', async () => {
+it('on Ctrl-C cancels a playbook it started, and leaves one it follows', async () => {
   for (const [of, told, isCancelled] of [
     ['web', 'is undone', true],
     [ID, `goes on: mayfly playbook ${ID}`, false],
@@ -127,7 +127,7 @@ it('has undone by Ctrl-C what it began, and leaves what it follows', async () =>
   }
 });
 
-it('says how to go on when the wait is over, and goes on by the id', async () => {
+it('prints how to resume after a timeout, and resumes by the id', async () => {
   answering([diffing]);
   const late = await playbook(['web', '--wait', '0']);
   expect([late.code, late.err]).toEqual([124, expect.stringContaining(`mayfly playbook ${ID}`)]);
@@ -143,13 +143,13 @@ it.each([
   [[ID, '--from', 'snp-0123456789abcdef'], '--from and --network'],
   [['web', '--json', '-o', '-'], 'exclude each other'],
   [['web', '--wait', 'long'], '--wait'],
-])('refuses %j before it asks for anything', async (args, why) => {
+])('refuses %j before any request', async (args, why) => {
   answering([checked]);
   const { code, err } = await playbook(args);
   expect([code, err, server.seen]).toEqual([2, expect.stringContaining(why), []]);
 });
 
-it('says what to do where the API refuses', async () => {
+it('prints the remedy when the API refuses', async () => {
   server.answers((_request, response) =>
     answerJson(response, 404, { type: '', title: 'x', status: 404, code: 'sandbox_not_found', retryable: false }),
   );

@@ -71,7 +71,7 @@ describe('mayfly', () => {
     });
   });
 
-  it('destroys: 0 only with a whole proof', async () => {
+  it('destroys: 0 only with a complete proof', async () => {
     server.answers((_request, response) => answerJson(response, 200, destroyed));
     const whole = await cli(['sandbox', 'destroy', ID]);
     expect(whole.code).toBe(0);
@@ -83,7 +83,7 @@ describe('mayfly', () => {
     expect(cut.out).toContain('credentials: nobody looked');
   });
 
-  it('says that the saga goes on when Ctrl-C ends a create', async () => {
+  it('reports that the saga continues when Ctrl-C ends a create', async () => {
     const controller = new AbortController();
     server.answers((request, response) => {
       if (!request.path.endsWith('/events'))
@@ -97,7 +97,7 @@ describe('mayfly', () => {
     expect(err).toContain(`mayfly sandbox destroy ${ID}`);
   });
 
-  it('ends with 124 when --wait is over', async () => {
+  it('ends with 124 when --wait times out', async () => {
     server.answers((request, response) => {
       if (request.path.endsWith('/events'))
         response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
@@ -106,7 +106,7 @@ describe('mayfly', () => {
     expect((await cli(['sandbox', 'create', 'golden-debian12', '--wait', '1'])).code).toBe(124);
   });
 
-  it('reports the failure of a create with why and what to do', async () => {
+  it('reports the failure of a create with its reason and remedy', async () => {
     const failure = { code: 'capacity_exhausted', step: 'reserve', message: '512 MiB asked, 100 MiB free' } as const;
     server.answers((_request, response) => answerJson(response, 202, { ...destroyed, state: 'failed', failure }));
     const { code, out } = await cli(['sandbox', 'create', 'golden-debian12']);
@@ -115,7 +115,7 @@ describe('mayfly', () => {
     expect(out).toContain('Ask for less');
   });
 
-  it('shows hostile names without obeying them', async () => {
+  it('escapes hostile names', async () => {
     const spec = { ...sandboxRecord().spec, source: 'a\u001b]0;owned\u0007\u009b31m\u202eb' };
     server.answers((_request, response) => answerJson(response, 200, sandboxRecord({ spec })));
     for (const json of [[], ['--json']]) {
@@ -149,7 +149,7 @@ describe('mayfly', () => {
     [['sandbox', 'list', '--state', 'gone']],
     [['key', 'create', 'ci', '--scope', 'root']],
     [['serve', 'everything']],
-  ])('refuses %j as usage, without asking the API', async (args) => {
+  ])('refuses %j as usage, before any request', async (args) => {
     server.answers((_request, response) => answerJson(response, 500, {}));
     const { code, err } = await cli(args);
     expect(code).toBe(2);
@@ -184,7 +184,7 @@ describe('mayfly', () => {
     expect((await cli(args)).err).toContain('--help');
   });
 
-  it('takes times and sizes as people write them', async () => {
+  it('accepts human-readable times and sizes', async () => {
     server.answers((_request, response) => answerJson(response, 202, sandboxRecord()));
     await cli([
       'sandbox',
@@ -212,7 +212,7 @@ describe('mayfly', () => {
   it.each([
     [['golden-agent', 'golden-debian12'], 'golden-agent'],
     [['golden-debian12'], 'golden-debian12'],
-  ])('creates a sandbox without a source, where there are %j, of %s', async (names, source) => {
+  ])('creates a sandbox without a source argument, given %j, from %s', async (names, source) => {
     const items = names.map((name) => ({ name, hosts: ['host'] }));
     server.answers(({ path, method }, response) => {
       if (path.startsWith('/v1/sources')) return answerJson(response, 200, { items, nextCursor: null });
@@ -223,7 +223,7 @@ describe('mayfly', () => {
     expect(JSON.parse(asked?.body ?? '')).toEqual({ source });
   });
 
-  it('waits for a sandbox, as often as told, and says how the wait is taken up again', async () => {
+  it('waits for a sandbox, also repeatedly, and prints how to resume the wait', async () => {
     const record = (state: string) => sandboxRecord({ state: state as 'running' });
     const goes = (...states: string[]) =>
       server.answers(({ path }, response) => {
@@ -248,7 +248,7 @@ describe('mayfly', () => {
     });
   });
 
-  it('lists those that live, by any of its names, and all when told so', async () => {
+  it('lists live sandboxes under each alias, and all with --all', async () => {
     server.answers((_request, response) => answerJson(response, 200, { items: [sandboxRecord()], nextCursor: null }));
     for (const words of [['sandbox', 'list'], ['ps'], ['ls'], ['ps', '-a'], ['ls', '--all']]) {
       expect((await cli(words)).out).toContain(ID);
@@ -256,7 +256,7 @@ describe('mayfly', () => {
     expect(server.seen.map(({ path }) => path.includes('alive=true'))).toEqual([true, true, true, false, false]);
   });
 
-  it('destroys several, goes on after one that is not there, and ends with its code', async () => {
+  it('destroys several, continues after a missing one, and ends with its code', async () => {
     const other = ID.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
     const gone = { type: 'about:blank', title: 'gone', status: 404, code: 'sandbox_not_found' };
     server.answers((request, response) => {
@@ -275,7 +275,7 @@ describe('mayfly', () => {
     expect((await cli(['rm'])).code).toBe(2);
   });
 
-  it('ends with 5 and says what to do when nothing listens', async () => {
+  it('ends with 5 and a remedy when nothing listens', async () => {
     const env = { MAYFLY_URL: 'http://127.0.0.1:1', MAYFLY_API_KEY: 'k' };
     const { code, err } = await cli(['key', 'create', 'ci'], { env });
     expect(code).toBe(5);
@@ -283,7 +283,7 @@ describe('mayfly', () => {
     expect(err).not.toContain('    at ');
   });
 
-  it('sends the stored key to the stored address only, and only when nobody else can read it', async () => {
+  it('sends the stored key to the stored address only, and only when its file is private', async () => {
     const path = join(stateDir, 'cli.json');
     await writeFile(path, JSON.stringify({ apiUrl: server.url, apiKey: 'mfk_stored' }), { mode: 0o600 });
     server.answers((_request, response) => answerJson(response, 200, { items: [], nextCursor: null }));
@@ -310,7 +310,7 @@ describe('mayfly', () => {
     expect(out + err).not.toContain('mfk_secret');
   });
 
-  it('never prints a key that can’t be one', async () => {
+  it('never prints an invalid key', async () => {
     const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret\nand what was written with it' };
     const before = server.seen.length;
     const { code, out, err } = await cli(['host', 'list', '--json'], { env });

@@ -4,12 +4,12 @@ import { Io } from '../../cli/terminal/io.ts';
 import { answerJson, type StandIn } from '../clients/typescript/stand-in.ts';
 
 export interface LineOptions {
-  /** `@default` the way to the stand-in */
+  /** `@default` of the stand-in */
   env?: NodeJS.ProcessEnv;
   controller?: AbortController;
-  /** What is piped into it. `@default` nothing */
+  /** Piped standard input. `@default` none */
   stdin?: string;
-  /** Whether both streams are a terminal. `@default` false */
+  /** Makes both streams a terminal. `@default` false */
   isTTY?: boolean;
 }
 
@@ -36,7 +36,7 @@ export async function runLine(server: { url: string }, args: string[], options: 
   return { code, bytes, out: bytes.toString(), err: Buffer.concat(err).toString() };
 }
 
-/** Runs a command line whose one request is answered with this. @returns also what it asked; undefined: nothing */
+/** Runs a command line with one fake answer. @returns also its first request; undefined: none */
 export async function askedBy(server: StandIn, args: string[], body: object) {
   server.answers((_request, response) => answerJson(response, 200, body));
   const { code, out } = await runLine(server, args);

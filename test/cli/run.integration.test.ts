@@ -14,7 +14,7 @@ const server = useStandIn();
 
 const running = commandRecord({ state: 'running', outcome: null, exitCode: null, endedAt: null });
 
-/** Runs a command line; the API tells `output` live and then that the command has ended so. */
+/** Runs a command line; the fake API streams `output`, then the end of the command. */
 async function run(args: string[], ended: Partial<Command>, output: object[] = [], controller = new AbortController()) {
   const record = commandRecord(ended);
   server.answers((request, response) => {
@@ -33,7 +33,7 @@ function asked(): unknown {
 }
 
 describe('mayfly run', () => {
-  it('passes both streams on byte for byte, in their order', async () => {
+  it('passes both streams through byte for byte, in order', async () => {
     const at = '2026-11-21T10:00:00.500Z';
     const { code, out, err } = await run(['run', ID, '--', 'printf', 'x'], {}, [
       { stream: 'stdout', at, offset: 0, base64: Buffer.from([0xff, 0x00, 0x1b]).toString('base64') },
@@ -52,7 +52,7 @@ describe('mayfly run', () => {
       ['--env', 'A=b=c', '--env', 'B=', '--cwd', '/srv', '--user', 'root', '--timeout', '5', '--', 'env'],
       { argv: ['env'], env: { A: 'b=c', B: '' }, cwd: '/srv', user: 'root', timeoutSeconds: 5 },
     ],
-  ])('asks for %j', async (args, request) => {
+  ])('sends its request: %j', async (args, request) => {
     await run(['run', ID, ...args], {});
     expect(asked()).toEqual(request);
   });
@@ -76,7 +76,7 @@ describe('mayfly run', () => {
     [['run', 'No-id', '--', 'x']],
     [['run']],
     [['run', ID, '--timeout', 'x', '--', 'x']],
-  ])('ends with 125 when it is Mayfly that fails: %j', async (args) => {
+  ])('ends with 125 when Mayfly itself fails: %j', async (args) => {
     expect((await run(args, {})).code).toBe(125);
   });
 
@@ -86,7 +86,7 @@ describe('mayfly run', () => {
     [['--no-stdin'], 'abc', false],
     [['--detach'], 'abc', false],
     [[], undefined, false],
-  ])('passes standard input on with %j when %j is piped in: %j', async (options, stdin, isPassed) => {
+  ])('passes standard input with %j when %j is piped in: %j', async (options, stdin, isPassed) => {
     const got: Buffer[] = [];
     server.answers((request, response) => {
       if (request.path.includes('/stdin')) {
@@ -106,7 +106,7 @@ describe('mayfly run', () => {
     expect(Buffer.concat(got).toString()).toBe(isPassed ? (stdin ?? '') : '');
   });
 
-  it('has no time-out when it is detached, and says which it had when that was over', async () => {
+  it('has no time-out when detached, and prints the one that has expired', async () => {
     const { err } = await run(['run', ID, '--detach', '--', 'x'], {});
     expect(asked()).toEqual({ argv: ['x'], timeoutSeconds: 2_592_000 });
     expect(err).toContain('no time-out');
@@ -120,7 +120,7 @@ describe('mayfly run', () => {
     expect(own.err).not.toContain('default');
   });
 
-  it('says where the program belongs', async () => {
+  it('prints where the program belongs', async () => {
     const { code, err } = await run(['run', ID, 'echo', 'hi'], {});
     expect(code).toBe(125);
     expect(err).toContain(`mayfly run ${ID} -- echo hi`);
@@ -136,13 +136,13 @@ describe('mayfly run', () => {
     expect((await run(['run', ID, '--cmd', 'ls'], {})).err).not.toContain('behind');
   });
 
-  it('says why a command was not started', async () => {
+  it('prints why a command was not started', async () => {
     const failure = { code: 'command_refused', message: 'no program \u001b[31mx' } as const;
     const { err } = await run(['run', ID, '--', 'x'], { outcome: 'not-started', exitCode: null, failure });
     expect(err).toBe('mayfly: not-started: no program \ufffd[31mx\n');
   });
 
-  it('cancels a command that Ctrl-C met before its id was known', async () => {
+  it('cancels a command on Ctrl-C before its id is known', async () => {
     const controller = new AbortController();
     const keys: unknown[] = [];
     server.answers((request, response) => {
@@ -181,7 +181,7 @@ describe('mayfly run', () => {
   });
 
   it.each(['stdout', 'stderr'] as const)(
-    'has a command end by SIGPIPE when the reader of its %s leaves, and says nothing',
+    'ends the command by SIGPIPE when the reader of its %s leaves, and prints nothing',
     async (stream) => {
       const cancelled = new Promise<void>((resolve) => {
         server.answers((request, response) => {
@@ -210,7 +210,7 @@ describe('mayfly run', () => {
   );
 
   it.each([[[]], [['--command', 'x', '--', 'y']], [['--env', 'A', '--', 'x']], [['--timeout', '0', '--', 'x']]])(
-    'refuses %j before anything is asked',
+    'refuses %j before any request',
     async (args) => {
       expect((await run(['run', ID, ...args], {})).code).toBe(125);
       expect(server.seen).toEqual([]);

@@ -14,7 +14,7 @@ beforeEach(() => server.answers((_request, response) => answerJson(response, 200
 const line = (args: string[]) => runLine(server, ['schedule', ...args]);
 const seen = () => server.seen.map(({ method, path }) => `${method} ${path}`);
 
-it('makes one of what the line says', async () => {
+it('creates a schedule from the options', async () => {
   const wish = ['--function', 'fn', '--cron', '30 2 * * *', '--zone', 'Europe/Berlin', '--overlap', 'cancel-other'];
   const more = ['--catchup', '2h', '--jitter', '30s', '--gap', 'run-after', '--pause-on-failure', '--data', '{"n":1}'];
   const { code, out } = await line(['create', 'nightly', ...wish, ...more]);
@@ -44,7 +44,7 @@ it.each([
   expect(out).toMatch(text);
 });
 
-it('lists what the clocks do to the next times, and what was missed', async () => {
+it('lists next times with their clock changes, and missed ones', async () => {
   const next = { items: [{ at, localTime: '2026-03-29T02:30', dst: 'gap', isRun: false }] };
   server.answers((_request, response) => answerJson(response, 200, next));
   expect((await line(['next', 'nightly', '--count', '1'])).out).toMatch(
@@ -65,7 +65,7 @@ it('lists what the clocks do to the next times, and what was missed', async () =
   expect(seen().at(-1)).toContain('/v1/schedules/nightly/times');
 });
 
-it('refuses what is no name, no overlap and no JSON before it asks', async () => {
+it('refuses an invalid name, overlap or JSON before any request', async () => {
   for (const args of [
     ['show', 'Nightly'],
     ['trigger', 'nightly', '--overlap', 'terminate'],

@@ -10,7 +10,7 @@ const server = useStandIn();
 const OPERATION = 'opn-0123456789abcdef';
 const KEPT = 'snp-00000000000000aa';
 
-/** Runs a command line; `answers` has the answer of each method and path, `told` what the event stream says. */
+/** Runs a command line. @param answers by method and path @param told events of the stream */
 async function cli(args: string[], answers: Record<string, [status: number, body: unknown]>, told: string[] = []) {
   server.answers((request, response) => {
     const path = request.path.split('?')[0] ?? '';
@@ -38,7 +38,7 @@ describe('mayfly snapshot', () => {
   const path = `/v1/sandboxes/${ID}/snapshots`;
   const creating = snapshotRecord({ state: 'creating', readyAt: null, saved: null });
 
-  it('creates: begins to watch before it asks, ends with its own end, and prints what was saved', async () => {
+  it('create watches before it requests, ends with its own event, and prints the saved state', async () => {
     const told = [
       audit(8, 'snapshot.ready', { snapshotId: KEPT }),
       audit(9, 'snapshot.ready', { snapshotId: SNAPSHOT }),
@@ -59,7 +59,7 @@ describe('mayfly snapshot', () => {
     expect(err).toContain(`${SNAPSHOT} of ${ID}`);
   });
 
-  it('saves the memory too with --full, and shows what it takes', async () => {
+  it('saves the memory too with --full, and shows its size', async () => {
     const { saved } = snapshotRecord();
     const full = saved && { ...saved, kind: 'full' as const, memoryBytes: 128 * 1024 * 1024 };
     const answers: Record<string, [number, unknown]> = {
@@ -73,7 +73,7 @@ describe('mayfly snapshot', () => {
     expect(out).toContain('processes frozen');
   });
 
-  it('says why there is none, with the exit code of that', async () => {
+  it('prints why the snapshot failed, with the matching exit code', async () => {
     const failure = { code: 'host_unavailable', step: 'saveSnapshot', message: 'its worker is away' } as const;
     const failed = snapshotRecord({ state: 'failed', readyAt: null, saved: null, failure });
     const answers: Record<string, [number, unknown]> = {
@@ -85,7 +85,7 @@ describe('mayfly snapshot', () => {
     expect([code, out.includes('its worker is away')]).toEqual([5, true]);
   });
 
-  it('lists, gets and deletes', async () => {
+  it('lists, gets and deletes snapshots', async () => {
     const listed = await cli(['snapshot', 'list', ID], {
       [`GET ${path}`]: [200, { items: [snapshotRecord()], nextCursor: null }],
     });
@@ -123,7 +123,7 @@ describe('mayfly restore', () => {
   const accepted = { operationId: OPERATION, snapshotId: SNAPSHOT, keptAs: KEPT, sandbox };
   const answers: Record<string, [number, unknown]> = { [`POST ${path}`]: [202, accepted] };
 
-  it('ends when the sandbox runs again, and says how to go back', async () => {
+  it('ends when the sandbox runs again, and prints how to undo it', async () => {
     const told = [audit(8, 'sandbox.restored', { operationId: OPERATION })];
     const { code, out, err } = await cli(['restore', ID, SNAPSHOT], answers, told);
     expect([code, bodyOf(path)]).toEqual([0, { snapshotId: SNAPSHOT, keepCurrent: true }]);
@@ -133,7 +133,7 @@ describe('mayfly restore', () => {
     expect(bodyOf(path)).toEqual({ snapshotId: SNAPSHOT, keepCurrent: false });
   });
 
-  it('says why it was not restored', async () => {
+  it('prints why the restore failed', async () => {
     const failure = { code: 'boot_failed', step: 'bootDomain', message: 'no\u001b[2J' };
     const told = [
       audit(8, 'sandbox.restore-failed', { operationId: 'opn-another000000000', failure: {} }),
@@ -143,7 +143,7 @@ describe('mayfly restore', () => {
     expect([code, err.includes('bootDomain: no'), err.includes('\u001b')]).toEqual([1, true, false]);
   });
 
-  it('says so when the sandbox ended meanwhile', async () => {
+  it('reports that the sandbox has ended', async () => {
     const { code, err } = await cli(['restore', ID, SNAPSHOT], {
       ...answers,
       [`GET /v1/sandboxes/${ID}`]: [200, ended],
@@ -151,7 +151,7 @@ describe('mayfly restore', () => {
     expect([code, err.includes('the sandbox has ended')]).toEqual([1, true]);
   });
 
-  it('ends with 124 when --wait is over', async () => {
+  it('ends with 124 when --wait times out', async () => {
     const { code, err } = await cli(['restore', ID, SNAPSHOT, '--wait', '1'], answers);
     expect([code, err.includes('its saga goes on')]).toEqual([124, true]);
   });
@@ -167,7 +167,7 @@ describe('mayfly fork', () => {
   };
   const answers = (items: unknown[]): Record<string, [number, unknown]> => ({ 'POST /v1/sandboxes': [202, { items }] });
 
-  it('ends with 0 when all run, and with 1 when one was not made', async () => {
+  it('ends with 0 when all run, and with 1 when one failed', async () => {
     const items = [{ sandbox: sandboxRecord() }, { sandbox: sandboxRecord() }];
     const all = await cli(['fork', SNAPSHOT, '--count', '2', '--json'], answers(items));
     expect([all.code, JSON.parse(all.out)]).toEqual([0, { items }]);
@@ -177,7 +177,7 @@ describe('mayfly fork', () => {
   });
 });
 
-it('mayfly pause ends when the sandbox is paused, or with 124 when it is not yet', async () => {
+it('mayfly pause ends when the sandbox is paused, or with 124 on a timeout', async () => {
   const path = `POST /v1/sandboxes/${ID}/pause`;
   expect((await cli(['pause', ID], { [path]: [200, sandboxRecord({ state: 'paused' })] })).code).toBe(0);
   expect((await cli(['pause', ID], { [path]: [202, sandboxRecord()] })).code).toBe(124);

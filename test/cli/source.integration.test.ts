@@ -24,7 +24,7 @@ const result = (changes: Partial<SourceCommandResult>): SourceCommandResult => (
 });
 
 describe('mayfly source run', () => {
-  it('sends one line as it is, and passes both streams on', async () => {
+  it('sends one line unchanged, and passes both streams through', async () => {
     const base64 = Buffer.from([0xff, 0x0a]).toString('base64');
     const stderr = { ...quiet, text: 'oh\n' };
     const answer = result({ stdout: { text: null, base64, truncated: true }, stderr });
@@ -46,7 +46,7 @@ describe('mayfly source run', () => {
   it.each([
     [['cat', '/etc/hostname'], "mayfly source run web-1 'cat /etc/hostname'"],
     [["it's"], "mayfly source run web-1 'ps aux | head -5'"],
-  ])('shows how words behind -- are written as one line: %j', async (words, line) => {
+  ])('prints the words behind -- as the single argument to use: %j', async (words, line) => {
     const { code, err, asked } = await run(['run', 'web-1', '--', ...words], {});
     expect([code, err.includes(`do:   ${line}`), asked]).toEqual([2, true, undefined]);
   });
@@ -69,7 +69,7 @@ describe('mayfly source prepare', () => {
     updatedAt: '2026-11-21T10:00:00.000Z',
   } as const satisfies SourceAccess;
 
-  it('says what was changed, in printable words', async () => {
+  it('prints the changes, with hostile text escaped', async () => {
     const { code, out, asked } = await run(['prepare', 'web-1', '--host', 'kvm-1'], access);
     expect(code).toBe(0);
     expect(out).toContain('changed: user mayfly-readonly');
@@ -77,7 +77,7 @@ describe('mayfly source prepare', () => {
     expect(JSON.parse(asked?.body ?? '')).toEqual({ hostId: 'kvm-1' });
   });
 
-  it('ends with 124 when the wait was over first', async () => {
+  it('ends with 124 when the wait times out', async () => {
     const waiting = { ...access, state: 'unpreparing', waitingFor: 'removeGate: it is shut off' } as const;
     const { code, out } = await run(['unprepare', 'web-1', '--wait', '1'], waiting, 202);
     expect([code, out.includes('waiting for removeGate')]).toEqual([124, true]);
@@ -87,7 +87,7 @@ describe('mayfly source prepare', () => {
 describe('mayfly source start and stop', () => {
   const power = { name: 'web-1', hostId: 'kvm-1', state: 'running', guestAnswers: true };
 
-  it('says that it runs, and whether it can be prepared', async () => {
+  it('reports that it runs, and whether it can be prepared', async () => {
     const { code, out, err, asked } = await run(['start', 'web-1', '--host', 'kvm-1'], power);
     expect([code, out, err]).toEqual([0, 'web-1 on kvm-1: running\n', '']);
     expect([asked?.path, asked?.body]).toEqual(['/v1/sources/web-1/start', '{"hostId":"kvm-1"}']);
@@ -97,7 +97,7 @@ describe('mayfly source start and stop', () => {
     expect(waiting.code).toBe(124);
   });
 
-  it('forces a stop only when told to, and names the option when the guest does not hear', async () => {
+  it('forces a stop only with --force, and suggests it when the guest ignores the shutdown', async () => {
     const off = { ...power, state: 'shut_off', guestAnswers: null };
     const { code, out, asked } = await run(['stop', 'web-1', '--json'], off);
     expect([code, JSON.parse(out), asked?.body]).toEqual([0, off, '{}']);
@@ -145,7 +145,7 @@ describe('mayfly source bake and delete', () => {
     updatedAt: '2026-11-21T00:01:00.000Z',
   };
 
-  it('says what was made, and of what', async () => {
+  it('prints the baked source and its origin', async () => {
     const { code, out, asked } = await run(['bake', 'tools', '--from', 'snp-0123456789abcdef'], baked, 201);
     expect(code).toBe(0);
     expect(out).toContain('tools on kvm-1: ready');
@@ -155,14 +155,14 @@ describe('mayfly source bake and delete', () => {
     expect(JSON.parse(asked?.body ?? '')).toEqual({ name: 'tools', fromSnapshot: 'snp-0123456789abcdef' });
   });
 
-  it('ends with 124 when the wait was over first, and with 2 for what is no snapshot', async () => {
+  it('ends with 124 when the wait times out, and with 2 for an invalid snapshot id', async () => {
     expect(
       (await run(['bake', 'tools', '--from', 'snp-0123456789abcdef'], { ...baked, state: 'baking' }, 202)).code,
     ).toBe(124);
     expect((await run(['bake', 'tools', '--from', 'cap-x'], baked)).code).toBe(2);
   });
 
-  it('deletes on the host that is named', async () => {
+  it('deletes on the given host', async () => {
     const { code, asked } = await run(['delete', 'tools', '--host', 'kvm-1'], { ...baked, state: 'deleted' });
     expect([code, asked?.method, asked?.path]).toEqual([0, 'DELETE', '/v1/sources/tools?hostId=kvm-1']);
     const deleting = await run(['delete', 'tools', '--wait', '0'], { ...baked, state: 'deleting' }, 202);

@@ -31,7 +31,7 @@ async function encrypt(): Promise<{ code: unknown; said: string }> {
   return { code, said: out + err };
 }
 
-it('`mayfly store encrypt` leaves what it could not read, and says what that is', async () => {
+it('`mayfly store encrypt` leaves unreadable documents, and reports them', async () => {
   expect(await encrypt()).toMatchObject({ code: 0, said: expect.stringContaining('all was encrypted') });
   const { id: _id, ...rest } = command(1);
   const commands = db.collection<Record<string, unknown> & { _id: string }>('commands');

@@ -15,7 +15,7 @@ const { token } = waitpoint;
 const server = useStandIn();
 const folder = useFreshFolder();
 
-it('makes one, and prints its token alone on standard output', async () => {
+it('creates a waitpoint, and prints its token alone on standard output', async () => {
   const args = ['waitpoint', 'create', RUN_ID, 'approval', '--timeout', '3d'];
   server.answers((_request, response) => answerJson(response, 201, waitpoint));
   const { code, out, err } = await runLine(server, args);
@@ -24,7 +24,7 @@ it('makes one, and prints its token alone on standard output', async () => {
   expect(again.asked).toBe(`POST /v1/runs/${RUN_ID}/waitpoints {"name":"approval","timeoutSeconds":259200}`);
 });
 
-it('lists those of a run', async () => {
+it('lists the waitpoints of a run', async () => {
   const { code, out } = await askedBy(server, ['waitpoint', 'list', RUN_ID], { items: [waitpoint] });
   expect([code, out]).toEqual([
     0,
@@ -32,7 +32,7 @@ it('lists those of a run', async () => {
   ]);
 });
 
-it('sends data with a token that stands in a file', async () => {
+it('sends data with a token from a file', async () => {
   const file = join(folder, 'token');
   await writeFile(file, `${token}\n`);
   const args = ['waitpoint', 'complete', '--token-file', file, '--data', '{"ok":true}'];
@@ -40,7 +40,7 @@ it('sends data with a token that stands in a file', async () => {
   expect([code, asked]).toEqual([0, `POST /v1/waitpoints/${token} {"data":{"ok":true}}`]);
 });
 
-test('what is no token is not sent, nor shown', async () => {
+test('an invalid token is neither sent nor shown', async () => {
   const file = join(folder, 'token');
   await writeFile(file, 'mfk_something-else');
   const { code, err } = await runLine(server, ['waitpoint', 'complete', '--token-file', file]);

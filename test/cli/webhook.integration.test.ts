@@ -5,7 +5,7 @@ import { answerJson, useStandIn } from '../clients/typescript/stand-in.ts';
 import { endedEvent, endpointRecord } from '../store/webhook-records.ts';
 import { runLine } from './run-line.ts';
 
-// `mayfly webhook create|list|show|enable|rotate|delete|deliveries|redeliver|recover` against a stand-in for the API. A second.
+// `mayfly webhook …` against a stand-in for the API. A second.
 
 const server = useStandIn();
 
@@ -21,7 +21,7 @@ async function line(args: string[], answer: unknown, status = 200) {
   return { code, out, err, asked: last && `${last.method} ${last.path}`, body: last?.body };
 }
 
-it('prints what verifies, alone on stdout', async () => {
+it('prints the verification key alone on stdout', async () => {
   const created = await line(['create', made.url, '--types', 'run.ended, run.cleaned'], made, 201);
   expect(created).toMatchObject({ code: 0, out: 'whsec_x\n', asked: 'POST /v1/webhook-endpoints' });
   expect(created.err).toContain(id);
@@ -43,7 +43,7 @@ it('shows, changes and deletes endpoints', async () => {
   expect((await line(['delete', id], {})).asked).toBe(`DELETE /v1/webhook-endpoints/${id}`);
 });
 
-it('shows what was sent, and sends it again', async () => {
+it('lists deliveries, and redelivers them', async () => {
   const listed = await line(['deliveries', id], { items: [sent], nextCursor: null });
   expect(listed.out).toMatch(/dlv-\S+ +run\.ended +pending +0/);
   const again = await line(['redeliver', id, sent.id], sent, 202);
@@ -57,7 +57,7 @@ it.each([
   [['redeliver', id, 'x'], 'mayfly webhook deliveries'],
   [['create', 'https://example.com', '--types', 'run.began'], 'run.ended'],
   [['recover', id, '--since', 'yesterday'], '2026-01-31'],
-])('%j is refused, with what to do', async (args, remedy) => {
+])('%j is refused with a remedy', async (args, remedy) => {
   const { code, err } = await line(args, {});
   expect([code, err]).toEqual([2, expect.stringContaining(remedy)]);
 });

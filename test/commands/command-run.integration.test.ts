@@ -35,7 +35,7 @@ async function requested(n: number, spec: Partial<CommandRecord['spec']>): Promi
   return commandId(n);
 }
 
-/** Everything of an object, until a worker is killed: then nothing comes back any more. */
+/** Wraps every method of an object; after the worker is killed no call returns. */
 function mortal<T extends object>(target: T, step: <R>(call: () => Promise<R>) => Promise<R>): T {
   return new Proxy(target, {
     get(object, name) {
@@ -47,8 +47,8 @@ function mortal<T extends object>(target: T, step: <R>(call: () => Promise<R>) =
 }
 
 /**
- * A worker that dies with its n-th call of the store or the guest: before that call is made, or after it was made and
- * before its answer came.
+ * Creates a worker that dies at its n-th call of the store or guest: before the call, or after it but before its
+ * answer.
  */
 function dyingWorker(n: number, isMade: boolean): { commandRuns: CommandRuns; calls: () => number } {
   let calls = 0;
@@ -77,9 +77,9 @@ async function linesOf(path: string): Promise<string> {
   return readGuestFile(await machine.agent(SANDBOX), path);
 }
 
-describe('an commandRun', () => {
+describe('a commandRun', () => {
   it.each([false, true])(
-    'killed at any of its steps leaves one start and a whole output (step made: %s)',
+    'killed at any of its steps leaves one start and the whole output (step made: %s)',
     async (isMade) => {
       let n = 1;
       for (let isSurvived = false; !isSurvived; n++) {
@@ -107,11 +107,11 @@ describe('an commandRun', () => {
         expect(stdout).toBe(`in\n${Array.from({ length: 2_000 }, (_, line) => `${line + 1}\n`).join('')}`);
         expect(await store.commandInputs.get(id)).toBeNull();
       }
-      expect(n).toBeGreaterThan(7); // the steps of one command run
+      expect(n).toBeGreaterThan(7); // steps of one command run
     },
   );
 
-  it('is one, however many ask', async () => {
+  it('is the same for concurrent callers', async () => {
     const id = await requested(1, { command: 'echo start >> /tmp/starts-$NUMBER' });
     const commandRuns = new CommandRuns(deps);
     const records = await Promise.all(Array.from({ length: 10 }, () => commandRuns.runToEnd(id)));
@@ -120,7 +120,7 @@ describe('an commandRun', () => {
     expect(await linesOf('/tmp/starts-1')).toBe('start\n');
   });
 
-  it('of a command that was cancelled before does not start it', async () => {
+  it('does not start a command that is already cancelled', async () => {
     const id = await requested(2, { command: 'touch /tmp/was-cancelled' });
     const commandRuns = new CommandRuns(deps);
     await commandRuns.cancel(id, 'SIGTERM');
@@ -129,7 +129,7 @@ describe('an commandRun', () => {
     await expect(linesOf('/tmp/was-cancelled')).rejects.toThrow(/404/);
   });
 
-  it('passes the wish to end a command on again when the guest did not get it', async () => {
+  it('repeats the cancel when the guest did not get it', async () => {
     const id = await requested(5, { command: 'true' });
     const output = new Readable({ read() {} });
     let cancels = 0;
@@ -152,7 +152,7 @@ describe('an commandRun', () => {
     await stopped;
   });
 
-  it('of a command that nobody handed over ends it, unless it runs', async () => {
+  it('ends a command that Temporal never got, unless it runs', async () => {
     const orphan = await requested(3, { command: 'true' });
     const commandRuns = new CommandRuns(deps);
     await commandRuns.settle(orphan);
@@ -169,7 +169,7 @@ describe('an commandRun', () => {
   });
 });
 
-describe('of a sandbox that is hibernated', () => {
+describe('of a hibernated sandbox', () => {
   const asked = { guest: 0, host: 0 };
   const exit = { outcome: 'exited', exitCode: 3 };
   const counting = (): CommandRuns => {
@@ -188,7 +188,7 @@ describe('of a sandbox that is hibernated', () => {
     };
     return new CommandRuns({ ...deps, hypervisor, guests });
   };
-  /** One whose worker has ended while it ran. */
+  /** Starts a command whose worker then ends. */
   async function runs(n: number): Promise<string> {
     const id = await requested(n, { command: 'sleep 1; exit 3' });
     const first = new CommandRuns(deps);
@@ -198,7 +198,7 @@ describe('of a sandbox that is hibernated', () => {
     return id;
   }
 
-  it('nobody asks its guest or its host, and it goes on when that is woken', async () => {
+  it('contacts neither its guest nor its host, and resumes when it wakes', async () => {
     const id = await runs(6);
     await store.sandboxes.update(SANDBOX, { state: 'hibernated' });
     const commandRuns = counting();
@@ -210,7 +210,7 @@ describe('of a sandbox that is hibernated', () => {
     await commandRuns.stop();
   });
 
-  it('it is let go of at once, and ends with its sandbox', async () => {
+  it('is released at once, and ends with its sandbox', async () => {
     const id = await runs(7);
     await store.sandboxes.update(SANDBOX, { state: 'hibernated' });
     const first = counting();
@@ -230,7 +230,7 @@ describe('of a sandbox that is hibernated', () => {
   });
 });
 
-describe('a guest that is not to be trusted', () => {
+describe('an untrusted guest', () => {
   async function runAgainst(n: number, status: number, content: Buffer): Promise<CommandRecord> {
     const id = await requested(n, { command: 'true', maxOutputBytes: 100 });
     const agent = { clockSkewMs: 0, request: async () => ({ status, headers: {}, body: Readable.from([content]) }) };
@@ -248,7 +248,7 @@ describe('a guest that is not to be trusted', () => {
     ['bytes that leave some out', Buffer.concat([Buffer.from([1]), Buffer.alloc(15), Buffer.from([9, 0, 0, 0, 1, 7])])],
     ['no frames', Buffer.alloc(40, 255)],
     ['an end that is none', Buffer.concat([Buffer.alloc(20), Buffer.from([2]), Buffer.from('{}')])],
-  ])('sends %s: then nobody knows how its command ended', async (_, output) => {
+  ])('that sends %s makes the outcome unknown', async (_, output) => {
     const ended = await runAgainst(900 + output.length, 201, output);
     expect(ended).toMatchObject({ state: 'ended', outcome: 'unknown' });
     expect(ended.reason).toMatch(/guest/);
@@ -257,12 +257,12 @@ describe('a guest that is not to be trusted', () => {
   it.each([
     [401, 'unauthenticated'],
     [422, 'idempotency_key_reused'],
-  ])('answers %i %s to a start: those are not its to say', async (status, code) => {
+  ])('that answers %i %s to a start is not believed', async (status, code) => {
     const ended = await runAgainst(1_000 + status, status, Buffer.from(JSON.stringify({ code, message: 'x' })));
     expect(ended).toMatchObject({ outcome: 'unknown', failure: null });
   });
 
-  it('has deleted what its command has written: then it has ended for us', async () => {
+  it('that has deleted the output makes the outcome unknown', async () => {
     const id = await requested(991, { command: 'true' });
     const gone = Buffer.from(JSON.stringify({ code: 'not_found', message: 'The output was deleted.' }));
     const agent = {
@@ -277,7 +277,7 @@ describe('a guest that is not to be trusted', () => {
     await commandRuns.stop();
   });
 
-  it('does not end a command whose time is over: it is given up, counted while its sandbox runs', async () => {
+  it('that ignores a timeout has its command abandoned; time counts only while the sandbox runs', async () => {
     const id = await requested(992, { command: 'true', timeoutSeconds: 1, graceSeconds: 1 });
     const agent = {
       clockSkewMs: 0,
@@ -296,7 +296,7 @@ describe('a guest that is not to be trusted', () => {
     await commandRuns.stop();
   });
 
-  it('answers nonsense to a start', async () => {
+  it('that answers nonsense to a start makes the outcome unknown', async () => {
     expect(await runAgainst(990, 200, Buffer.from('<html>'))).toMatchObject({ outcome: 'unknown' });
   });
 });

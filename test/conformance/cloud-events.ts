@@ -50,7 +50,7 @@ const EVENTS: Record<string, unknown>[] = [
   { id: '6', source: '/a', type: 't' },
 ];
 
-/** What CloudEvents' own SDK sends, in each mode, is read as what it was; what we make of it, the SDK reads as what it was. */
+/** Checks CloudEvents in each mode: Mayfly reads the events of the CloudEvents SDK, and the reverse. */
 export const cloudEvents: Part = async (materials) => {
   const { CloudEvent, HTTP } = materials.require('cloudevents') as Sdk;
   const tally = new Tally({
@@ -83,7 +83,7 @@ export const cloudEvents: Part = async (materials) => {
   return tally;
 };
 
-/** @returns why it is refused */
+/** Reads an event. @returns it or the refusal */
 function readOrWhy(request: EventRequest): ReceivedEvent | string {
   try {
     return readEvent(request, DEFAULTS);
@@ -101,7 +101,7 @@ function isSame({ attributes, data, json }: ReceivedEvent, event: CloudEvent): b
   return isNamed && (JSON.stringify(data) === given || JSON.stringify(said.data) === given);
 }
 
-/** As a server has it: names in lower case, bytes of each value one character each. */
+/** Sends a message through a server: names in lower case, one character per byte of a value. */
 async function overTheWire({ headers, body }: Message): Promise<EventRequest> {
   const server = createServer();
   const port = await listen(server);

@@ -14,7 +14,9 @@ interface Examples {
 const SECRET = "It's a Secret to Everybody";
 const FUNCTION = 'github-examples';
 
-/** Each payload that Octokit has of GitHub's webhooks is signed and sent to a hook twice: one run, of the type and source that it has. */
+/**
+ * Sends every example payload of Octokit's GitHub webhooks twice to a hook: one run each, of the right type and source.
+ */
 export const github: Part = async (materials) => {
   const events = materials.require('@octokit/webhooks-examples') as Examples[] | { default: Examples[] };
   const tally = new Tally();
@@ -68,7 +70,7 @@ async function sendTwice(
   if (repository?.url !== undefined) tally.count(`${id} source`, run.event.source === repository.url, run.event.source);
 }
 
-/** What is over the rate of a hook is sent again, as it is told. */
+/** Sends an event, and retries after the delay of a 429. */
 async function send(app: App, path: string, event: string, id: string, body: string): Promise<Response> {
   const signed = signDelivery({ scheme: 'github' }, [SECRET], { id, body: Buffer.from(body), now: Date.now() });
   const headers = [...signed, ['x-github-event', event], ['content-type', 'application/json']] as [string, string][];

@@ -1,4 +1,4 @@
-/** Groups of the JSON Schema test suite (jsonschema 4.26.0 has it) that we do not hold, by file and place, and why. */
+/** Unsupported groups of the JSON Schema test suite (jsonschema 4.26.0), by reason, file and index. */
 const WHY: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>> = {
   'no schema is fetched: what is referred to must be in the schema, and this is refused at deploy': {
     dynamicRef: [13, 14, 15, 16, 17],

@@ -11,10 +11,10 @@ interface Group {
   tests: { description: string; data: unknown; valid: boolean }[];
 }
 
-/** The JSON Schema test suite, draft 2020-12, without what is optional, as the door applies schemas to events. */
+/** Applies the required part of the JSON Schema test suite, draft 2020-12, as the API does to events. */
 export const jsonSchema: Part = async ({ schemaSuite }) => {
   const schemas = new InputSchemas();
-  const awake = setInterval(() => {}, 60_000); // its process holds no one up
+  const awake = setInterval(() => {}, 60_000); // keeps this process alive
   const tally = new Tally(DECLARED);
   try {
     for (const file of (await readdir(schemaSuite)).filter((name) => name.endsWith('.json')).sort()) {

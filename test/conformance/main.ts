@@ -1,4 +1,7 @@
-/** `npm run conformance [-- PART …]` tries published test material on our parsers, signatures and API, and prints each difference. */
+/**
+ * `npm run conformance [-- PART …]` applies published test material to parsers, signatures and API, and prints each
+ * difference.
+ */
 import { cloudEvents } from './cloud-events.ts';
 import { github } from './github.ts';
 import { jsonSchema } from './json-schema.ts';

@@ -14,15 +14,15 @@ const NPM = [
   'stripe@23.1.0',
 ];
 const PYTHON = ['standardwebhooks==1.1.0'];
-/** Its source distribution has the official JSON Schema test suite. */
+/** Package whose source distribution has the official JSON Schema test suite. */
 const SCHEMA_SUITE = 'jsonschema==4.26.0';
 const EDITION = 1;
 
-/** What others have published to test such as us, from the package registries; kept in the cache. */
+/** Published test material from package registries; cached. */
 export interface Materials {
   /** Loads a package of npm. */
   require(name: string): unknown;
-  /** Where it is, for one that has only ES modules. */
+  /** Returns the path of a file, for a package with only ES modules. */
   fileOf(path: string): string;
   /** PYTHONPATH of the packages of PyPI. */
   pythonPath: string;
@@ -30,7 +30,7 @@ export interface Materials {
   schemaSuite: string;
 }
 
-/** Fetches them unless they are there. @throws Error what a package manager ended with */
+/** Downloads the materials unless they are cached. @throws Error of a package manager */
 export async function fetchMaterials(): Promise<Materials> {
   const folder = join(cacheDir(), 'conformance', String(EDITION));
   if (!existsSync(folder)) await fetchInto(folder);

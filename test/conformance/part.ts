@@ -1,18 +1,18 @@
 import type { Materials } from './materials.ts';
 
-/** What was tried of one part: how often, and each difference that nobody declared. */
+/** Result of one part: number of checks, and undeclared differences. */
 export class Tally {
   tried = 0;
   readonly differences: string[] = [];
   readonly #declared: ReadonlyMap<string, string>;
   readonly #seen = new Set<string>();
 
-  /** @param declared differences that are meant, by name, and why */
+  /** @param declared intended differences: name to reason */
   constructor(declared: Readonly<Record<string, string>> = {}) {
     this.#declared = new Map(Object.entries(declared));
   }
 
-  /** One thing that was tried. @param isSame what we do is what is asked for */
+  /** Counts one check. @param isSame false for a difference */
   count(name: string, isSame: boolean, said = ''): void {
     this.tried++;
     if (isSame) return;
@@ -24,7 +24,7 @@ export class Tally {
     return [...this.#seen].map((name) => `${name}: ${this.#declared.get(name)}`);
   }
 
-  /** Declared, and not there any more. */
+  /** Returns declared differences that did not occur. */
   get outdated(): readonly string[] {
     return [...this.#declared.keys()].filter((name) => !this.#seen.has(name));
   }

@@ -17,7 +17,7 @@ const BODY = '{"test": 2432232314, "naïve": "\\u00e9\u2028"}';
 const ID = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
 const BODIES = ['{}', BODY, '{"a": 1}\n', '[1e400, "\\ud800"]', `{"long": "${'x'.repeat(20_000)}"}`];
 
-/** Python's verifier, of one delivery on its standard input. */
+/** Verifies deliveries from standard input with Python's library. */
 const PYTHON = `import json, sys
 from standardwebhooks.webhooks import Webhook
 for one in json.load(sys.stdin):
@@ -27,7 +27,7 @@ for one in json.load(sys.stdin):
     except Exception as error:
         print("refused", type(error).__name__)`;
 
-/** Verifies what the reference library verifies, in variants; what we sign, the reference libraries of npm and PyPI verify. */
+/** Checks that Mayfly and the reference library agree on signatures, and that those of npm and PyPI accept Mayfly's. */
 export const standardWebhooks: Part = async (materials) => {
   const { Webhook } = materials.require('standardwebhooks') as { Webhook: WebhookOf };
   const tally = new Tally({
@@ -96,7 +96,7 @@ function isTakenBy(reference: Webhook, body: string, headers: Record<string, str
     reference.verify(body, headers);
     return true;
   } catch (error) {
-    // It reads the body as JSON once the signature holds.
+    // The reference parses the body as JSON only after the signature matches.
     return error instanceof SyntaxError;
   }
 }

@@ -11,7 +11,7 @@ interface Stripe {
 const SECRET = 'whsec_c3RyaXBlIHRha2VzIHRoZSB0ZXh0';
 const OTHER = 'whsec_b3RoZXI';
 
-/** What Stripe's own library signs is taken, and nothing else; of what we sign it says the same. */
+/** Checks that Mayfly and Stripe's library accept exactly each other's signatures. */
 export const stripe: Part = async (materials) => {
   const { webhooks } = new (materials.require('stripe') as new (key: string) => Stripe)('sk_test_none');
   const tally = new Tally();

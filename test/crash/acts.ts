@@ -38,7 +38,7 @@ const after =
     return [id];
   };
 
-/** One request about what was prepared, and the state that its answer must have. */
+/** Creates an act of one request for prepared resources. @param wanted state of its answer */
 const operation = (
   prepare: Act['prepare'],
   wanted: string,
@@ -49,7 +49,7 @@ const operation = (
     outcomeOf(async () => (await ask((options) => send(client, ids, options), key)).state, wanted),
 });
 
-/** By saga. Each request carries the key it is given, however often it is sent. */
+/** Acts by saga. Each request carries its idempotency key, and may be repeated. */
 export const ACTS: Record<TriedSaga, Act> = {
   create: { prepare: async () => [], run: createRunning },
   'approved create': APPROVED_CREATE,

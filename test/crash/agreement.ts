@@ -4,7 +4,7 @@ import mongoose from 'mongoose';
 import { census, residueIn } from './census/census.ts';
 import type { CensusPlace, Finding, FindingKind } from './census/finding.ts';
 
-/** What a machine that is there has, each of its sandboxes. */
+/** Resources that every sandbox with a machine has. */
 const OF_EACH: readonly FindingKind[] = ['workspace', 'credentials', 'reservation'];
 const WITH_MACHINE: ReadonlySet<string> = new Set(['running', 'warm', 'paused', 'hibernated']);
 const UNDER_WAY = {
@@ -19,7 +19,7 @@ const UNDER_WAY = {
   bulks: ['running', 'cancelling'],
   webhookDeliveries: ['pending'],
 } as const;
-/** Runs that stay open for a while though nothing is under way, and those of the reconciler's schedule. */
+/** Workflows that stay open while idle, and those of the reconciler's schedule. */
 const IDLE_RUN = /^(?:events\/|pool\/|reconcil|temporal-sys)/;
 const LOOK_EVERY_MS = 100;
 
@@ -30,7 +30,7 @@ interface Stored {
   hostId?: string | null;
 }
 
-/** What an installation is looked at with, past all of its own code: the store's driver, Temporal's client, the machine. */
+/** Checks an installation independently of its code: through the store's driver, Temporal's client, and the machine. */
 export class Agreement {
   private constructor(
     private readonly store: mongoose.Connection,
@@ -39,7 +39,7 @@ export class Agreement {
     private readonly own: readonly string[],
   ) {}
 
-  /** @param places of each host, with its libvirt at the time of this call @param own what the harness itself keeps there */
+  /** @param places of each host, with its current libvirt @param own ids that the harness itself keeps */
   static async open(
     at: { storeUri: string; temporalAddress: string },
     places: readonly CensusPlace[],
@@ -50,7 +50,10 @@ export class Agreement {
     return new Agreement(store, connection, places, own);
   }
 
-  /** Lists on what host, store and Temporal disagree, and what is still under way. @param wanted `nothing`: no sandbox may be alive */
+  /**
+   * Lists disagreements of host, store and Temporal, and unfinished work. @param wanted `nothing`: no sandbox may be
+   * alive
+   */
   async disagreements(wanted: 'nothing' | 'what is alive'): Promise<string[]> {
     const [findings, sandboxes, snapshots, captures, schedules, unfinished, open] = await Promise.all([
       census(this.places),
@@ -62,7 +65,7 @@ export class Agreement {
       this.#openRuns(),
     ]);
     const alive = sandboxes.filter(({ state }) => state !== 'destroyed' && state !== 'failed');
-    // What a deleted one says it is kept for is what it was kept for then: it is gone with the last who lives.
+    // `keptFor` of a deleted snapshot is stale once its last user has ended.
     const isKept = ({ state }: Stored) => state === 'ready' || wanted === 'what is alive';
     const kept = [...snapshots, ...captures].filter(isKept).map(({ _id }) => _id);
     const isOwn = (id: string) => this.own.includes(id);
@@ -81,7 +84,10 @@ export class Agreement {
     ];
   }
 
-  /** Waits until all agree; whom a look needs may still be on the way back. @throws Error that names what they do not agree about by then */
+  /**
+   * Polls until all agree; services may still be restarting. @throws Error that lists the disagreements after the
+   * timeout
+   */
   async holds(wanted: 'nothing' | 'what is alive', withinMs: number): Promise<void> {
     for (const deadline = Date.now() + withinMs; ; await sleep(LOOK_EVERY_MS)) {
       const lines = await this.disagreements(wanted).catch((error: unknown) => [`the look failed: ${String(error)}`]);
@@ -90,7 +96,7 @@ export class Agreement {
     }
   }
 
-  /** For whoever has to find out why one does not go on: each open run with what it waits for, and the last of its history. */
+  /** Describes each open workflow for debugging: its pending work, and its last events. */
   async describeOpenRuns(): Promise<string> {
     const { workflow } = new Client({ connection: this.connection });
     const lines = (await this.#openRuns()).map(async (id) => {
@@ -110,7 +116,7 @@ export class Agreement {
     return ['== open runs', ...(await Promise.all(lines)), ...(await this.#unfinished())].join('\n');
   }
 
-  /** How many have ended, as the store keeps them. */
+  /** Counts the ended sandboxes in the store. */
   endedSandboxes(): Promise<number> {
     return this.store.collection('endedSandboxes').countDocuments();
   }
@@ -141,7 +147,7 @@ export class Agreement {
     return ids;
   }
 
-  /** Asked of each by name: the list may be late. */
+  /** Returns missing workflows, each queried by id: the list may be stale. */
   async #runsMissing(alive: readonly Stored[]): Promise<string[]> {
     const { workflow } = new Client({ connection: this.connection });
     const looks = alive.map(async ({ _id, state }) => {

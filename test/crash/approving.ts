@@ -3,10 +3,10 @@ import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { ask, outcomeOf } from './asking.ts';
 import { type Act, type Stage, wish } from './stage.ts';
 
-/** Holds for what no other act asks for. */
+/** Policy that matches no other act. */
 const RULES = [{ name: 'internet-is-asked-for', when: { egress: 'internet' }, effect: 'ask' }] as const;
 
-/** Who decides on each stage, made before anything is asked for. */
+/** Deciders by stage, created before any request. */
 const deciders = new WeakMap<Stage, MayflyClient>();
 
 async function deciderOf(stage: Stage): Promise<MayflyClient> {
@@ -19,7 +19,7 @@ async function deciderOf(stage: Stage): Promise<MayflyClient> {
   return decider;
 }
 
-/** A create that somebody else approves: once, by whatever dies before it is asked for, decided, used or begun. */
+/** Create that another key approves; used once, with a kill before the request, decision, use or start. */
 export const APPROVED_CREATE: Act = {
   prepare: async (stage) => {
     await deciderOf(stage);

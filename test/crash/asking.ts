@@ -3,17 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import { insisting } from './insisting.ts';
 
-/** What became of what was asked for: `done`, or the code that says why not. */
+/** Result of an act: `done`, or the error code. */
 export type Outcome = string;
 
-/** What is waited for at most, by the API; what takes longer is asked for again. */
+/** Wait of one request; longer operations are polled. */
 export const WAIT = { waitSeconds: 60 };
-/** Longer than any of its steps with all of their retries. Milliseconds. */
+/** Longer than any step with all its retries, ms. */
 export const PATIENCE_MS = 240_000;
 const PAUSE_MS = 100;
 const UNDER_WAY = /^(?:requested|creating|destroying|deleting|restoring|baking|preparing)$/;
 
-/** Repeats a request until it is answered. @param key of it, so that it has one effect */
+/** Repeats a request until it is answered. @param key idempotency key */
 export function ask<T>(
   send: (options: { idempotencyKey: string } & typeof WAIT) => Promise<T>,
   key: string = randomUUID(),
@@ -21,7 +21,7 @@ export function ask<T>(
   return insisting(() => send({ ...WAIT, idempotencyKey: key }), PATIENCE_MS);
 }
 
-/** Thrown to be asked again. */
+/** Problem to throw for a retry. */
 export const NOT_YET = {
   type: '',
   title: 'not yet',
@@ -30,7 +30,10 @@ export const NOT_YET = {
   retryable: true,
 } as const;
 
-/** `done` when the answer is the wanted one; else it, or the code of the refusal. What is still under way is asked for again. */
+/**
+ * Returns `done` for the wanted state; else the state, or the code of the refusal. Repeats while the work is
+ * unfinished.
+ */
 export async function outcomeOf(run: () => Promise<string>, wanted: string): Promise<Outcome> {
   for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(PAUSE_MS)) {
     try {

@@ -3,7 +3,10 @@ import { isImageOver } from '../../model/image/image.ts';
 import { ask, outcomeOf, WAIT } from './asking.ts';
 import { type Act, wish } from './stage.ts';
 
-/** Two stages, of which one takes a file of the other, and a question whether it is ready; each step has its effect once. What it makes goes with what bakes make. */
+/**
+ * Builds two stages, one copying a file of the other, with a ready check; each step takes effect once. Cleared as a
+ * baked source.
+ */
 export const BUILD_AN_IMAGE: Act = {
   prepare: async () => [],
   run: (stage, _ids, key) =>

@@ -16,28 +16,28 @@ export type Verdict = 'green' | 'red' | 'none';
 export interface CellResult {
   cell: string;
   verdict: Verdict;
-  /** What the user was told in the end. */
+  /** Final answer to the user. */
   outcome: Outcome;
-  /** Why it is red, or why there is no such cell; else empty. */
+  /** Reason of a failure, or why no such cell exists; else empty. */
   why: string;
   seed: string;
   seconds: number;
-  /** What became of its events, where it is about functions. */
+  /** Counts of its runs; only for functions. */
   account?: Account;
 }
 
-/** These end their sandbox, or a step of its saga, and are told so. */
+/** Victims that may make the sandbox or a step fail; the user gets the failure. */
 const MAY_FAIL: ReadonlySet<Victim> = new Set<Victim>(['machine', 'disk-full', 'libvirtd']);
-/** From the blow to the last word. Milliseconds. */
+/** From the kill to the last answer, ms. */
 const ENDS_WITHIN_MS = 240_000;
 const AGREES_WITHIN_MS = 60_000;
-/** Between the point and the blow, and until who was killed is back. Milliseconds. */
+/** Longest delay between the point and the kill, and longest downtime, ms. */
 const LATEST_MS = 60;
 const LONGEST_DOWN_MS = 800;
-/** The last effect of a saga is seen by its caller, and then its process comes to the point behind it. Milliseconds. */
+/** Time for the process to reach the last point, after the caller has its answer, ms. */
 const SEEN_FIRST_MS = 3_000;
 
-/** Tries one cell: the saga comes to its end, and host, store and Temporal agree, before and after all of it is cleared away. */
+/** Runs one cell: the saga ends, and host, store and Temporal agree, before and after the clean-up. */
 export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, seed: string): Promise<CellResult> {
   const began = performance.now();
   const about = { cell: nameOf(cell), seed };
@@ -68,7 +68,7 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
 }
 
 interface Struck {
-  /** What became of the request; null when the point has no such victim. */
+  /** Answer to the request; null when the point has no such victim. */
   told: Outcome | null;
   ledger: Ledger;
 }
@@ -106,9 +106,9 @@ async function struck({ mayfly, ...rest }: Stage, cell: Cell, seed: string): Pro
   return { told, ledger: stage.ledger };
 }
 
-/** A process that is killed is nobody's excuse; an undo is there since the saga shall fail. */
+/** Throws on an unexpected outcome: a killed process excuses no failure, and a saga with a fault must fail. */
 function refuseSurprise({ saga, fault, victim }: Cell, outcome: Outcome): void {
-  if (saga === 'forget' && victim === 'all' && outcome === 'host_alive') return; // asked again, when it was back
+  if (saga === 'forget' && victim === 'all' && outcome === 'host_alive') return; // repeated after the host was back
   if (fault !== '' && outcome === 'done') throw new Error(`done, though ${fault}`);
   if (fault === '' && outcome !== 'done' && !MAY_FAIL.has(victim)) throw new Error(`told: ${outcome}`);
 }

@@ -3,21 +3,26 @@ import { FAULTS, VICTIMS, type Victim } from './victims.ts';
 
 export type HostKind = 'simulated' | 'libvirt';
 
-/** Of a source's preparation there is no cell: its steps are in a guest that is no sandbox (workflows/source.integration). */
+/**
+ * Sagas with cells; `prepare` has none: its steps run in a guest that is not a sandbox (workflows/source.integration).
+ */
 export type TriedSaga = Exclude<SagaName, 'prepare'>;
 const isTried = (saga: SagaName): saga is TriedSaga => saga !== 'prepare';
 
-/** One saga, one point of it, one victim. */
+/** Combination of a saga, one of its points, and a victim. */
 export interface Cell {
   saga: TriedSaga;
-  /** `reserve.after`; of an undo with what makes it necessary. */
+  /** For instance `reserve.after`. */
   point: string;
-  /** Armed beside the point; empty in a saga that goes well but for the victim. */
+  /** Failpoint armed with the point, for an undo; empty when only the victim fails. */
   fault: string;
   victim: Victim;
 }
 
-/** Where a host of a kind has no such saga, or the harness makes none of what it needs; forgetting a host ends the snapshot that all its cells wake from, members of pools boot, approvals are no host's, what a port needs is tried on its own, a setup boots, triggers are no host's, and a build's steps, and a playbook's, on one are those of others. */
+/**
+ * Sagas without cells by kind of host: not supported, not about a host, covered elsewhere, or destructive for other
+ * cells (forgetting a host ends the snapshot that all wake from).
+ */
 const NOT_ON: Record<HostKind, ReadonlySet<SagaName>> = {
   simulated: new Set<SagaName>(['hibernate', 'wake']),
   libvirt: new Set<SagaName>([
@@ -37,14 +42,14 @@ const NOT_ON: Record<HostKind, ReadonlySet<SagaName>> = {
     'redrive in bulk',
   ]),
 };
-/** Nobody's machine runs yet, or any more. */
+/** Sagas without a running machine. */
 const WITHOUT_MACHINE: ReadonlySet<SagaName> = new Set<SagaName>(['delete source', 'capture', 'fill a pool']);
 
 export function nameOf({ saga, point, fault, victim }: Cell): string {
   return `${saga}/${fault === '' ? '' : 'undo:'}${point}/${victim}`;
 }
 
-/** Lists the cells of a kind of host: each saga, point and victim; each other fault once a step, after its effect. */
+/** Lists the cells of a kind of host: each saga, point and victim; other faults once per step, after its effect. */
 export function cellsOn(kind: HostKind): Cell[] {
   return (Object.keys(SAGA_POINTS) as SagaName[])
     .filter(isTried)

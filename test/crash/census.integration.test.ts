@@ -37,14 +37,14 @@ async function listening(server: Server, where: string | { host: string; port: n
   undo.push(() => new Promise((resolve) => server.close(resolve)));
 }
 
-/** A process that does nothing, until the test is over. */
+/** Starts an idle process that the end of the test kills. */
 function idle(cwd: string): ChildProcess {
   const child = spawn('sleep', ['1000'], { cwd, stdio: 'ignore' });
   undo.push(async () => child.kill('SIGKILL'));
   return child;
 }
 
-/** libvirt's test driver: a machine that its file describes. */
+/** Creates a machine in libvirt's test driver. */
 async function testLibvirt(): Promise<string> {
   const file = at('libvirt-test.xml');
   const nic = `<interface type='bridge'><source bridge='${BRIDGE}'/><mac address='${MAC}'/><target dev='${TAP}'/></interface>`;
@@ -58,7 +58,7 @@ async function folder(kind: string, parent: string, name: string): Promise<strin
   return `${kind} of ${name.slice(0, GONE.length)}`;
 }
 
-/** Each kind of thing that a sandbox can leave, and how it comes to be there. */
+/** Plants each kind of residue. */
 const PLANTED: Record<string, () => Promise<string>> = {
   'a workspace': () => folder('workspace', 'sandboxes', GONE),
   'half a workspace': () => folder('workspace', 'sandboxes', `${GONE}.new`),
@@ -129,7 +129,7 @@ const PLANTED: Record<string, () => Promise<string>> = {
     undo.push(() => exec('ip', ['link', 'delete', BRIDGE]));
     await exec('ip', ['tuntap', 'add', TAP, 'mode', 'tap']);
     undo.push(() => exec('ip', ['link', 'delete', TAP]));
-    await exec('ip', ['link', 'set', TAP, 'address', MAC.replace(/^52/, 'fe'), 'master', BRIDGE]); // as QEMU's
+    await exec('ip', ['link', 'set', TAP, 'address', MAC.replace(/^52/, 'fe'), 'master', BRIDGE]); // like QEMU's
     return `tap of ${GONE}`;
   },
   'a tap of nobody': async () => {
@@ -146,11 +146,11 @@ const PLANTED: Record<string, () => Promise<string>> = {
   },
 };
 
-test('a machine on which nothing was planted has no residue', async () => {
+test('a clean machine has no residue', async () => {
   expect(residueIn(await census([place]), new Set())).toEqual([]);
 });
 
-test.each(Object.entries(PLANTED))('the census sees %s', async (_what, plant) => {
+test.each(Object.entries(PLANTED))('the census finds %s', async (_what, plant) => {
   const line = await plant();
   const residue = residueIn(await census([place]), new Set([ALIVE]));
   expect(
@@ -159,7 +159,7 @@ test.each(Object.entries(PLANTED))('the census sees %s', async (_what, plant) =>
   ).toBe(true);
 });
 
-test('what belongs to who is alive is no residue', async () => {
+test('resources of live owners are not residue', async () => {
   const findings = await census([{ ...place, libvirtUri: null }]);
   const left = residueIn(findings, new Set([GONE, SNAPSHOT, CAPTURE]));
   expect(left.filter((line) => !line.includes('of nobody'))).toEqual([]);

@@ -10,10 +10,10 @@ import { ask, WAIT } from './asking.ts';
 import { withoutFunctions } from './functions/clearing.ts';
 import type { Stage } from './stage.ts';
 
-/** What the harness's own sources are called. */
+/** Name prefix of the harness's own sources. */
 const OWN_SOURCE = 'server-';
 
-/** Takes away what a cell has made, as its users would: over the API. */
+/** Removes the resources of a cell through the API, as a user would. */
 export async function cleared(stage: Stage): Promise<void> {
   const { client } = stage;
   await withoutFunctions(stage);
@@ -40,7 +40,7 @@ async function destroyed(client: MayflyClient, id: string): Promise<void> {
   if (!isFinal(state)) await destroyed(client, id);
 }
 
-/** One whose answer was not heard is gone when it is asked again. */
+/** Deletes a pool; a repeated request may find it gone. */
 export async function withoutPool(client: MayflyClient, name: string, shared = false): Promise<void> {
   try {
     while ((await ask(() => client.pools.delete(name, { ...WAIT, shared }))).state !== 'deleted');
@@ -56,7 +56,7 @@ async function withoutSnapshots({ client, made }: Stage, sandboxId: string): Pro
     if (state === 'ready' && id !== kept) await ask(() => client.snapshots.delete(id, WAIT));
 }
 
-/** One whose bake has failed is still listed until the host describes itself again. */
+/** Deletes a source; a failed bake is still listed until the host describes itself again. */
 async function withoutSource(client: MayflyClient, name: string): Promise<void> {
   const isListed = async () => (await ask(() => client.listSources())).items.some((source) => source.name === name);
   await ask(() => client.sources.delete(name, WAIT)).catch(async (error: unknown) => {

@@ -1,4 +1,4 @@
-/** Runs the program of a command line, and ends with what it returns; with 2 when it throws. */
+/** Runs the main function of a command line program; exits with its result, or with 2 when it throws. */
 export async function exitWith(main: () => Promise<number>): Promise<void> {
   try {
     process.exitCode = await main();

@@ -2,17 +2,22 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { TestPlace } from '../../scripts/test/namespace.mjs';
 
-/** Runs a program of this folder in a network and mount namespace of its own; it takes its settings as its one argument, and is told more over IPC. */
+/**
+ * Runs a program of this folder in its own network and mount namespaces. Settings are its one argument; later messages
+ * go over IPC.
+ */
 export function spawnInPlace(place: TestPlace, program: string, settings: object): ChildProcess {
   const path = fileURLToPath(new URL(program, import.meta.url));
   const [command = '', ...args] = place.inside([process.execPath, '--import', 'tsx', path, JSON.stringify(settings)]);
   const env = { ...process.env, TMPDIR: place.tmp, MAYFLY_TEST_ROOT: place.root, MAYFLY_TEST_NETNS: place.name };
-  // Of a process group of its own: Ctrl-C is for whoever started it.
+  // Own process group: Ctrl-C is handled by the parent.
   return spawn(command, args, { env, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
 }
 
-/** Runs a program in a new place, and removes the place. @param onSignal for Ctrl-C and its like
- * @returns what it sends first; null when it ends without a message. @throws Error when this is not root */
+/**
+ * Runs a program in a new place, and removes the place. @param onSignal for Ctrl-C and its like
+ * @returns its first message; null when it ends without one. @throws Error when this is not root
+ */
 export async function runInPlace<T>(
   name: string,
   program: string,

@@ -3,7 +3,7 @@ import { MayflyApiError, MayflyConnectionError } from '../../clients/typescript/
 
 const PAUSE_MS = 100;
 
-/** Repeats a request, with the same idempotency key, until it has a final answer. @throws the final refusal, or the last error */
+/** Retries a request with one idempotency key until its final answer. @throws the final refusal, or the last error */
 export async function insisting<T>(send: () => Promise<T>, withinMs: number): Promise<T> {
   for (const deadline = Date.now() + withinMs; ; await sleep(PAUSE_MS)) {
     try {
@@ -14,10 +14,10 @@ export async function insisting<T>(send: () => Promise<T>, withinMs: number): Pr
   }
 }
 
-/** Asked again they are answered otherwise only when somebody acts. */
+/** Final codes: only a change of the system makes a retry succeed. */
 const ANSWERS: ReadonlySet<string> = new Set(['bake_failed', 'capacity_exhausted', 'host_alive']);
 
-/** The failure of a saga names what it was about: it is an answer. */
+/** Reports whether to retry; the failure of a saga, which names its sandbox, is final. */
 function isPassing(error: unknown): boolean {
   if (error instanceof MayflyConnectionError) return true;
   if (!(error instanceof MayflyApiError) || error.problem.sandboxId !== undefined) return false;

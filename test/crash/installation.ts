@@ -12,36 +12,36 @@ import { MayflyProcess } from '../support/mayfly-process.ts';
 import { payloadKeyIn } from '../support/payload-key.ts';
 import { Part, type Running } from './part.ts';
 
-/** Each installation has a network namespace to itself, so each has the same ports. */
+/** Ports of every installation: each has its own network namespace. */
 export const PORTS = { temporal: 7233, store: 27_017, api: 7999, otherApi: 7998, ingress: 7997 } as const;
-/** Also on a machine with much else to do. Milliseconds. */
+/** Timeout of the start, ms; enough for a busy machine. */
 const READY_MS = 180_000;
 const made = z.object({ secret: z.string() });
-/** Of what a process has said, for a report. Characters. */
+/** Kept output of a process for a report, characters. */
 const TOLD = 4_000;
 
 export type PartName = 'host' | 'control' | 'api' | 'temporal' | 'store';
 
 export interface InstallationOptions {
-  /** Empty; everything is below it. */
+  /** Empty folder for all files. */
   root: string;
   hostKind: 'simulated' | 'libvirt';
-  /** Settings of all of our own processes, beside those that they need. */
+  /** Additional environment of all of Mayfly's processes. */
   env?: NodeJS.ProcessEnv;
-  /** How many host workers, each on a state folder of its own. `@default` 1 */
+  /** Number of host workers, each with its own state folder. `@default` 1 */
   hosts?: number;
-  /** `bin/mayfly` of the version to begin with. `@default` this one's */
+  /** `bin/mayfly` of the initial version. `@default` this one's */
   program?: string;
 }
 
-/** An installation in which every process is one of its own, and can be killed, stopped, started again and replaced alone. */
+/** Installation of separate processes, each of which can be killed, stopped, restarted and replaced alone. */
 export class CrashInstallation {
   readonly parts: Record<PartName, Part>;
-  /** Of several hosts; the first is `parts.host`. */
+  /** Host workers; the first is `parts.host`. */
   readonly hosts: readonly Part[];
   readonly #env: NodeJS.ProcessEnv;
   readonly failpointsFile: string;
-  /** Of the processes that are started from now on. */
+  /** Program of processes started from now on. */
   program: string | undefined;
   #client: MayflyClient | null = null;
 
@@ -79,7 +79,6 @@ export class CrashInstallation {
   get apiUrl(): string {
     return `http://127.0.0.1:${PORTS.api}`;
   }
-  /** The state folder of a host. */
   hostDir(nth = 0): string {
     return join(this.options.root, nth === 0 ? 'host' : `host-${nth}`);
   }
@@ -94,7 +93,7 @@ export class CrashInstallation {
     return [...new Set([...Object.values(this.parts), ...this.hosts])];
   }
 
-  /** Starts all of it, and returns when a sandbox can be asked for. */
+  /** Starts everything, and returns when a sandbox can be created. */
   async start(): Promise<void> {
     const { root } = this.options;
     await mkdir(root, { recursive: true });
@@ -107,13 +106,13 @@ export class CrashInstallation {
     await this.ready();
   }
 
-  /** Sets the faults of all workers, also of those that run. */
+  /** Sets the faults of all workers, including running ones. */
   async arm(points: string): Promise<void> {
     await writeFile(`${this.failpointsFile}.new`, points);
     await rename(`${this.failpointsFile}.new`, this.failpointsFile);
   }
 
-  /** Resolves when the API, its servers and a host are there. They tell nobody, so this asks every 50 ms. */
+  /** Resolves when the API, its servers and a host are ready; polls every 50 ms. */
   async ready(): Promise<void> {
     for (const deadline = Date.now() + READY_MS; ; await sleep(50)) {
       const answer = await fetch(`${this.apiUrl}/readyz`).catch(() => null);
@@ -122,14 +121,14 @@ export class CrashInstallation {
     }
   }
 
-  /** Ends every process of it, but no machine. */
+  /** Ends all its processes, but no machine. */
   async stop(): Promise<void> {
     const { temporal, store, ...ours } = this.parts;
     await Promise.all([...new Set([...Object.values(ours), ...this.hosts])].map((part) => part.end()));
     await Promise.all([temporal.end(), store.end()]);
   }
 
-  /** The last that each process has said. */
+  /** Returns the last output of each process. */
   told(): string {
     return this.all.map((part) => `== ${part.name}\n${part.said}`).join('\n');
   }
@@ -165,7 +164,7 @@ export class CrashInstallation {
     return { pid: child.pid ?? -1, ended: once(child, 'exit'), said: () => 'it says nothing' };
   }
 
-  /** The store must be there for it, which it may not be yet. */
+  /** Creates the first key; retries until the store is ready. */
   async #key(): Promise<void> {
     const args = ['key', 'create', 'first', '--scope', 'admin', '--local', '--json'];
     for (const deadline = Date.now() + READY_MS; ; await sleep(300)) {

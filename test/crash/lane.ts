@@ -1,4 +1,7 @@
-/** Tries one cell after another in an installation of its own namespaces; begins anew after a red cell. lanes.ts starts it. @module */
+/**
+ * Runs cells in sequence in an installation of its own namespaces; starts a new one after a red cell. Started by
+ * lanes.ts. @module
+ */
 import { join } from 'node:path';
 import { type CellResult, runCell } from './cell-run.ts';
 import type { Cell, HostKind } from './cells.ts';

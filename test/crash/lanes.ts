@@ -7,19 +7,19 @@ import { type Cell, type HostKind, nameOf } from './cells.ts';
 import { spawnInPlace } from './in-place.ts';
 import type { LaneSettings } from './lane.ts';
 
-/** A cell that is longer hangs, and its lane with it. Milliseconds. */
+/** Timeout of a cell, ms; beyond it the cell hangs, and its lane with it. */
 const CELL_MS = 900_000;
 
 export interface LanesOptions {
   count: number;
   kind: HostKind;
   seed: string;
-  /** Ends the giving out of cells; those under way come to their end. */
+  /** Stops handing out cells; running ones finish. */
   signal: AbortSignal;
   onResult: (result: CellResult) => void;
 }
 
-/** Tries cells in so many installations side by side, each in a place of its own, and removes the places. */
+/** Runs cells in parallel installations, each in its own place, and removes the places. */
 export async function runCells(cells: readonly Cell[], options: LanesOptions): Promise<void> {
   const queue = [...cells];
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].slice(0, options.count);
@@ -36,7 +36,7 @@ async function runLane(name: string, queue: Cell[], options: LanesOptions): Prom
   }
 }
 
-/** Until the queue is empty, or the lane's process is. */
+/** Runs cells until the queue is empty, or the lane's process has ended. */
 async function runUntilLost(place: TestPlace, queue: Cell[], options: LanesOptions): Promise<void> {
   const { kind, seed, signal, onResult } = options;
   const settings: LaneSettings = { root: place.root, kind };

@@ -11,7 +11,7 @@ import { type Act, TTL } from './stage.ts';
 /** Milliseconds. */
 const AN_HOUR = 3_600_000;
 
-/** Two sandboxes without a run, one of them without a record: the one goes on, the other goes. */
+/** Reconciles two sandboxes without a workflow: the one with a record is adopted, the other is destroyed. */
 export const RECONCILE: Act = {
   prepare: async (stage) => {
     const ids = await Promise.all([stage.sandbox(), stage.sandbox()]);
@@ -32,7 +32,7 @@ export const RECONCILE: Act = {
   },
 };
 
-/** A host that was silent for an hour is forgotten, with a sandbox whose machine lives; then it comes back. */
+/** Decommissions a host silent for an hour, with a sandbox whose machine lives; then the host comes back. */
 export const FORGET: Act = {
   prepare: async (stage) => {
     const ids = [await stage.sandbox()];
@@ -60,28 +60,28 @@ function unlessCode<T>(code: string, instead: T): (error: unknown) => T {
   };
 }
 
-/** What Temporal's database forgets when it is lost. */
+/** Deletes workflows, like a loss of Temporal's database. */
 function loseRuns(mayfly: CrashInstallation, sandboxIds: readonly string[]): Promise<void> {
   return inTemporal(mayfly, async (client) => {
     for (const id of sandboxIds) await loseWorkflow(client, `sandbox/${id}`);
   });
 }
 
-/** A round of the reconciler, now. */
+/** Starts a reconciler round now. */
 function triggerRound(mayfly: CrashInstallation): Promise<void> {
   return inTemporal(mayfly, (client) =>
     new Reconciliation(client).reconciler.reconcileNow({ everyMs: 60_000, graceMs: 30_000 }),
   );
 }
 
-/** What a store forgets that is set back. */
+/** Deletes a record, like a restore of the store from a backup. */
 function loseRecord(mayfly: CrashInstallation, sandboxId: string): Promise<void> {
   return inStore(mayfly, async (store) => {
     await store.collection<{ _id: string }>('sandboxes').deleteOne({ _id: sandboxId });
   });
 }
 
-/** The host was heard of an hour ago, and no more. */
+/** Sets the last sign of life of a host an hour back. */
 export function silenceForAnHour(mayfly: CrashInstallation, nth = 0): Promise<void> {
   return inStore(mayfly, async (store) => {
     const lastSeenAt = new Date(Date.now() - AN_HOUR).toISOString();

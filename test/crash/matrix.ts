@@ -1,4 +1,4 @@
-/** `npm run crash-matrix`: interrupts every saga at every point by the death of every process. Options: docs/tests.md.
+/** `npm run crash-matrix` interrupts every saga at every point by the death of every process. Options: docs/tests.md.
  * Exit code 1: a cell is red; 130: Ctrl-C. @module */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -56,7 +56,7 @@ function readResults(file: string): KeptResult[] {
     .map((line) => JSON.parse(line) as KeptResult);
 }
 
-/** The first of them; the rest, what each process said, is with the results. */
+/** Returns its first lines; the rest, with the output of each process, is in the results. */
 function linesOf(why: string): string {
   return why.split('\n').slice(0, SHOWN_LINES).join('\n  ');
 }

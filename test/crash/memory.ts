@@ -1,11 +1,11 @@
 import type { Part } from './part.ts';
 
-/** What a process may have grown by, the middle of its last third against that of its second: beyond what a collector leaves lying about. */
+/** Limit of a process's memory growth: median of the last third over that of the second; above it is not garbage. */
 export const MOST_GROWTH = 1.35;
-/** Fewer looks tell of no trend. */
+/** Fewest samples that show a trend. */
 const LEAST_LOOKS = 9;
 
-/** How much memory each process takes, over time. It is killed and started again meanwhile: what counts is what it comes to. */
+/** Samples of each process's memory, also across its restarts. */
 export class Memory {
   readonly #looks = new Map<string, number[]>();
 

@@ -2,43 +2,43 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sendSignal } from '../../host/os/proc.ts';
 
-/** A process of an installation, as what keeps it running sees it. */
+/** Running process of an installation, for its supervisor. */
 export interface Running {
   pid: number;
-  /** Resolves when it has ended, by whatever. */
+  /** Resolves when it has ended, for any reason. */
   ended: Promise<unknown>;
-  /** What it said last, for a report. */
+  /** Returns its last output, for a report. */
   said(): string;
 }
 
-/** One that ends by itself is started again after this, as systemd does. Milliseconds. */
+/** Delay of a restart after an unexpected end, as by systemd, ms. */
 const RESTART_MS = 300;
 const LOOK_MS = 5;
 
-/** Process of an installation, supervised: it is started again whenever it ends, unless it is held down. */
+/** Supervised process of an installation: restarted whenever it ends, unless held down. */
 export class Part {
   #running: Running | null = null;
   #isHeld = true;
   #isOver = false;
   #loop: Promise<void> = Promise.resolve();
-  /** How often it ended though nobody had killed it. */
+  /** Number of ends without a kill. */
   endedByItself = 0;
   #isKilled = false;
 
-  /** @param start makes it; told again after each end. It may fail, and is tried again */
+  /** @param start starts the process, also after each end; retried when it fails */
   constructor(
     readonly name: string,
     private readonly start: () => Promise<Running>,
   ) {}
 
-  /** Starts it, and from then on again whenever it has ended. After {@link end} it does nothing: who is late starts nobody. */
+  /** Starts it, and restarts it whenever it has ended. No-op after {@link end}. */
   up(): void {
     if (!this.#isHeld || this.#isOver) return;
     this.#isHeld = false;
     this.#loop = this.#keep();
   }
 
-  /** Kills it, at whatever instruction it is, and keeps it down until {@link up}. */
+  /** Kills it at any instruction, and keeps it down until {@link up}. */
   async down(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     this.#isHeld = true;
     this.#isKilled = true;
@@ -65,13 +65,13 @@ export class Part {
     return this.#running?.said() ?? 'it does not run';
   }
 
-  /** Whether it stands still, as SIGSTOP leaves it (proc(5), `stat`). */
+  /** True when SIGSTOP has stopped it (proc(5), `stat`). */
   get isStopped(): boolean {
     const stat = this.#read('stat');
     return stat !== null && stat.charAt(stat.lastIndexOf(')') + 2) === 'T';
   }
 
-  /** Memory that it has in use now, MiB; null while it does not run. */
+  /** Resident memory, MiB; null while it does not run. */
   get residentMib(): number | null {
     const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(this.#read('status') ?? '') ?? [];
     return kib === undefined ? null : Number(kib) / 1_024;
@@ -84,7 +84,7 @@ export class Part {
         this.#running = await this.start();
         await this.#running.ended;
       } catch {
-        // not started, because what it needs is not there yet: that is what the next turn is for
+        // not started: its dependencies are not ready; the next turn retries
       }
       this.#running = null;
       if (this.#isHeld) return;
@@ -98,12 +98,14 @@ export class Part {
     try {
       return readFileSync(`/proc/${this.#running.pid}/${file}`, 'utf8');
     } catch {
-      return null; // it has just ended
+      return null; // has just ended
     }
   }
 }
 
-/** The first of them that stands still, as soon as one does; null when `over` resolves first. The kernel tells nobody but its parent, which node does not pass on: so this looks. */
+/**
+ * Polls for the first stopped part; returns null when `over` resolves first. (Node does not report a stopped child.)
+ */
 export async function stoppedOf(parts: readonly Part[], over: Promise<unknown>): Promise<Part | null> {
   let isOver = false;
   const end = () => {

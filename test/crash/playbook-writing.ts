@@ -2,7 +2,7 @@ import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { ask, outcomeOf } from './asking.ts';
 import type { Act } from './stage.ts';
 
-/** Of one file, with real Ansible: written, tried, and compared, and nothing of its fresh sandbox is left. */
+/** Writes a playbook of one file with real Ansible: written, tried and compared; its test sandbox is cleaned up. */
 export const WRITE_A_PLAYBOOK: Act = {
   prepare: async (stage) => {
     const id = await stage.sandbox();

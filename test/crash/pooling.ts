@@ -3,7 +3,7 @@ import { type Act, type Stage, wish } from './stage.ts';
 
 const POOL = 'ready';
 
-/** `warm` when the pool has a member that can be claimed; else what it says. */
+/** Returns `warm` when the pool has a claimable member; else the pool's reason. */
 async function filled({ client, made }: Stage, which: { shared?: boolean } = {}): Promise<string> {
   if (!('source' in made)) throw new Error('members of pools are made of a source');
   return outcomeOf(async () => {
@@ -17,10 +17,10 @@ async function filled({ client, made }: Stage, which: { shared?: boolean } = {})
 export const createRunning: Act['run'] = (stage, _ids, key) =>
   outcomeOf(async () => {
     const { id } = await ask((o) => stage.client.createSandbox(wish(stage), o), key);
-    return (await ask(() => stage.client.getSandbox(id))).state; // what was answered with 202 always is
+    return (await ask(() => stage.client.getSandbox(id))).state; // answers with 202 carry the requested state
   }, 'running');
 
-/** A create that a pool has a member for: it has that, or one of its own. */
+/** Claims a member of a pool, or creates a sandbox when there is none. */
 export const claimOf = (which: { shared?: boolean }): Act => ({
   prepare: async (stage) => [await filled(stage, which)],
   run: createRunning,

@@ -21,7 +21,7 @@ server.serve_forever()`;
 
 const addresses = new PortAddress(`http://localhost:${PORTS.ingress}`);
 
-/** A port is opened, used, and closed by the end of its sandbox, whatever dies between. */
+/** Opens a port, uses it, and destroys its sandbox; a kill in between leaves no open port. */
 export const OPEN_A_PORT: Act = {
   prepare: async (stage) => {
     const id = await stage.sandbox();
@@ -49,7 +49,7 @@ async function listening({ client }: Stage, id: string): Promise<string> {
   }, PATIENCE_MS);
 }
 
-/** Status and content. What is not there now is asked for again. */
+/** Returns status and content. @throws MayflyApiError to retry while unavailable */
 async function asked(sandboxId: string, port: number, token: string): Promise<string> {
   const headers = { host: addresses.hostOf({ sandboxId, port }), 'x-mayfly-token': token };
   const { status, said } = await answered(headers).catch(() => {
@@ -59,7 +59,7 @@ async function asked(sandboxId: string, port: number, token: string): Promise<st
   return `${status} ${said}`;
 }
 
-/** @throws when nobody answers, and when who answers is killed in the middle of it */
+/** Sends one request. @throws without an answer, or when the server is killed midway */
 async function answered(headers: OutgoingHttpHeaders): Promise<{ status: number; said: string }> {
   const asking = request({ port: PORTS.ingress, host: '127.0.0.1', headers, agent: false }).end();
   const [answer] = (await once(asking, 'response')) as [IncomingMessage];

@@ -1,4 +1,4 @@
-/** One line that says how far it is; on what is no terminal, a line each minute. */
+/** Progress on one line; without a terminal a line per minute. */
 export class ProgressLine {
   readonly #began = performance.now();
   readonly #counts = { green: 0, red: 0, none: 0 };
@@ -23,7 +23,7 @@ export class ProgressLine {
     }
   }
 
-  /** Something to keep, above the line. */
+  /** Prints a permanent text above the line. */
   above(text: string): void {
     this.out.write(`${this.out.isTTY ? '\r\x1b[K' : ''}${text}\n`);
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Numbers that a seed and a name give, the same ones each time. */
+/** Random numbers, determined by a seed and a name. */
 export class SeededRandom {
   #nth = 0;
 
@@ -9,7 +9,7 @@ export class SeededRandom {
     private readonly use: string,
   ) {}
 
-  /** From 0 to, and not with, `end`; a whole number. */
+  /** Returns an integer from 0 to below `end`. */
   below(end: number): number {
     const digest = createHash('sha256')
       .update(`${this.seed}/${this.use}/${this.#nth++}`)
@@ -17,7 +17,7 @@ export class SeededRandom {
     return Math.floor((digest.readUIntBE(0, 6) / 2 ** 48) * end);
   }
 
-  /** In an order of its own (Fisher and Yates). */
+  /** Returns the items shuffled (Fisher and Yates). */
   shuffled<T>(items: readonly T[]): T[] {
     const result = [...items];
     for (let n = result.length - 1; n > 0; n--) {

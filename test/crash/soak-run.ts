@@ -1,4 +1,4 @@
-/** The soak itself, in a place of its own: soak.ts starts it, and is told the report. */
+/** Runs the soak in its own place; started by soak.ts, to which it sends the report. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
@@ -16,7 +16,7 @@ export interface SoakSettings {
   seed: string;
   minutes: number;
   sandboxes: number;
-  /** Between two kills, on average. */
+  /** Average seconds between two kills. */
   killSeconds: number;
 }
 
@@ -25,7 +25,7 @@ export interface SoakReport {
   lines: string[];
 }
 
-/** Users at once: each makes a sandbox, uses it, and destroys it, one after another. */
+/** Concurrent users: each creates, uses and destroys one sandbox after another. */
 const USERS: Record<HostKind, number> = { simulated: 24, libvirt: 2 };
 const AGREES_WITHIN_MS = 120_000;
 const SAID_EVERY_MS = 30_000;
@@ -144,7 +144,7 @@ class Soak {
   }
 }
 
-/** What /metrics says of those that ended. */
+/** Returns the number of ended sandboxes in /metrics. */
 async function metricOf(url: string, { stage }: Standing): Promise<number> {
   const { secret } = await stage.client.createKey({ name: 'soak', scopes: ['sandboxes:read'] });
   const answer = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${secret}` } });

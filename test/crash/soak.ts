@@ -1,4 +1,4 @@
-/** `npm run soak`: creates and destroys sandboxes for long, while every process is killed at random. Options: docs/tests.md.
+/** `npm run soak` creates and destroys sandboxes while every process is killed at random. Options: docs/tests.md.
  * Exit code 1: residue, a broken audit, a missing proof, or memory above {@link MOST_GROWTH}; 130: Ctrl-C. @module */
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

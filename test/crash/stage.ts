@@ -8,19 +8,19 @@ import { Ledger } from './functions/ledger.ts';
 import { insisting } from './insisting.ts';
 import type { CrashInstallation } from './installation.ts';
 
-/** One saga as its user sees it: what must be there first, the request, and what its answer must be. */
+/** Saga from its user's view: preparation, request, and expected answer. */
 export interface Act {
-  /** @returns ids that the request is about */
+  /** @returns ids for the request */
   prepare(stage: Stage): Promise<string[]>;
   run(stage: Stage, ids: string[], key: string): Promise<Outcome>;
 }
 
-/** An installation, and what sagas are tried with on it. */
+/** Installation with helpers to run sagas. */
 export class Stage {
-  /** What is told of functions there. */
+  /** Record of answers about functions. */
   readonly ledger = new Ledger();
 
-  /** What sandboxes are made of: a source, or, where booting takes long, a snapshot with memory. */
+  /** @param made origin of sandboxes: a source, or where booting is slow, a snapshot with memory */
   constructor(
     readonly mayfly: CrashInstallation,
     readonly made: { source: string } | { snapshotId: string },
@@ -40,7 +40,7 @@ export class Stage {
     return id;
   }
 
-  /** A running source of a simulated host. */
+  /** Creates a running simulated source. @returns its name */
   async runningSource(): Promise<string> {
     const name = `server-${randomBytes(4).toString('hex')}`;
     const sources = new SimulatedSources(join(this.mayfly.hostDir(), 'images'));
@@ -55,7 +55,7 @@ export class Stage {
 }
 
 export const TTL = { ttlSeconds: 3_600 };
-/** What has memory of its own cannot be given another size. */
+/** Smaller memory; not for snapshots with memory, whose size is fixed. */
 const SMALL = { ...TTL, memoryMib: 64 };
 
 export function wish({ made }: Stage) {

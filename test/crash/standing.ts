@@ -14,21 +14,21 @@ import { Stage } from './stage.ts';
 
 const run = promisify(execFile);
 
-/** Room for a dozen trees, and quick to fill. */
+/** Holds a dozen trees, and is quick to fill. */
 export const SMALL_DISK = 'size=384m,mode=711';
 
-/** Who hears of webhooks is of this process. */
+/** Allows webhooks to the receiver in this process. */
 const HEARS_WEBHOOKS = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
 
-/** An installation that runs, and what looks at it. */
+/** Running installation with its checker. */
 export interface Standing {
   stage: Stage;
   agreement: Agreement;
-  /** Ends all of it, machines too, and removes its files. */
+  /** Ends everything, machines too, and removes its files. */
   end(): Promise<void>;
 }
 
-/** Starts an installation in this process's namespaces. @param disk mount options of the host's own tmpfs; null: none */
+/** Starts an installation in this process's namespaces. @param disk mount options of the host's tmpfs; null: none */
 export async function standUp(root: string, kind: HostKind, disk: string | null): Promise<Standing> {
   const hostDir = join(root, 'host');
   await mkdir(hostDir, { recursive: true, mode: 0o711 });
@@ -57,12 +57,12 @@ export async function standUp(root: string, kind: HostKind, disk: string | null)
   }
 }
 
-/** What stays there from one cell to the next. */
+/** Returns ids that stay from one cell to the next. */
 function ownOf({ made }: Stage): string[] {
   return 'snapshotId' in made ? [made.snapshotId] : [];
 }
 
-/** A boot takes most of a minute where there is no KVM: sandboxes wake from a snapshot of one instead. */
+/** Creates the snapshot that sandboxes wake from: a boot takes most of a minute without KVM. */
 async function booted(mayfly: CrashInstallation): Promise<{ snapshotId: string }> {
   const store = await connectStore(mayfly.storeUri);
   try {

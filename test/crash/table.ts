@@ -4,17 +4,16 @@ import { type Cell, type HostKind, nameOf } from './cells.ts';
 import { sumOf } from './functions/ledger.ts';
 import { FAULTS, VICTIMS } from './victims.ts';
 
-/** A result, and of which commit. */
 export interface KeptResult extends CellResult {
   commit: string;
 }
 
 export interface Tried {
   kind: HostKind;
-  /** All that there are on hosts of this kind. */
+  /** All cells on hosts of this kind. */
   all: readonly Cell[];
   results: readonly KeptResult[];
-  /** Installations side by side. */
+  /** Number of parallel installations. */
   lanes: number;
 }
 
@@ -36,7 +35,7 @@ to its end, the user was told so, and host, store and Temporal agreed, before an
 A seed gives the order, the sample, and the moments of each cell: \`npm run crash-matrix -- --host KIND --seed SEED --cell NAME\`.
 `;
 
-/** The page, with the part of one kind of host replaced. @param present as it is now; empty: there is none */
+/** Returns the page with the part of one kind of host replaced. @param present current page; empty: none */
 export function pageOf(tried: Tried, present: string): string {
   const parts = (['simulated', 'libvirt'] as const).map((kind) =>
     kind === tried.kind
@@ -89,7 +88,7 @@ function partOf({ kind, all, results, lanes }: Tried): string {
   ].join('\n');
 }
 
-/** What became of events of functions, over all cells that were tried. */
+/** Returns the totals of function runs over all cells that ran. */
 function accountOf(results: readonly CellResult[]): string[] {
   const accounts = results.flatMap(({ account }) => account ?? []);
   if (accounts.length === 0) return [];
@@ -117,7 +116,7 @@ function timeOf(results: readonly CellResult[]): string {
   return `${minutes.toFixed(0)} minutes of one installation in all`;
 }
 
-/** What of a failure fits a list, on one line. */
+/** Returns the start of a failure on one line, for a list. */
 function firstLineOf(why: string): string {
   return why.split('\n').slice(0, 2).join(' ').slice(0, 240).replaceAll('|', '/');
 }

@@ -1,4 +1,4 @@
-/** The upgrade itself, in a place of its own: upgrade.ts starts it, and is told the faults. */
+/** Runs the upgrade in its own place; started by upgrade.ts, to which it sends the faults. */
 import { text } from 'node:stream/consumers';
 import { Agreement } from './agreement.ts';
 import { ask, WAIT } from './asking.ts';
@@ -28,7 +28,7 @@ async function made(): Promise<string> {
   return id;
 }
 
-/** A line for each command that was acknowledged, and no more: what was lost or done twice is seen in the file. */
+/** Appends a line per acknowledged command: the file shows lost and doubled ones. */
 async function written(id: string, count: number): Promise<void> {
   await ask((o) => mayfly.client.commands.run(id, { command: `echo ${count} >> ~/lines` }, o));
 }
@@ -40,7 +40,7 @@ async function checked(id: string, count: number): Promise<void> {
   if (lines !== wanted) faults.push(`${id} has ${JSON.stringify(lines)}, not ${JSON.stringify(wanted)}`);
 }
 
-/** Makes, uses and destroys sandboxes until it is told to stop. */
+/** Creates, uses and destroys sandboxes until aborted. @returns the number of rounds */
 async function busy(until: AbortSignal): Promise<number> {
   let rounds = 0;
   for (; !until.aborted; rounds++) {

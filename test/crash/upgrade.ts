@@ -1,4 +1,4 @@
-/** `npm run upgrade-test -- [--from REF] [--sandboxes N]` upgrades under load, from a commit (HEAD~1 unless given), and back.
+/** `npm run upgrade-test -- [--from REF] [--sandboxes N]` upgrades under load, from a commit (default HEAD~1), and back.
  * Exit code 1: a request was lost or had two effects, or a process took more than 10 s to end after SIGTERM. @module */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { repository } from '../../worker/config/artifacts.mjs';
 import { exitWith } from './exit-with.ts';
 import { runInPlace } from './in-place.ts';
 
-/** Checks a commit out, in a folder that goes with the place. */
+/** Exports a commit into a folder of the place. */
 function checkedOut(ref: string, folder: string): string {
   mkdirSync(folder);
   const archive = execFileSync('git', ['-C', repository, 'archive', ref], { maxBuffer: 2 ** 30 });

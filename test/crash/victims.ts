@@ -10,29 +10,28 @@ import type { Part } from './part.ts';
 
 const run = promisify(execFile);
 
-/** Whom a cell kills, by SIGKILL. `machine`: the sandbox's own processes. */
+/** Processes to kill by SIGKILL. `machine`: the sandbox's own processes. */
 export const VICTIMS = ['host', 'control', 'api', 'temporal', 'store', 'libvirtd', 'machine', 'all'] as const;
-/** Other faults. `partition`: Temporal and the store are unreachable. `frozen`: stopped beyond the heartbeat, so the attempt is delivered twice.
- * `twice`: the same request again while it is answered. `disk-full`: the host's disk is full. */
+/** Other faults. `partition`: Temporal and the store are unreachable. `frozen`: stopped beyond the heartbeat, so that
+ * Temporal starts a second attempt. `twice`: a concurrent repeated request. `disk-full`: the host's disk is full. */
 export const FAULTS = ['partition', 'frozen', 'twice', 'disk-full'] as const;
 export type Victim = (typeof VICTIMS)[number] | (typeof FAULTS)[number];
 
-/** Longer than the heartbeat of an activity (4 s). Milliseconds. */
+/** Time beyond the heartbeat of an activity (4 s), ms. */
 const FREEZE_MS = 5_500;
 const FULL_MS = 2_000;
 const SERVERS = [PORTS.temporal, PORTS.store];
 
 export interface Blow {
   mayfly: CrashInstallation;
-  /** The process that stands still at the point. */
+  /** Process stopped at the point. */
   at: Part;
-  /** How long who was killed stays away, milliseconds. */
+  /** Downtime of the victim, ms. */
   downMs: number;
-  /** Sends the request once more. */
   again: () => void;
 }
 
-/** Does it, and lets the process at the point go on. @returns false when there is no such victim at this point */
+/** Strikes, then resumes the process at the point. @returns false when the point lacks this victim */
 export async function strike(victim: Victim, blow: Blow): Promise<boolean> {
   const { mayfly, at, downMs } = blow;
   switch (victim) {
@@ -70,7 +69,7 @@ export async function strike(victim: Victim, blow: Blow): Promise<boolean> {
   }
 }
 
-/** Whom nobody killed goes on meanwhile. */
+/** Kills these parts; another process at the point resumes at once. */
 async function killed(parts: readonly Part[], at: Part, downMs: number): Promise<void> {
   const names = new Set(parts.map(({ name }) => name));
   const down = Promise.all(parts.map((part) => part.down()));
@@ -89,7 +88,7 @@ function go(part: Part): void {
   part.send('SIGCONT');
 }
 
-/** Of a simulated machine all of its processes, of another its QEMU. */
+/** Returns all processes of a simulated machine, or the QEMU of another. */
 function machinesOf(mayfly: CrashInstallation): number[] {
   return pids()
     .filter((pid) => {
@@ -105,7 +104,7 @@ function libvirtdOf(): number[] {
     .map(Number);
 }
 
-/** In the network namespace that this installation has to itself. */
+/** Reports whether a process is in this installation's network namespace. */
 function isHere(pid: string): boolean {
   return linkOf(pid, 'ns/net') === linkOf('self', 'ns/net');
 }
@@ -115,7 +114,7 @@ function killProcesses(victims: readonly number[]): boolean {
   return victims.length > 0;
 }
 
-/** Packets to and from both servers are dropped, as by a switch that is off: nobody is told. */
+/** Drops packets to and from both servers, without any error, like a dead switch. */
 async function partitioned(act: () => Promise<void>): Promise<void> {
   const ports = `{ ${SERVERS.join(', ')} }`;
   const nft = (text: string) => run('nft', [text]);

@@ -6,7 +6,7 @@ import { type Door, openDoor } from '../api/support.ts';
 import { eventually } from '../support/eventually.ts';
 import { SIZE, StandInScreen } from './stand-in-screen.ts';
 
-// Promise: docs/desktop.md, as far as a VNC server of ours can hold it. A real one: worker/desktop.e2e. Costs 4 s.
+// Guards docs/desktop.md with a VNC server of ours. With a real one: worker/desktop.e2e. Costs 4 s.
 
 let screen: StandInScreen;
 let door: Door;
@@ -28,8 +28,8 @@ const path = (more: string) => `/v1/sandboxes/${id}/desktop${more}`;
 const act = (body: unknown, headers: Record<string, string> = {}) => door.call('POST', path('/actions'), body, headers);
 const codeOf = async (answer: Response) => ((await answer.json()) as { code: string }).code;
 
-describe('a picture', () => {
-  it('is a PNG of the size of the screen, and its connection ends', async () => {
+describe('a screenshot', () => {
+  it("is a PNG of the screen's size, and its connection ends", async () => {
     const answer = await door.call('GET', path('/screenshot'));
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png']);
     const png = Buffer.from(await answer.arrayBuffer());
@@ -37,7 +37,7 @@ describe('a picture', () => {
     expect(screen.areEnded).toBe(true);
   });
 
-  it('of a desktop that starts is waited for, and one of none is refused at once', async () => {
+  it('waits for a starting desktop, and is refused at once without one', async () => {
     screen.closed = 2;
     expect((await door.call('GET', path('/screenshot'))).status).toBe(200);
     screen.file = null;
@@ -49,7 +49,7 @@ describe('a picture', () => {
     expect([late.status, await codeOf(late)]).toEqual([502, 'desktop_unavailable']);
   });
 
-  it('is one of few at once, each of which may take 34 MiB', async () => {
+  it('is limited in concurrency: each may take 34 MiB', async () => {
     let release = () => {};
     screen.held = new Promise((resolve) => (release = resolve));
     const all = Array.from({ length: LIMITS.desktop.screens }, () => door.call('GET', path('/screenshot')));
@@ -96,7 +96,7 @@ describe('an action', () => {
   ])('%j', async (action, told) => {
     const answer = await act(action);
     expect([answer.status, await answer.json()]).toEqual([200, SIZE]);
-    // What is copied goes another way than keys.
+    // The clipboard does not use keys.
     expect(screen.told.filter((line) => !line.startsWith('copied'))).toEqual(told);
   });
 
@@ -109,14 +109,14 @@ describe('an action', () => {
     expect(screen.told.find((line) => line.startsWith('copied'))).toBe(pasted && `copied ${pasted}`);
   });
 
-  it('drags by places between', async () => {
+  it('drags through intermediate points', async () => {
     await act({ action: 'drag', x: 0, y: 0, toX: 20, toY: 10 });
     expect(screen.told).toHaveLength(13);
     expect(screen.told.slice(-3)).toEqual(['point 18,9 1', 'point 20,10 1', 'point 20,10 0']);
   });
 
   it.each(['', 'no\n', 'nothing\n', 'taken\n', 'taken\nignored\n', 'taken\noffered\nignored\n'])(
-    'says that a guest did not take what is to be pasted: %j, and types nothing behind it',
+    'fails when the guest did not accept the paste: %j, and types nothing after it',
     async (said) => {
       screen.taken = said;
       const answer = await act({ action: 'type', text: 'řa' });
@@ -128,14 +128,14 @@ describe('an action', () => {
   it.each([
     ['taken\nfetched\n', 1],
     ['taken\noffered\nfetched\n', 2],
-  ])('pastes again what a program has given up on: %j', async (said, times) => {
+  ])('pastes again when the program has given up: %j', async (said, times) => {
     screen.taken = said;
     expect((await act({ action: 'type', text: 'řa' })).status).toBe(200);
     const insert = screen.told.filter((line) => line === 'key ff63 down');
     expect([insert.length, screen.told.at(-1)]).toEqual([times, 'key 61 up']);
   });
 
-  it('is done once with one key, and what is not certain is said', async () => {
+  it('runs once per key, and an uncertain result is an error', async () => {
     const key = { 'Idempotency-Key': 'one' };
     const click = { action: 'click', x: 1, y: 1 };
     expect((await act(click, key)).status).toBe(200);
@@ -171,13 +171,13 @@ describe('an action', () => {
     [{ action: 'type', text: '\ud800' }],
     [{ action: 'type', text: 'x'.repeat(10_001) }],
     [[]],
-  ])('%# of what is none is refused, and nothing is done', async (body) => {
+  ])('invalid body %# is refused, and nothing is done', async (body) => {
     const answer = await act(body);
     expect([answer.status, await codeOf(answer)]).toEqual([422, 'invalid_request']);
     expect(screen.connections).toBe(0);
   });
 
-  it('needs a key that may write, and a policy that lets anything run', async () => {
+  it('needs the write scope, and a policy that lets anything run', async () => {
     const reader = await door.key('sandboxes:read');
     expect((await door.call('POST', path('/actions'), { action: 'move', x: 1, y: 1 }, {}, reader)).status).toBe(403);
     expect((await door.call('GET', path('/screenshot'), undefined, {}, reader)).status).toBe(200);
@@ -199,7 +199,7 @@ describe('an action', () => {
   });
 });
 
-it('the audit says who looked, once a minute, and what was done, without texts', async () => {
+it('the audit names viewers, once a minute, and actions, without texts', async () => {
   await act({ action: 'type', text: 'hunter2' });
   const audit = await door.call('GET', `/v1/sandboxes/${id}/audit?limit=200`);
   const { items } = (await audit.json()) as { items: { body: string }[] };
@@ -213,7 +213,7 @@ it('the audit says who looked, once a minute, and what was done, without texts',
 });
 
 describe('windows', () => {
-  it('are told as the guest tells them, and its titles are no more than texts', async () => {
+  it('are listed as the guest reports them, their titles as plain text', async () => {
     const title = 'evil \u001b[31m 漢';
     screen.state = `1280 800\nx:5 y:6 screen:0 window:77\nactive:4194306
 0x00400002  0 234    10   10   1050 780  chromium.Chromium     sbx-1 ${title}
@@ -237,16 +237,13 @@ nonsense
     expect(rest).toEqual([]);
   });
 
-  it.each(['', 'x'.repeat(70_000), '1280 800\n'])(
-    'that are not told as they should be are an error: %#',
-    async (state) => {
-      screen.state = state;
-      expect(await codeOf(await door.call('GET', path('')))).toBe('desktop_unavailable');
-    },
-  );
+  it.each(['', 'x'.repeat(70_000), '1280 800\n'])('in an invalid report are an error: %#', async (state) => {
+    screen.state = state;
+    expect(await codeOf(await door.call('GET', path('')))).toBe('desktop_unavailable');
+  });
 });
 
-it('a stream has a password of its own, of its mode, and that of before opens nothing more', async () => {
+it('a stream has its own password for its mode, which replaces the previous one', async () => {
   const stream = async (mode: string) =>
     (await door.call('POST', path('/streams'), { mode })).json() as Promise<{ password: string }>;
   const passwords = () => passwordsOf(screen.file ?? Buffer.alloc(16));
@@ -259,7 +256,7 @@ it('a stream has a password of its own, of its mode, and that of before opens no
   expect((await door.call('POST', path('/streams'), { mode: 'both' })).status).toBe(422);
 });
 
-it('a stream has a URL with a token of its port, which is open for who has one', async () => {
+it('a stream has a URL with a token of its port, valid only with the token', async () => {
   const { store } = door;
   await store.exposedPorts.closeAll(id);
   const answer = await door.call('POST', path('/streams'), { mode: 'view', ttlSeconds: 60 });
@@ -271,7 +268,7 @@ it('a stream has a URL with a token of its port, which is open for who has one',
   expect(opened).toMatchObject({ visibility: 'token', cors: false, wake: false });
   const claims = opened && readPortToken(opened, searchParams.get('mayfly-token') ?? '');
   expect(new Date((claims?.expires ?? 0) * 1_000).toISOString()).toBe(expiresAt);
-  // Whoever has closed it, or opened it in another way, has had a reason.
+  // An explicit close or other visibility of the port is respected.
   await store.exposedPorts.closeAll(id);
   await door.call('POST', `/v1/sandboxes/${id}/ports`, { port, visibility: 'project' });
   const before = Buffer.from(screen.file ?? []);
@@ -280,7 +277,7 @@ it('a stream has a URL with a token of its port, which is open for who has one',
   await store.exposedPorts.closeAll(id);
 });
 
-it('what is opened is a command of the sandbox, that a policy can see', async () => {
+it('an opened program is a command of the sandbox, subject to policy', async () => {
   const bad = [
     {},
     { url: 'javascript:alert(1)' },

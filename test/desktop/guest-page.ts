@@ -1,4 +1,4 @@
-/** A page of a guest that says in its title what was done to it, and sends what is typed to its server. */
+/** Page for a guest that shows events in its title, and sends typed text to its server. */
 export const PAGE = `<!doctype html><meta charset="utf-8"><title>ready</title>
 <style>body { margin: 0; background: #fff } #button { position: absolute; left: 100px; top: 60px; width: 300px; height: 120px; background: #f00 }
 textarea { position: absolute; left: 100px; top: 240px; width: 800px; height: 200px; background: #0f0 }</style>
@@ -23,7 +23,7 @@ text.oninput = async () => {
 };
 </script>`;
 
-/** Where the server below keeps what was typed. */
+/** File where the server below stores typed text. */
 export const TYPED = '/home/sandbox/typed';
 export const PAGE_PORT = 8_000;
 export const PAGE_FOLDER = '/home/sandbox/page';

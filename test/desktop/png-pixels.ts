@@ -5,17 +5,19 @@ const FILTER_UP = 2;
 export interface Pixels {
   width: number;
   height: number;
-  /** Red, green and blue, as `ff0000`. */
+  /** Returns red, green and blue, as `ff0000`. */
   at(x: number, y: number): string;
-  /** The middle of all that has that colour; null: nothing has. */
+  /** Returns the centre of all pixels of a colour; null: none. */
   middleOf(colour: string): { x: number; y: number } | null;
 }
 
-/** What services/desktop/rfb/picture.ts writes: 8 bits of three colours, and rows that are told by the row above. */
+/**
+ * Decodes the PNG of services/desktop/rfb/picture.ts: 8 bits of three colours, rows as differences to the previous one.
+ */
 export function pixelsOf(png: Uint8Array): Pixels {
   const file = Buffer.from(png);
   const [width, height] = [file.readUInt32BE(16), file.readUInt32BE(20)];
-  const length = file.readUInt32BE(33); // behind the signature and IHDR
+  const length = file.readUInt32BE(33); // after the signature and IHDR
   const rows = inflateSync(file.subarray(41, 41 + length));
   const stride = width * 3;
   const all = Buffer.alloc(stride * height);

@@ -1,4 +1,4 @@
-/** Output of Debian 12's Xtigervnc 1.12.0 up to its first picture, for password `secret12`: 50 × 36 pixels, Hextile. Base64. */
+/** Output of Debian 12's Xtigervnc 1.12.0 up to its first picture: password `secret12`, 50 × 36, Hextile. Base64. */
 const SAID =
   'UkZCIDAwMy4wMDgKAQI7M+rplFqqj4VdHgyLNUW1AAAAAAAyACQgGAABAP8A/wD/EAgAAAAAAAAAB3Jvb3RAdm0AAAAFAAAAAAAyAAoAAAAFGs' +
   '0AAAALAAAAAADwAAAAAAEI////ABHh////ABMWAADuAPMFAAAAAJUEAAAAAEggAAAAAKggAAAAAHkAAAAAANkAAAAAAPkAGgAAAAAK////AAHx' +
@@ -6,13 +6,13 @@ const SAID =
   '3///8AEB/NAAAAMADNAAAAgAXNAAAAoCLNAAAA4AXNAAAAQSDNAAAAQhDNAAAAMwLNAAAAYwLNAAAA0xIAAO4A8wLNAAAARKH///8ANskaAADu' +
   'AAMAAAAAMgAAAAAAAyD///8ABkkAHgAKABQAEAAAAAUO////AAAAAAABACUIARAvAAAAGgAyAAoAAAAFDgAAAAD///8AARDkDv///wAAAAAAAQ' +
   'X0DgAAAAD///8AAQDkAAAVAAoACQAQAAAABQ7///8AAAAAAAtAABEgUSAyIBMAQwpzEmQhPSAeIF4g';
-/** And what it had been told. */
+/** Input of the client. */
 const SENT = 'UkZCIDAwMy4wMDgKAqoE68AtwRW0cPnLRTAmmi4BAAAAACAYAAEA/wD/AP8ACBAAAAACAAACAAAABQAAAAADAAAAAAAAMgAk';
 
 export const RECORDED = {
   said: Buffer.from(SAID, 'base64'),
   sent: Buffer.from(SENT, 'base64'),
   password: 'secret12',
-  /** SHA-256 of its pixels, which were looked at. */
+  /** SHA-256 of its pixels, which were checked by eye. */
   pixels: 'e033d822e21bc372ba33defa17ad43d4ad41114fb769845879ef2fc7bee56dec',
 };

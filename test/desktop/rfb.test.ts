@@ -8,9 +8,9 @@ import { Screen } from '../../services/desktop/rfb/screen.ts';
 import { ownProcessorMs } from '../support/processor-time.ts';
 import { RECORDED } from './recorded.ts';
 
-// Promise: our client speaks with a real server, and no server makes it hold, wait for or believe more than it bounds. Costs 0.5 s.
+// Guards: the client works with a real server, and bounds every buffer, wait and value of a hostile one. Costs 0.5 s.
 
-/** A server that says all at once, however it is cut, and then is gone. */
+/** Returns a server that sends everything in chunks of `size`, and then ends. */
 function saying(bytes: Uint8Array, size = bytes.length || 1) {
   const sent: Buffer[] = [];
   async function* incoming() {
@@ -25,7 +25,7 @@ function saying(bytes: Uint8Array, size = bytes.length || 1) {
 const u16 = (...values: number[]) => Buffer.concat(values.map((value) => Buffer.of(value >> 8, value & 255)));
 const u32 = (value: number) => Buffer.of(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255);
 const VERSION = Buffer.from('RFB 003.008\n');
-/** Up to the size of the screen: nobody is asked for a password. */
+/** Handshake without a password, up to the size of the screen. */
 const OPEN = Buffer.concat([VERSION, Buffer.of(1, 1), u32(0)]);
 const hello = (width: number, height: number, name = 0) =>
   Buffer.concat([OPEN, u16(width, height), Buffer.alloc(16), u32(name)]);
@@ -40,7 +40,7 @@ async function pictured(bytes: Uint8Array, size?: number) {
   return screen.picture();
 }
 
-describe('what a real server said', () => {
+describe('the output of a real server', () => {
   it.each([1, 7, 4_096])('is a picture, in chunks of %d bytes', async (size) => {
     const { sent, wire } = saying(RECORDED.said, size);
     const picture = await (await Screen.open(wire, async () => RECORDED.password)).picture();
@@ -48,13 +48,13 @@ describe('what a real server said', () => {
     expect(Buffer.concat(sent).equals(RECORDED.sent)).toBe(true);
   });
 
-  it('cut off at each byte it is an error, and none waits', async () => {
+  it('truncated at any byte is an error, and never hangs', async () => {
     for (let length = 0; length < RECORDED.said.length; length++) {
       await expect(pictured(RECORDED.said.subarray(0, length))).rejects.toThrow(ProtocolError);
     }
   });
 
-  it('any byte of it changed is a picture or an error of the protocol', async () => {
+  it('with any byte changed is a picture or a protocol error', async () => {
     for (let at = 0; at < RECORDED.said.length; at++) {
       const changed = Buffer.from(RECORDED.said);
       changed[at] = (changed[at] ?? 0) ^ 0xff;
@@ -94,7 +94,7 @@ describe('a hostile server', () => {
     await expect(pictured(bytes)).rejects.toThrow(ProtocolError);
   });
 
-  it('that paints each tile as often as it can costs no minute of this thread', async () => {
+  it('that paints each tile as often as possible does not block this thread', async () => {
     const small = Buffer.concat([Buffer.of(2 | 4 | 8), Buffer.alloc(8), Buffer.of(255), Buffer.alloc(510)]);
     const whole = Buffer.concat([Buffer.of(8, 255), Buffer.alloc(510, Buffer.of(0x00, 0xff))]);
     const [width, height] = [1_024, 1_024];
@@ -110,7 +110,7 @@ describe('a hostile server', () => {
     expect(ownProcessorMs() - began).toBeLessThan(2_000);
   });
 
-  it('gets no password before it has shown a challenge of 16 bytes, and then an answer to that', async () => {
+  it('gets no password before a challenge of 16 bytes, and then only a response to it', async () => {
     const { sent, wire } = saying(
       Buffer.concat([VERSION, Buffer.of(1, 2), Buffer.alloc(16), u32(1), u32(3), Buffer.from('no!')]),
     );
@@ -120,7 +120,7 @@ describe('a hostile server', () => {
   });
 });
 
-it('passwords are in a file as vncpasswd writes it', () => {
+it('the password file has the format of vncpasswd', () => {
   const passwords = { control: 'abcdefgh', view: 'ABCD123' };
   const file = Buffer.from('db8ab02565e3b4c2f01034ac71b3ce16', 'hex'); // printf 'abcdefgh\nABCD123\n' | vncpasswd -f
   expect(passwordFile(passwords)).toEqual(file);

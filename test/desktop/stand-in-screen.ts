@@ -6,24 +6,24 @@ import type { Guests } from '../../services/guests.ts';
 
 export const SIZE = { width: 40, height: 30 };
 
-/** A guest whose screen is one colour, and that writes down what it is told. */
+/** Fake guest with a screen of one colour, that records its input. */
 export class StandInScreen implements Guests {
-  /** `key 41 down`, `point 1,2 0`, `copied ř`. */
+  /** Input, for instance `key 41 down`, `point 1,2 0`, `copied ř`. */
   told: string[] = [];
-  /** Null: it has no desktop. */
+  /** Password file; null: no desktop. */
   file: Buffer | null = passwordFile({ control: 'secret12', view: 'lookonly' });
-  /** What listens at the port of the windows. */
+  /** Output of the window listing port. */
   state = '';
-  /** How many connections are refused before one is let in: it starts. */
+  /** Number of connections refused while the desktop starts. */
   closed = 0;
-  /** What it says when it is given a text to paste. */
+  /** Answer to a text to paste. */
   taken = 'taken\nfetched\n';
-  /** Holds each connection until it is called. */
+  /** Delays each connection until it resolves. */
   held: Promise<void> = Promise.resolve();
   connections = 0;
   readonly #ends: AbortSignal[] = [];
 
-  /** Whether each connection was ended by the API. */
+  /** True when the API has ended every connection. */
   get areEnded(): boolean {
     return this.#ends.every(({ aborted }) => aborted);
   }

@@ -7,7 +7,7 @@ const OPCODE = { binary: 2, close: 8, ping: 9, pong: 10 };
 const LAST_FRAME = 0x80;
 const MASKED = 0x80;
 
-/** A WebSocket (RFC 6455) as a browser has one, at the least: binary, and it answers pings. */
+/** Minimal WebSocket (RFC 6455) client as in a browser: binary, answers pings. */
 export class WebSocketClient {
   pings = 0;
   isClosed = false;
@@ -42,7 +42,7 @@ export class WebSocketClient {
     this.#write(OPCODE.binary, bytes);
   }
 
-  /** What comes in binary frames, until it is closed. */
+  /** Yields the contents of binary frames until the end. */
   async *messages(): AsyncGenerator<Buffer, void, undefined> {
     for (;;) {
       const opcode = (await this.reader.u8()) & 0x0f;

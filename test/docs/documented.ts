@@ -21,7 +21,7 @@ export function textOf(page: string): string {
   return readFileSync(join(repository, page), 'utf8');
 }
 
-/** Lists the command lines of a page in order: those of its blocks, and whole ones within sentences. @param root of `mayfly` */
+/** Lists the command lines of a page in order: in blocks, and complete ones in sentences. @param root of `mayfly` */
 export async function commandLinesOf(page: string, root: CommandDef): Promise<string[]> {
   const found: string[] = [];
   let isFenced = false;

@@ -67,7 +67,6 @@ export const LONG = ['README.md', 'CONTRIBUTING.md', 'docs/api.md', 'docs/source
 const root = createCommands(quietIo());
 /** Pages whose lines run: the generated reference of commands gives no examples. */
 const WALKED = PAGES.filter((page) => page !== 'docs/cli.md');
-/** Command lines of each page. */
 export const LINES = new Map(
   await Promise.all(WALKED.map(async (page) => [page, await commandLinesOf(page, root)] as const)),
 );
@@ -114,7 +113,7 @@ export function usePageWalks() {
   return { installation, runPage };
 }
 
-/** Adds nginx to web-1, which pages describe as a user's server. */
+/** Adds nginx to web-1, a user's server. */
 async function addNginx({ images }: Installation): Promise<void> {
   const folder = join(images, 'web-1', 'root', 'etc', 'nginx');
   await mkdir(folder);

@@ -20,7 +20,7 @@ export function newCommandId(): string {
   return commandIdFrom(randomBytes(ID_BYTES));
 }
 
-/** The real agent as a process of this machine, in a temporary folder, and an HTTP/2 client of its socket. */
+/** Real agent as a process of this machine, in a temporary folder, with an HTTP/2 client of its socket. */
 export class AgentProcess {
   #daemon: ChildProcess | null = null;
   #session: ClientHttp2Session | null = null;
@@ -37,7 +37,7 @@ export class AgentProcess {
     return join(this.folder, 'run', 'agent.sock');
   }
 
-  /** The options of every verb that speaks of this daemon. */
+  /** Options for every verb that connects to this daemon. */
   get options(): string[] {
     return ['--socket', this.socket, '--state', join(this.folder, 'state'), '--cgroup', ''];
   }
@@ -52,7 +52,7 @@ export class AgentProcess {
   }
 
   async restart(): Promise<void> {
-    // As set-up's boot scripts do: a descriptor on which the daemon says that it takes connections.
+    // Ready descriptor, as in set-up's boot scripts: the daemon writes to it when it accepts connections.
     const daemon = spawn(this.program, ['serve', ...this.options, '--ready'], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
     });
@@ -63,7 +63,7 @@ export class AgentProcess {
     for await (const chunk of ready as Readable) said += String(chunk);
     if (said !== 'ready') throw new Error(`the agent does not start: ${said}`);
     this.#session = connect('http://agent', { createConnection: () => connectSocket(this.socket) });
-    this.#session.on('error', () => {}); // each request is told
+    this.#session.on('error', () => {}); // each request has its own error
   }
 
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
@@ -80,7 +80,7 @@ export class AgentProcess {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** A request whose answer is left to be read. */
+  /** Sends a request, and leaves its answer to be read. */
   begin(method: string, path: string, hasBody = false): ClientHttp2Stream {
     if (!this.#session) throw new Error('the agent does not run');
     return this.#session.request({ ':method': method, ':path': path }, { endStream: !hasBody });

@@ -2,8 +2,8 @@ import type { Argument, Pipeline, ReadonlyCommand, Stage } from '../../model/rea
 import { command, pipeline, stage } from './gate-process.ts';
 
 /**
- * What a first layer that is broken could make of a text: it splits at blanks and nothing else, it splits at operators
- * but leaves quotes in, it takes the text for one word, it hands it to a shell, or to a program that runs others.
+ * Returns parses that a broken first layer could make of a text: split at blanks only, split at operators with quotes
+ * kept, one word, passed to a shell, or to a program that runs others.
  */
 export function brokenStructures(text: string): ReadonlyCommand[] {
   const naive = text.split(/[ \t\r\n]+/).filter((word) => word !== '');
@@ -30,7 +30,7 @@ export function brokenStructures(text: string): ReadonlyCommand[] {
   ].filter(({ pipelines }) => pipelines.every(({ stages }) => stages.length > 0));
 }
 
-/** Stages at every operator, and in them words by the quotes of POSIX sh. */
+/** Returns stages split at operators, and their words by the quotes of POSIX sh. */
 function words(text: string, keepQuotes: boolean): string[][] {
   return pieces(text, keepQuotes).map(({ argv }) => argv);
 }
@@ -77,7 +77,7 @@ function pieces(text: string, keepQuotes: boolean): Piece[] {
   return found;
 }
 
-/** What stands before the program is given to it as variables, whatever it is. */
+/** Moves words before the program into its environment, with any names. */
 function withVariables(argv: readonly string[]): Stage {
   const first = argv.findIndex((word) => !/^[A-Za-z_]+=/.test(word));
   return stage(argv.slice(Math.max(first, 0)), { environment: argv.slice(0, Math.max(first, 0)) });

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { ReadonlyCommand } from '../../model/readonly/command.ts';
 
-/** Files that commands of the cases would remove or change, below the root. */
+/** Files below the root that commands of the cases would remove or change. */
 const CANARIES = [
   'F',
   'x',
@@ -25,8 +25,8 @@ const RUNNER = fileURLToPath(new URL('run-plainly.mjs', import.meta.url));
 const NAMESPACES = ['--mount', '--pid', '--net', '--uts', '--ipc'];
 
 /**
- * $1: folder. Over this machine's root lies a layer that takes every change, so nothing is changed and every change is
- * seen; all within namespaces that end with their first process.
+ * Mounts over this machine's root, in `$1`, a layer that takes every change: nothing is changed and every change is
+ * visible. All within namespaces that end with their first process.
  */
 const SETUP = `
 mount --make-rprivate /
@@ -48,14 +48,14 @@ exec sleep infinity
 const Result = z.object({ index: z.int(), started: z.boolean() });
 
 /**
- * This machine's own file tree, in which commands run as its root without a sandbox: whatever they change is found.
- * Without capabilities, network, or sight of other processes.
+ * This machine's own file tree, in which commands run as root without a sandbox; their changes are found. Without
+ * capabilities, network, or other processes.
  */
 export class CanaryRoot {
   private constructor(
     private readonly folder: string,
     private readonly holder: ChildProcess,
-    /** Of the first process in the namespaces, seen from here. */
+    /** Pid of the first process in the namespaces, as seen from here. */
     private readonly init: number,
   ) {}
 
@@ -75,7 +75,7 @@ export class CanaryRoot {
     return new CanaryRoot(folder, holder, init);
   }
 
-  /** Runs each command: its programs by their paths, its patterns as text. @returns how many had a program here */
+  /** Runs each command: its programs by their paths, its patterns as text. @returns the number with a program here */
   run(commands: readonly ReadonlyCommand[], pathsOf: (program: string) => readonly string[]): number {
     const work = commands.map(({ pipelines }) =>
       pipelines.map(({ stages }) =>
@@ -103,7 +103,7 @@ export class CanaryRoot {
     return results.filter(({ started }) => started).length;
   }
 
-  /** Every path of the tree that was made, changed or removed. */
+  /** Returns every path of the tree that was created, changed or removed. */
   async changes(): Promise<string[]> {
     return readdir(join('/proc', String(this.init), 'root', this.folder, 'upper/changes'), { recursive: true });
   }

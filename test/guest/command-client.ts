@@ -21,7 +21,7 @@ interface Request {
   maxOutputBytes?: number;
 }
 
-/** Everything that the agent wants to be told. */
+/** Fills in every field that the agent requires. */
 export function requestOf({ stdin, ...request }: Request): object {
   const defaults = { command: null, argv: null, env: {}, stdinOpen: false, cwd: null, user: null };
   const limits = { timeoutSeconds: 60, maxOutputBytes: 10_485_760 };
@@ -32,7 +32,7 @@ export function put(agent: AgentProcess, id: string, request: Request, query = '
   return agent.request('PUT', `/v1/commands/${id}${query}`, requestOf(request));
 }
 
-/** Starts a command, which must be accepted. */
+/** Starts a command, and asserts that it is accepted. */
 export async function begin(agent: AgentProcess, request: Request, query = ''): Promise<string> {
   const id = newCommandId();
   const answer = await put(agent, id, request, query);
@@ -53,7 +53,7 @@ export async function outputOf(agent: AgentProcess, id: string, from = { stdout:
   throw new Error('the output has no end');
 }
 
-/** The frames of an output as they come, and how the command ended. */
+/** Yields the frames of an output, then the exit of the command. */
 export async function* follow(
   agent: AgentProcess,
   id: string,
@@ -67,7 +67,7 @@ export async function* follow(
   if (!reader.isOver) throw new Error('the output broke off');
 }
 
-/** The bytes of each stream. @throws Error when one is missing, or there twice */
+/** Joins the bytes of each stream. @throws Error on a missing or repeated byte */
 export function joined(frames: OutputFrame[], from = { stdout: 0, stderr: 0 }): { stdout: Buffer; stderr: Buffer } {
   const at = { ...from };
   const parts: Record<OutputStream, Uint8Array[]> = { stdout: [], stderr: [] };

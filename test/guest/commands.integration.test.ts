@@ -16,8 +16,8 @@ afterAll(() => agent.stop());
 const stateOf = async (id: string): Promise<unknown> =>
   JSON.parse((await agent.request('GET', `/v1/commands/${id}`)).body.toString());
 
-describe('what is run', () => {
-  test("a command by the user's shell, with its home and the PATH asked for, and both streams apart", async () => {
+describe('a command runs', () => {
+  test("by the user's shell, with its home, the given PATH, and separate streams", async () => {
     const command = 'pwd; shopt -q login_shell || echo "$0 $PATH"; echo "$LANG" >&2; exit 7';
     const output = await run(agent, { command, env: { PATH: '/opt:/usr/bin:/bin' } });
     expect(output.stdout.toString()).toBe(`${userInfo().homedir}\nbash /opt:/usr/bin:/bin\n`);
@@ -26,13 +26,13 @@ describe('what is run', () => {
     expect(output.exit.stdout).toEqual({ bytes: output.stdout.length, kept: output.stdout.length });
   });
 
-  test('a command that begins as an option of the shell would', async () => {
+  test('when it starts like an option of the shell', async () => {
     const output = await run(agent, { command: '-n; echo "$?"' });
     expect(output.stdout.toString()).toBe('127\n');
     expect((await run(agent, { command: '+x' })).exit).toMatchObject({ exitCode: 127 });
   });
 
-  test('argv without any shell, found on the PATH that it is given', async () => {
+  test('as argv without a shell, found on its own PATH', async () => {
     await writeFile(join(agent.folder, 'own-program'), '#!/bin/sh\nprintf "<%s>" "$@"\n', { mode: 0o755 });
     const argv = ['own-program', '$(id)', '*', 'a b', "'", ''];
     const output = await run(agent, { argv, env: { PATH: `/nowhere:${agent.folder}:/usr/bin:/bin` } });
@@ -52,7 +52,7 @@ describe('what is run', () => {
     expect([again.status, JSON.parse(again.body.toString())]).toEqual([200, await stateOf(id)]);
   });
 
-  test('as another user, with its groups and nothing of ours', async () => {
+  test("as another user, with its groups and nothing of the agent's", async () => {
     const output = await run(agent, { argv: ['/bin/sh', '-c', 'id -u; id -g; umask; env | sort'], user: 'nobody' });
     const [uid, gid, umask, ...env] = output.stdout.toString().trim().split('\n');
     expect([uid, gid, umask]).toEqual(['65534', '65534', '0022']);
@@ -68,20 +68,20 @@ describe('what is run', () => {
     ]);
   });
 
-  test('bytes that are no text, as they are', async () => {
+  test('with binary output, unchanged', async () => {
     const script = 'head -c 300000 /dev/urandom | tee /dev/stderr';
     const output = await run(agent, { command: script });
     expect(output.stdout.length).toBe(300_000);
     expect(output.stderr.equals(output.stdout)).toBe(true);
   });
 
-  test('its signals are as a login leaves them', async () => {
+  test('with signals as after a login', async () => {
     const output = await run(agent, { argv: ['grep', '-E', '^Sig(Ign|Blk)', '/proc/self/status'] });
     expect(output.stdout.toString().replace(/\s+/g, ' ')).toBe('SigBlk: 0000000000000000 SigIgn: 0000000000000000 ');
   });
 });
 
-describe('what is refused before the start, and leaves no marker', () => {
+describe('a start is refused without a marker', () => {
   const refusals: [string, Parameters<typeof put>[2], string, string?][] = [
     ['a user', { command: 'true', user: 'nosuchuser' }, 'no user named "nosuchuser"'],
     ['a user like an option', { command: 'true', user: '-oProxyCommand=x' }, 'no user named'],
@@ -113,12 +113,12 @@ describe('what is refused before the start, and leaves no marker', () => {
     [{ command: 'a\0b' }],
     [{ command: 'true', cwd: 'relative' }],
     [{ command: 'true', timeoutSeconds: 0 }],
-  ])('%j is no command', async (request) => {
+  ])('%j is not a valid command', async (request) => {
     const answer = await put(agent, newCommandId(), request);
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'invalid_request' });
   });
 
-  test('an id that is a path', async () => {
+  test('an id that is a path is refused', async () => {
     const answer = await agent.request('PUT', '/v1/commands/..%2f..%2fetc', {});
     expect(answer.status).toBe(400);
   });
@@ -139,7 +139,7 @@ describe('exactly one start', () => {
     expect(await readFile(file, 'utf8')).toBe('started\n');
   });
 
-  test('the 65th at once is told to wait, and leaves no marker', async () => {
+  test('the 65th concurrent one is refused, and leaves no marker', async () => {
     const ids = await Promise.all(Array.from({ length: 64 }, () => begin(agent, { argv: ['cat'], stdinOpen: true })));
     const id = newCommandId();
     const refused = await put(agent, id, { command: 'true' });
@@ -161,7 +161,7 @@ describe('output', () => {
     expect(output.stdout.toString()).toBe(Array.from({ length: 100_000 }, (_, i) => `${i + 1}\n`).join(''));
   });
 
-  test('from any offsets, while a writer goes on: never a byte missing or twice', async () => {
+  test('from any offsets, during writes: no byte is missing or doubled', async () => {
     const script = 'for i in $(seq 3000); do echo out $i; echo err $i >&2; done; sleep 0.1; echo done';
     const id = await begin(agent, { command: script });
     const pieces: OutputFrame[] = [];
@@ -203,7 +203,7 @@ describe('output', () => {
     }
   });
 
-  test('beyond the limit it is counted, not kept, and the command goes on', async () => {
+  test('beyond the limit it is counted, not kept, and the command continues', async () => {
     const output = await run(agent, { command: 'seq 1000000; echo problem >&2', maxOutputBytes: 100_000 });
     expect(output.exit).toMatchObject({ outcome: 'exited', exitCode: 0 });
     expect(output.exit.stdout).toEqual({ bytes: 6_888_896, kept: 100_000 });
@@ -211,7 +211,7 @@ describe('output', () => {
     expect(output.stderr.toString()).toBe('problem\n');
   });
 
-  test('the first line comes while the command runs', async () => {
+  test('the first line arrives while the command runs', async () => {
     const id = await begin(agent, { command: 'echo first; read x; echo second', stdinOpen: true });
     let seen = '';
     for await (const item of follow(agent, id)) {
@@ -222,16 +222,16 @@ describe('output', () => {
     expect(seen).toBe('first\nsecond\n');
   });
 
-  test('ends with the main process, and what goes on in the background is not killed by its output', async () => {
+  test('ends with the main process, whose background processes survive it', async () => {
     const [mark, pipe] = [join(agent.folder, 'survived'), join(agent.folder, 'pipe')];
     const background = `(read go < ${pipe}; seq 100000; echo x > ${mark})`;
     const output = await run(agent, { command: `mkfifo ${pipe}; ${background} & echo main` });
     expect(output.stdout.toString()).toBe('main\n');
-    await writeFile(pipe, 'go\n'); // it waits for this, and was not waited for
+    await writeFile(pipe, 'go\n'); // it waits for this, and the command has ended without it
     await expect.poll(() => readFile(mark, 'utf8').catch(() => '')).toBe('x\n');
   });
 
-  test('that was deleted is gone, and the command stays known', async () => {
+  test('that was deleted is not found, and the command stays known', async () => {
     const id = await begin(agent, { command: 'echo secret' });
     expect((await agent.request('DELETE', `/v1/commands/${newCommandId()}/output`)).status).toBe(404);
     await outputOf(agent, id);

@@ -26,7 +26,7 @@ function relay(own: string[] = ['--version', version]): Relay {
 function session(child: Relay): ClientHttp2Session {
   const channel = Duplex.from({ readable: child.stdout, writable: child.stdin });
   const client = connect('http://agent', { createConnection: () => channel });
-  client.on('error', () => {}); // each request is told
+  client.on('error', () => {}); // each request has its own error
   return client;
 }
 
@@ -52,7 +52,7 @@ describe('connect', () => {
     expect(await ended).toEqual([0, null]);
   });
 
-  test('ends when the daemon is killed, and its successor is reached', async () => {
+  test('ends when the daemon is killed, and reaches its successor', async () => {
     const child = relay();
     await health(session(child));
     const ended = once(child, 'exit');
@@ -64,7 +64,7 @@ describe('connect', () => {
     next.kill();
   });
 
-  test('of another version is refused with status 3, before anything is started', async () => {
+  test('of another version is refused with status 3, before any start', async () => {
     const child = spawn(agent.program, ['connect', '--version', 'other', '--socket', join(agent.folder, 'none', 's')], {
       stdio: 'ignore',
     });
@@ -72,7 +72,7 @@ describe('connect', () => {
     await expect(access(join(agent.folder, 'none'))).rejects.toThrow('ENOENT');
   });
 
-  test('starts a daemon where none runs: one, whoever comes at once, and it outlives them', async () => {
+  test('starts a single daemon for concurrent callers where none runs; it outlives them', async () => {
     await agent.kill();
     const clients = [relay(), relay(), relay()];
     const answers = await Promise.all(clients.map((child) => health(session(child))));
@@ -86,7 +86,7 @@ describe('connect', () => {
     await agent.restart();
   });
 
-  test('the socket and the state are for nobody else', async () => {
+  test('the socket and the state are private', async () => {
     expect((await stat(agent.socket)).mode & 0o777).toBe(0o660);
     expect((await stat(join(agent.folder, 'state', 'commands'))).mode & 0o777).toBe(0o700);
   });

@@ -5,7 +5,7 @@ import type { Argument, Pipeline, ReadonlyCommand, Stage } from '../../model/rea
 import { FrameReader } from '../../model/sandbox/output-frame.ts';
 import { guestBinaries } from '../../worker/config/artifacts.mjs';
 
-/** `nobody`, for whom tests that run as root let the gate work: it does nothing as root. */
+/** Uid of `nobody`, for tests that run as root: the gate refuses root. */
 export const UID = 65_534;
 
 const Summary = z.object({ bytes: z.int(), kept: z.int() });
@@ -31,14 +31,14 @@ export interface GateAnswer {
   end: z.infer<typeof End>;
 }
 
-/** The gate that set-up has built. @throws Error when it has not */
+/** Returns the gate built by set-up. @throws Error when it is not built */
 export function gateProgram(): string {
   const gate = guestBinaries()?.gate;
   if (!gate) throw new Error('The gate is not built: run `node scripts/setup.mjs --only guest`.');
   return gate;
 }
 
-/** @param through a program that runs it, with its arguments. `@default` none */
+/** Starts the gate. @param through wrapper program with its arguments. `@default` none */
 export function startGate(request: unknown, through: readonly string[] = []): ChildProcessWithoutNullStreams {
   const [program, ...args] = [...through, gateProgram(), 'run', '--uid', String(UID)];
   const gate = spawn(program, args, { env: {}, stdio: 'pipe' });
@@ -46,7 +46,7 @@ export function startGate(request: unknown, through: readonly string[] = []): Ch
   return gate;
 }
 
-/** Asks the real gate once. @throws Error when it gives no end */
+/** Sends one request to the real gate. @throws Error without an end */
 export async function ask(request: unknown, through: readonly string[] = []): Promise<GateAnswer> {
   const gate = startGate(request, through);
   let complaint = '';
@@ -68,7 +68,7 @@ export async function ask(request: unknown, through: readonly string[] = []): Pr
   return { end, stdout: Buffer.concat(parts.stdout), stderr: Buffer.concat(parts.stderr) };
 }
 
-/** What the gate says of each command, without running any. */
+/** Returns the gate's verdict on each command, without running it. */
 export function verdictsOn(commands: readonly ReadonlyCommand[]): z.infer<typeof Verdict>[] {
   const input = commands.map((command) => `${JSON.stringify(command)}\n`).join('');
   const ran = spawnSync(gateProgram(), ['check', '--lines'], { input, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 });
@@ -83,12 +83,12 @@ export function stage(argv: readonly Argument[], streams: Partial<Omit<Stage, 'a
   return { argv: [name, ...rest], stdin: 'pipe', stderr: 'inherit', ...streams };
 }
 
-/** Stages of which each reads what the one before writes. */
+/** Builds a pipeline; each stage reads the output of the previous one. */
 export function pipeline(stages: readonly Stage[], when: Pipeline['when'] = 'always'): Pipeline {
   return { when, stages: stages.map((one, n) => (n === 0 ? { ...one, stdin: 'null' } : one)) };
 }
 
-/** One pipeline of programs without anything special. */
+/** Builds a command of one pipeline without redirections. */
 export function command(...stages: Argument[][]): ReadonlyCommand {
   return { pipelines: [pipeline(stages.map((argv) => stage(argv)))] };
 }

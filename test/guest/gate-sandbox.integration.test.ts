@@ -7,7 +7,7 @@ import { listen } from '../support/listen.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { ask, gateProgram } from './gate-process.ts';
 
-/** bash reads no files of its user's. */
+/** Arguments that make bash read no user files. */
 const BASH = ['--norc', '--noprofile', '-c'];
 const KEPT = 'kept\n';
 
@@ -29,7 +29,7 @@ afterAll(async () => {
   server.close();
 });
 
-/** A program that no table would allow, restricted as every stage is: here even as root. */
+/** Runs a program outside the allowed table, restricted as every stage; here even as root. */
 async function confined(program: string, args: string[]) {
   const executables = [await realpath(program), loader];
   const needs = { executables, network: false, writesNull: false, cpuSeconds: 5, memoryBytes: 268_435_456 };
@@ -76,7 +76,7 @@ describe('the sandbox of a program', () => {
   it.each([
     ['connections', (port: number) => `exec 3<>/dev/tcp/127.0.0.1/${port}`],
     ['signals', () => `kill -0 $PPID`],
-  ])('lets no %s out', async (_what, script) => {
+  ])('blocks %s', async (_what, script) => {
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
     const ran = await confined('/usr/bin/bash', [...BASH, script(address.port)]);
@@ -84,8 +84,8 @@ describe('the sandbox of a program', () => {
     expect(ran.stderr).toMatch(/[Pp]ermission|permitted/);
   });
 
-  it('lets a program run nothing but itself', async () => {
-    if (abi === 0) return; // said by hello; without Landlock this is not to be had
+  it('lets a program run only itself', async () => {
+    if (abi === 0) return; // reported by hello; impossible without Landlock
     const [found, shell] = [
       await confined('/usr/bin/find', ['/etc/hosts', '-exec', '/usr/bin/id', ';']),
       await confined('/usr/bin/awk', ['BEGIN { exit system("/usr/bin/id") == 0 }']),
@@ -94,7 +94,7 @@ describe('the sandbox of a program', () => {
     expect(shell).toMatchObject({ status: 0, stdout: '' });
   });
 
-  it('leaves no privilege to be gained', async () => {
+  it('gives no way to gain privileges', async () => {
     const { stdout } = await confined('/usr/bin/grep', [
       '-E',
       '^(CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs|Seccomp):',

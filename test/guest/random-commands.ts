@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { ReadonlyCommand } from '../../model/readonly/command.ts';
 import { command } from './gate-process.ts';
 
-/** Programs that can write or run others when they are asked in the right words. */
+/** Programs that can write or run others, with the right arguments. */
 const ABLE = [
   'awk',
   'sed',
@@ -34,7 +34,7 @@ const joined = (parts: readonly string[]) =>
     .array(fc.constantFrom(...parts), { minLength: 1, maxLength: 9 })
     .chain((some) => fc.constantFrom(some.join(''), some.join(' ')));
 
-/** @param texts from which words are taken, and what stands around them left */
+/** Generates random commands. @param texts source of words; quotes around a word are dropped */
 export function randomCommands(texts: readonly string[], programs: readonly string[]): fc.Arbitrary<ReadonlyCommand> {
   const words = [
     ...new Set(texts.flatMap((text) => text.split(/[\s|;&]+/)).map((word) => word.replace(/^["']|["']$/g, ''))),

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * @module Runs structured commands without any gate, for a tree in which every change is seen: standard input is a list of
- * commands, each a list of pipelines, each a list of stages. Says of each whether one of its programs was there.
+ * @module Runs structured commands without a gate, in a tree that records every change. Standard input is a list of
+ * commands, each a list of pipelines, each a list of stages. Prints for each whether one of its programs exists.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,13 +10,13 @@ import { existsSync, readFileSync } from 'node:fs';
 /** @typedef {{argv: (string | {glob: string})[], paths: string[], stdin: string, stderr: string, environment?: string[]}} Stage */
 
 const TIME_LIMIT_MS = 1_500;
-/** tac, sort and apt make temporary files, and remove them; in the gate they may not. */
+/** Environment. TMPDIR is for tac, sort and apt, whose temporary files the gate forbids. */
 const ENV = {
   PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/nonexistent',
   LANG: 'C.UTF-8',
   TMPDIR: '/mnt',
-  // As in the gate (go/gate/run/pipeline.go): npm keeps logs, and asks its registry whether it is the newest.
+  // As in the gate (go/gate/run/pipeline.go): npm keeps logs, and checks its registry for updates.
   npm_config_cache: '/dev/null',
   npm_config_logs_max: '0',
   npm_config_update_notifier: 'false',
@@ -34,14 +34,14 @@ function start({ argv, paths, environment = [] }) {
     stdio: 'pipe',
     detached: true,
   });
-  child.on('error', () => {}); // a NUL in an argument, or a program that is none
+  child.on('error', () => {}); // a NUL in an argument, or an invalid program
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
   child.stderr.resume();
   return child;
 }
 
 /**
- * With what it has started: a `tail -f` of an xargs that was killed keeps its output open, and goes on.
+ * Kills a process with its children: a `tail -f` of a killed xargs keeps its output open, and continues.
  * @param {import('node:child_process').ChildProcess} child
  */
 function end({ pid }) {

@@ -17,12 +17,12 @@ function give(id: string, offset: number, bytes: Buffer | string, query = ''): P
 
 const said = (answer: Answer): unknown => JSON.parse(answer.body.toString());
 
-test('what the request gives, then the end', async () => {
+test('the input of the request, then the end', async () => {
   expect((await run(agent, { argv: ['cat'], stdin: 'a\nb' })).stdout.toString()).toBe('a\nb');
   expect((await run(agent, { argv: ['cat'] })).stdout.toString()).toBe('');
 });
 
-test('pieces at their offsets, counted from the first byte of the request; the wrong offset changes nothing', async () => {
+test('pieces at offsets from the first byte of the request; a wrong offset changes nothing', async () => {
   const id = await begin(agent, { argv: ['cat'], stdin: 'one', stdinOpen: true });
   expect(said(await give(id, 3, 'two'))).toEqual({ offset: 6 });
   const repeated = await give(id, 3, 'two');
@@ -38,7 +38,7 @@ test('pieces at their offsets, counted from the first byte of the request; the w
   expect(said(await give(id, 11, 'x'))).toMatchObject({ code: 'command_ended' });
 });
 
-test('of two writers at one offset one is taken', async () => {
+test('only one of two writers at one offset succeeds', async () => {
   const id = await begin(agent, { argv: ['cat'], stdinOpen: true });
   const answers = await Promise.all(['aaaa', 'bbbb', 'cccc'].map((text) => give(id, 0, text)));
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -54,7 +54,7 @@ test('a megabyte through a command that reads slowly', async () => {
   expect((await outputOf(agent, id)).stdout.equals(bytes)).toBe(true);
 });
 
-test('a writer that gives up leaves the offset at what was taken', async () => {
+test('a writer that gives up leaves the offset after the accepted bytes', async () => {
   const id = await begin(agent, { argv: ['cat'], stdinOpen: true });
   const stream = agent.begin('POST', `/v1/commands/${id}/stdin?offset=0`, true);
   stream.on('error', () => {});
@@ -66,7 +66,7 @@ test('a writer that gives up leaves the offset at what was taken', async () => {
   expect((await outputOf(agent, id)).stdout.toString()).toBe('taken');
 });
 
-test('a command without standard input says so', async () => {
+test('a command without standard input refuses it', async () => {
   const id = await begin(agent, { argv: ['sleep', '60'] });
   expect(said(await give(id, 0, 'x'))).toMatchObject({ code: 'stdin_conflict' });
   await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));

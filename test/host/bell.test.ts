@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Bell } from '../../host/os/bell.ts';
 
-test('a bell: a ring before anybody listens is heard, many while one looks are one, and the abort ends it', async () => {
+test('a bell keeps a ring before the first listener, merges rings while one is handled, and ends on abort', async () => {
   const bell = new Bell();
   const stop = new AbortController();
   const heard: number[] = [];

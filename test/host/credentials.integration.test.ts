@@ -16,7 +16,7 @@ describe('Credentials', () => {
     await credentials.open();
   });
 
-  test('a key pair that OpenSSH reads, in a folder that only we may read; asked again, it is the same', async () => {
+  test('makes a key pair for OpenSSH, in a private folder; a repetition returns the same one', async () => {
     const { publicKey } = await credentials.makeCredentials(ID);
     const directory = credentials.directory(ID);
     expect((await stat(directory)).mode & 0o777).toBe(0o700);
@@ -27,7 +27,7 @@ describe('Credentials', () => {
     expect(await credentials.makeCredentials(ID)).toEqual({ publicKey });
   });
 
-  test('what a crash left half made is replaced as a whole', async () => {
+  test('a key pair left incomplete by a crash is replaced as a whole', async () => {
     const directory = credentials.directory(ID);
     await credentials.makeCredentials(ID);
     await writeFile(join(directory, 'id_ed25519'), 'half a k');
@@ -45,7 +45,7 @@ describe('Credentials', () => {
     }
   });
 
-  test('removal is complete, can be repeated, and covers what a crash left', async () => {
+  test('removal is complete, idempotent, and covers the residue of a crash', async () => {
     await credentials.makeCredentials(ID);
     await writeFile(`${credentials.directory(ID)}.new`, '');
     expect(await credentials.marks()).toHaveLength(2);
@@ -56,7 +56,7 @@ describe('Credentials', () => {
     expect(await readdir(state.credentials)).toEqual([]);
   });
 
-  test('the folder follows the id and nothing else (caa-024)', async () => {
+  test('the folder depends on the id alone (caa-024)', async () => {
     await expect(credentials.makeCredentials('../../etc')).rejects.toThrow('neither a sandbox id nor a source id');
     await expect(credentials.removeCredentials('..')).rejects.toThrow('neither a sandbox id nor a source id');
     await expect(credentials.look('sbx-0000000000000001/../x')).rejects.toThrow('neither a sandbox id nor a source id');

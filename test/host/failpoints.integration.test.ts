@@ -12,7 +12,7 @@ const OTHER = 'sbx-0123456789abcdeg';
 const SNAPSHOT = 'snp-0123456789abcdef';
 
 describe('MAYFLY_FAILPOINTS', () => {
-  test('nothing is set: nothing happens', async () => {
+  test('an empty setting does nothing', async () => {
     for (const text of [undefined, '', ' ; ']) {
       const failpoints = Failpoints.parse(text);
       expect(failpoints.armed).toBe(false);
@@ -20,7 +20,7 @@ describe('MAYFLY_FAILPOINTS', () => {
     }
   });
 
-  test('an error strikes at its step and place only, and is not retryable', async () => {
+  test('an error occurs at its step and place only, and is not retryable', async () => {
     const failpoints = Failpoints.parse('cloneDisk.after=error');
     await failpoints.hit('cloneDisk', 'before', SANDBOX);
     await failpoints.hit('bootDomain', 'after', SANDBOX);
@@ -28,7 +28,7 @@ describe('MAYFLY_FAILPOINTS', () => {
     await expect(hit).rejects.toMatchObject({ code: 'fault_injected', retryable: false });
   });
 
-  test('error(code) is as retryable as the error table says, and a count runs out', async () => {
+  test('error(code) is retryable by the error table, and a count runs out', async () => {
     const failpoints = Failpoints.parse('bootDomain.during=2*error(boot_failed);awaitIp.before=delay(1)');
     for (let i = 0; i < 2; i++) {
       const hit = failpoints.hit('bootDomain', 'during', SANDBOX);
@@ -38,7 +38,7 @@ describe('MAYFLY_FAILPOINTS', () => {
     await failpoints.hit('awaitIp', 'before', SANDBOX);
   });
 
-  test('a file is read at each step, and its hits are counted anew when it says something else', async () => {
+  test('a file is read at each step, and a change resets its counts', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'failpoints-'));
     const file = join(folder, 'points');
     try {
@@ -64,7 +64,7 @@ describe('MAYFLY_FAILPOINTS', () => {
     await expect(hit).rejects.toThrow('heartbeat timed out');
   });
 
-  test('kill is a SIGKILL: nothing of the process runs any more', async () => {
+  test('kill is a SIGKILL, without exit handlers', async () => {
     const module = fileURLToPath(new URL('../../host/failpoints.ts', import.meta.url));
     const program = `import { Failpoints } from ${JSON.stringify(module)};
       process.on('exit', () => process.stdout.write('exit handler'));
@@ -91,16 +91,16 @@ describe('MAYFLY_FAILPOINTS', () => {
     [`${SANDBOX}/cloneDisk.before=error;${SANDBOX}/cloneDisk.before=kill`, 'set twice'],
     ['nobody/cloneDisk.before=error', 'id/step.where=action'],
     [`${SANDBOX}/${OTHER}/cloneDisk.before=error`, 'id/step.where=action'],
-  ])('%s is refused, and why is said', (text, why) => {
+  ])('%s is refused with a reason', (text, why) => {
     expect(() => Failpoints.parse(text)).toThrow(why);
     expect(() => Failpoints.parse(text)).toThrow('MAYFLY_FAILPOINTS');
   });
 });
 
-describe('a point of one id', () => {
+describe('a point for one id', () => {
   const struck = { code: 'fault_injected' };
 
-  test('strikes only at what is about it, whichever of its ids that names', async () => {
+  test('applies only to steps with that id among theirs', async () => {
     const failpoints = Failpoints.parse(`${SANDBOX}/removeSnapshot.during=2*error`);
     await failpoints.hit('removeSnapshot', 'during', []);
     await failpoints.hit('removeSnapshot', 'during', [SNAPSHOT, OTHER]);
@@ -110,14 +110,14 @@ describe('a point of one id', () => {
     await failpoints.hit('removeSnapshot', 'during', SANDBOX);
   });
 
-  test('comes before the one of the process, which strikes for all', async () => {
+  test('precedes the one of the process, which applies to all', async () => {
     const failpoints = Failpoints.parse(`reserve.before=1*error(no_host);${SANDBOX}/reserve.before=1*error`);
     await expect(failpoints.hit('reserve', 'before', SANDBOX)).rejects.toMatchObject(struck);
     await expect(failpoints.hit('reserve', 'before', SANDBOX)).rejects.toMatchObject({ code: 'no_host' });
     await failpoints.hit('reserve', 'before', OTHER);
   });
 
-  test('is armed and lifted without the points of others', async () => {
+  test('is armed and lifted without affecting other ids', async () => {
     const failpoints = Failpoints.parse('awaitIp.before=error');
     failpoints.arm('reserve.before=error; reserve.after=error', SANDBOX);
     failpoints.arm('reserve.before=error', OTHER);
@@ -132,7 +132,7 @@ describe('a point of one id', () => {
     expect(failpoints.armed).toBe(false);
   });
 
-  test('is written without the id when it is armed for it', () => {
+  test('is armed by id without the id in its text', () => {
     const failpoints = Failpoints.parse(undefined);
     expect(() => failpoints.arm(`${OTHER}/reserve.before=error`, SANDBOX)).toThrow('id/step.where=action');
   });

@@ -25,7 +25,7 @@ const HERE: FoundMachine = {
 };
 const ELSEWHERE = '99999999-2222-4333-8444-555555555555';
 
-test('an id is made once, of the key of the host, for nobody else to read, and stays', async () => {
+test('an id is created once, in a private file, from the key of the host, and stays', async () => {
   const [state, other] = [await freshState(), await freshState()];
   expect(await readInstallation(state)).toBeNull();
   const made = await keepInstallation(state, null, HERE, 'one');
@@ -39,7 +39,7 @@ test('an id is made once, of the key of the host, for nobody else to read, and s
 });
 
 test.each(['', '{"id":"ins-0', '{}', JSON.stringify({ id: '../x', kind: 'libvirt' })])(
-  'a damaged file %j is refused, and says what to do',
+  'a damaged file %j is refused with a remedy',
   async (text) => {
     const state = await freshState();
     await writeFile(installationFileOf(state), text);
@@ -50,14 +50,14 @@ test.each(['', '{"id":"ins-0', '{}', JSON.stringify({ id: '../x', kind: 'libvirt
   },
 );
 
-describe('what is found', () => {
+describe('a found machine', () => {
   test.each<[string, Partial<FoundMachine>]>([
     ['another kind', { kind: 'simulated', libvirtd: null }],
     ['a private libvirtd', { libvirtd: 'private' }],
     ['another UUID of the firmware', { hostUuid: ELSEWHERE }],
     ['another UUID and another machine id', { hostUuid: ELSEWHERE, mayChange: true, machineId: ELSEWHERE }],
     ['another UUID on a machine without an id', { hostUuid: ELSEWHERE, mayChange: true, machineId: null }],
-  ])('%s is another machine than before', async (_what, changes) => {
+  ])('%s is a different machine', async (_what, changes) => {
     const state = await freshState();
     const known = await keepInstallation(state, null, HERE, 'one');
     expect(() => refuseAnotherMachine(state, known, { ...HERE, ...changes })).toThrow(
@@ -65,7 +65,7 @@ describe('what is found', () => {
     );
   });
 
-  test('a UUID that libvirt has made up anew is of the same machine, and is kept from then on', async () => {
+  test('a UUID that libvirt has regenerated is the same machine, and is stored', async () => {
     const state = await freshState();
     const known = await keepInstallation(state, null, HERE, 'one');
     const now = { ...HERE, hostUuid: ELSEWHERE, mayChange: true };
@@ -74,7 +74,7 @@ describe('what is found', () => {
     expect(await readInstallation(state)).toEqual({ ...known, hostUuid: ELSEWHERE });
   });
 
-  test('on a folder without an id is never refused', async () => {
+  test('a folder without an id is never refused', async () => {
     const state = await freshState();
     expect(() => refuseAnotherMachine(state, null, HERE)).not.toThrow();
   });

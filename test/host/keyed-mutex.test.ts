@@ -4,7 +4,7 @@ import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 const ID = 'sbx-0000000000000001';
 const never = new AbortController().signal;
 
-/** A step begins in a later turn of the event loop than it is asked for in. */
+/** Waits a turn of the event loop, in which requested steps start. */
 function begun(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -18,7 +18,7 @@ function gate(): { opened: Promise<void>; open: () => void } {
 }
 
 describe('KeyedMutex', () => {
-  test('a later step begins only when the earlier one has really ended, even one that ignores its signal', async () => {
+  test('a step starts only after the end of the previous one, even of one that ignores its signal', async () => {
     const mutex = new KeyedMutex();
     const log: string[] = [];
     const { opened, open } = gate();
@@ -38,7 +38,7 @@ describe('KeyedMutex', () => {
     expect(log).toEqual(['first begins', 'first ends', 'second']);
   });
 
-  test('the newcomer aborts the step before it with stale_attempt', async () => {
+  test('the next step aborts the previous one with stale_attempt', async () => {
     const mutex = new KeyedMutex();
     const first = mutex.run(ID, 1, never, (signal) => {
       return new Promise<void>((_resolve, reject) => {
@@ -51,7 +51,7 @@ describe('KeyedMutex', () => {
     await expect(second).resolves.toBe('undone');
   });
 
-  test('steps of different sandboxes run side by side', async () => {
+  test('steps of different sandboxes run concurrently', async () => {
     const mutex = new KeyedMutex();
     const { opened, open } = gate();
     const first = mutex.run(ID, 1, never, () => opened);
@@ -59,7 +59,7 @@ describe('KeyedMutex', () => {
     await first;
   });
 
-  test('a step of an older generation is refused, whether it comes late or already waits', async () => {
+  test('a step of an older generation is refused, also while it waits', async () => {
     const mutex = new KeyedMutex();
     const { opened, open } = gate();
     const running = mutex.run(ID, 1, never, () => opened);
@@ -74,7 +74,7 @@ describe('KeyedMutex', () => {
     expect(ran).toEqual([3]);
   });
 
-  test('a wait can be aborted, and whoever comes next still waits for the one that runs', async () => {
+  test('an aborted wait keeps the next one waiting for the running step', async () => {
     const mutex = new KeyedMutex();
     const { opened, open } = gate();
     let ended = false;
@@ -93,13 +93,13 @@ describe('KeyedMutex', () => {
     await expect(next).resolves.toBe(true);
   });
 
-  test('a step that fails frees the line', async () => {
+  test('a failed step frees the lock', async () => {
     const mutex = new KeyedMutex();
     await expect(mutex.run(ID, 1, never, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     await expect(mutex.run(ID, 1, never, async () => 'yes')).resolves.toBe('yes');
   });
 
-  test('memory stays bounded, and what runs is never forgotten', async () => {
+  test('memory stays bounded, and running steps are never evicted', async () => {
     const mutex = new KeyedMutex();
     const { opened, open } = gate();
     const running = mutex.run(ID, 7, never, () => opened);
@@ -110,7 +110,7 @@ describe('KeyedMutex', () => {
     await running;
   });
 
-  test('an attempt that comes late overtakes no later one of the same activity, and every other', async () => {
+  test('a late attempt never runs after a newer one of its activity, but may after others', async () => {
     const mutex = new KeyedMutex();
     const { opened, open } = gate();
     const attempt = (activity: string, nth: number) => ({ activity, nth });

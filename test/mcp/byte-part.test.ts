@@ -1,4 +1,4 @@
-// What is shown of bytes: whole characters, in parts that make the whole again, and no piece of a secret. Costs milliseconds.
+// Guards: parts of bytes have whole characters, join to the whole, and reveal no piece of a secret. Costs milliseconds.
 import { expect, it } from 'vitest';
 import { firstBytes, readPart } from '../../mcp/lib/byte-part.ts';
 
@@ -9,7 +9,7 @@ it.each([
   ['text', 'plain text and nothing else'],
   ['characters of two, three and four bytes', 'aä€😀'.repeat(9)],
   ['a text that ends in the middle of a character', Buffer.from('ab€').subarray(0, 4)],
-])('%s: parts from one end to the next make the whole', async (_name, whole) => {
+])('%s: consecutive parts join to the whole', async (_name, whole) => {
   const bytes = Buffer.from(whole);
   for (let size = 4; size < 12; size++) {
     const parts: string[] = [];
@@ -23,7 +23,7 @@ it.each([
   }
 });
 
-it('says what is no text, and gives it as it was asked for', async () => {
+it('marks bytes that are not text, and returns exactly the requested range', async () => {
   const bytes = Buffer.from([0xe2, 0xe2, 0xe2, 0xe2, 0x00, 0xff]);
   const part = await readPart(reader(bytes), { from: 1, to: 4 });
   expect(part.isText).toBe(false);
@@ -31,7 +31,7 @@ it('says what is no text, and gives it as it was asked for', async () => {
   expect((await readPart(reader(Buffer.from('a\0b')), { from: 0, to: 3 })).isText).toBe(false);
 });
 
-it.each([-20, 0, 5, 39])('masks a secret when a part begins %i bytes into it', async (into) => {
+it.each([-20, 0, 5, 39])('masks a secret when a part starts %i bytes into it', async (into) => {
   const before = 'x '.repeat(5_000);
   const bytes = Buffer.from(`${before}ghp_${'a1B2'.repeat(9)}${' y'.repeat(5_000)}`);
   const from = before.length + into;
@@ -39,7 +39,7 @@ it.each([-20, 0, 5, 39])('masks a secret when a part begins %i bytes into it', a
   expect(text).not.toMatch(/a1B2|B2/);
 });
 
-it('stops to read what has no end', async () => {
+it('stops reading an endless stream', async () => {
   let isCancelled = false;
   const endless = new ReadableStream<Uint8Array>({
     pull: (controller) => controller.enqueue(new Uint8Array(1_000)),

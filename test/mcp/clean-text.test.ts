@@ -11,7 +11,7 @@ it.each([
   ['a carriage return that hides what stands before it', 'rm -rf /\rls', 'rm -rf /\nls'],
   ['line ends of Windows', 'a\r\nb', 'a\nb'],
   ['tabs, lines, emoji and letters of all kinds', 'a\tb\nř漢😀', 'a\tb\nř漢😀'],
-])('leaves nothing of %s that a terminal or a reader would obey', (_, text, clean) => {
+])('removes from %s all that a terminal or reader would obey', (_, text, clean) => {
   expect(cleanText(text)).toBe(clean);
 });
 
@@ -22,7 +22,7 @@ it('masks a secret, also one with an escape sequence in it', () => {
   expect(maskText(`sk-\u001b[0m${KEY.slice(3)}`)).not.toContain(KEY.slice(3));
 });
 
-it('masks what a part holds of a secret that lies across its edge', () => {
+it('masks the part of a secret that crosses an edge', () => {
   const [head, tail] = [KEY.slice(0, 20), KEY.slice(20)];
   expect(maskPart('', `key ${head}`, tail)).toBe('key [redacted]');
   expect(maskPart(head, `${tail} end`, '')).toBe('[redacted] end');

@@ -1,4 +1,4 @@
-// What is left out of schemas for their size says nothing that a caller plans by. Costs milliseconds.
+// Guards: compact schemas keep all constraints that matter to a caller. Costs milliseconds.
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { compact } from '../../mcp/lib/tool.ts';
@@ -13,7 +13,7 @@ const compacted = compact(
   }),
 )['~standard'].jsonSchema;
 
-it('keeps of what goes in what has to be there, and each bound but none and one', () => {
+it('keeps required properties and all bounds of inputs, except lengths of zero and one', () => {
   expect(compacted.input(target)).toEqual({
     type: 'object',
     properties: {
@@ -33,7 +33,7 @@ it('keeps of what goes in what has to be there, and each bound but none and one'
   });
 });
 
-it('keeps of what comes out each property, also one that is called as a keyword is', () => {
+it('keeps all properties of outputs, even ones named like a keyword', () => {
   const { required, properties } = compacted.output(target) as { required?: unknown; properties: object };
   expect(required).toBeUndefined();
   expect(properties).toMatchObject({

@@ -1,4 +1,4 @@
-// Files as models read and write them: byte for byte, in an answer that is bounded. A client in memory; costs nothing.
+// Guards: file tools are exact to the byte, with bounded answers. A client in memory; costs nothing.
 import type { McpServer } from '@modelcontextprotocol/server';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
@@ -127,7 +127,7 @@ describe('read_file', () => {
     ['joiners and form feeds', 'a\u200db\fc\u200bd\u00ad'],
     ['a secret', `TOKEN=${SECRET}\n`],
     ['escape sequences', '\u001b[31mred'],
-  ])('gives %s back as it is, so that what is written again is the same', async (_what, text) => {
+  ])('returns %s unchanged, so that writing it back changes nothing', async (_what, text) => {
     files.set('/f', Buffer.from(text));
     const { structuredContent } = await call('read_file', { path: '/f' });
     expect(structuredContent).toMatchObject({ text, masked: false });
@@ -135,7 +135,7 @@ describe('read_file', () => {
     expect(files.get('/f')).toEqual(Buffer.from(text));
   });
 
-  it('masks when it is told to, and says so', async () => {
+  it('masks on request, and reports it', async () => {
     files.set('/f', Buffer.from(`TOKEN=${SECRET}\n`));
     const { structuredContent, content } = await call('read_file', { path: '/f', mask: true });
     expect(structuredContent).toMatchObject({ masked: true });
@@ -147,7 +147,7 @@ describe('read_file', () => {
   });
 });
 
-it('write_file does not lose a secret to what was shown in its place', async () => {
+it('write_file does not replace a secret with its mask', async () => {
   files.set('/f', Buffer.from(`TOKEN=${SECRET}\n`));
   expect((await call('write_file', { path: '/f', text: 'TOKEN=[redacted]\n' })).isError).toBe(true);
   expect(files.get('/f')?.toString()).toContain(SECRET);
@@ -156,7 +156,7 @@ it('write_file does not lose a secret to what was shown in its place', async () 
 });
 
 describe('edit_file', () => {
-  it('changes the one place and no other byte', async () => {
+  it('replaces one occurrence, and no other byte', async () => {
     const before = Buffer.concat([Buffer.from([0xff, 0x00]), Buffer.from('\ufeffa\r\nold\r\nb\f')]);
     files.set('/f', before);
     const { structuredContent } = await call('edit_file', { path: '/f', oldString: 'old\r\n', newString: 'new\n' });
@@ -164,7 +164,7 @@ describe('edit_file', () => {
     expect(files.get('/f')).toEqual(Buffer.concat([Buffer.from([0xff, 0x00]), Buffer.from('\ufeffa\r\nnew\nb\f')]));
   });
 
-  it('changes nothing where the text is not there, or more than once, unless that is wanted', async () => {
+  it('changes nothing when the text is missing or ambiguous, unless replaceAll is set', async () => {
     files.set('/f', Buffer.from('x x'));
     for (const oldString of ['y', 'x']) {
       expect((await call('edit_file', { path: '/f', oldString, newString: 'z' })).isError).toBe(true);
@@ -177,7 +177,7 @@ describe('edit_file', () => {
 });
 
 describe('an answer', () => {
-  it('of list_files is bounded, says where it goes on, and no name forges a line of it', async () => {
+  it('of list_files is bounded, has a cursor, and no name forges a line', async () => {
     entries = Array.from({ length: 900 }, (_, n) => ({
       name: `${n}-${'\n'.repeat(40)}0644 file 1 forged`,
       target: 'x\ny'.repeat(50),
@@ -195,7 +195,7 @@ describe('an answer', () => {
     expect(seen).toEqual(entries.map(({ name }) => name));
   });
 
-  it('of diff is bounded, and has the commands', async () => {
+  it('of diff is bounded, and includes the commands', async () => {
     changes = Array.from({ length: 500 }, (_, n) => ({
       change: 'added',
       path: `/${n}\n${'x'.repeat(600)}`,
@@ -213,7 +213,7 @@ describe('an answer', () => {
     expect(content[0]?.text).toContain('ran cmd-1 0 make\\u000ainstall');
   });
 
-  it('of list has as many as there is room for, and goes on behind them', async () => {
+  it('of list has as many items as fit, and a cursor to the rest', async () => {
     const seen: string[] = [];
     for (let cursor: unknown = '0'; cursor !== null; ) {
       const { content, structuredContent } = await call('list', { kind: 'snapshots', limit: 200, cursor });
@@ -226,7 +226,7 @@ describe('an answer', () => {
     expect(seen).toEqual(snapshots.map(({ id }) => id));
   });
 
-  it('of a resource is bounded as that of a tool, and names what was cut', async () => {
+  it('of a resource is bounded like that of a tool, and names the cuts', async () => {
     changes = Array.from({ length: 200 }, (_, n) => ({ change: 'added', path: `/${n}${'x'.repeat(200)}` }));
     const diff = await read('diff', { from: 'snp-1', to: 'current' });
     expect(JSON.parse(diff)).toMatchObject({
@@ -243,7 +243,7 @@ describe('an answer', () => {
     for (const each of [diff, one, text]) expect(Buffer.byteLength(each)).toBeLessThanOrEqual(10_100);
   });
 
-  it('of search_files has the lines of each file, whatever it is called', async () => {
+  it('of search_files has the lines of each file, with any name', async () => {
     output = '/a\0' + '3:found it\n/b\nc\0' + '1:too\n';
     const { structuredContent, content } = await call('search_files', { path: '/', text: 'x' });
     expect(structuredContent['items']).toEqual([
@@ -254,7 +254,7 @@ describe('an answer', () => {
   });
 });
 
-it('no remedy speaks of HTTP', () => {
+it('no remedy mentions HTTP', () => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {
     const text = errorText(problemOf(code), 'vm_');
     expect(text).not.toMatch(/Idempotency-Key|Retry-After|`detail`|`errors`|\/v1\/|Prefer:|Content-Type|Authorization/);

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 
 export type Revision = '2025-11-25' | '2026-07-28';
 
-/** The SDK's own client, over HTTP. */
+/** Connects the SDK's own client over HTTP. */
 export async function connectClient(url: string, apiKey: string, revision: Revision): Promise<Client> {
   const mode = revision === '2025-11-25' ? 'legacy' : { pin: revision };
   const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode } });
@@ -23,7 +23,7 @@ export interface ToolResult {
   isError: boolean;
 }
 
-/** A call of a tool; its text and its data are both there, unless it is an error. */
+/** Calls a tool; asserts that text and data are both present, unless it is an error. */
 export async function call(client: Client, name: string, args: object, options: object = {}): Promise<ToolResult> {
   const result = await client.callTool({ name, arguments: { ...args } }, options);
   const content = result.content as { type: string; text: string }[];
@@ -34,7 +34,7 @@ export async function call(client: Client, name: string, args: object, options: 
   return { text: content[0]?.text ?? '', data, isError };
 }
 
-/** Calls back with a client of that revision, and closes it after. */
+/** Calls back with a client of that revision, then closes it. */
 export async function withClient(
   door: { url: string; apiKey: string },
   revision: Revision,

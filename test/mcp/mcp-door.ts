@@ -9,7 +9,7 @@ import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { RelayClient } from '../../host/relay/client.ts';
 import { TestMayfly } from '../support/mayfly.ts';
 
-/** The API on a port, before a simulated host; several of them, as several processes would be. */
+/** API on a port, with a simulated host; several instances act as several processes. */
 export class McpDoor {
   #server: Server | null = null;
   url = '';
@@ -30,13 +30,13 @@ export class McpDoor {
     return door;
   }
 
-  /** Another process of the API: nothing that the one before held in its memory is there. */
+  /** Restarts the API with empty memory, like a new process. */
   async restart(): Promise<void> {
     await this.#stop();
     await this.start();
   }
 
-  /** A second process beside it, on the same store. */
+  /** Starts a second process on the same store. */
   async another(): Promise<McpDoor> {
     const other = new McpDoor(this.mayfly, this.apiKey, this.guests, this.more, false);
     await other.start();
@@ -54,7 +54,7 @@ export class McpDoor {
     this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Ends this process; of the first one also what all of them stand on. */
+  /** Ends this process; the first one also ends the shared parts. */
   async close(): Promise<void> {
     if (this.isFirst) await this.#destroyAll();
     await this.#stop();

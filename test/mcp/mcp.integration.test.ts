@@ -4,8 +4,8 @@ import { call, type Revision, withClient } from './mcp-clients.ts';
 import { McpDoor } from './mcp-door.ts';
 
 /**
- * Holds: agents of both revisions do with Mayfly what they came for, and what they ask for twice is done once. A simulated
- * host; about 40 s.
+ * Guards: clients of both revisions can use Mayfly, and a repeated request takes effect once. A simulated host; about
+ * 40 s.
  */
 let door: McpDoor;
 beforeAll(async () => {
@@ -59,7 +59,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       expect(ended.text).toContain('Nothing of it is left');
     }));
 
-  it('is refused an argument that there is not, so that none is taken for one that holds', () =>
+  it('is refused an unknown argument, which could be a misspelt one', () =>
     withClient(door, revision, async (client) => {
       const api = new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey });
       const before = (await api.listSandboxes()).items.length;
@@ -69,7 +69,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       expect((await api.listSandboxes()).items).toHaveLength(before);
     }));
 
-  it('gets all tools in 16 KiB, with schemas of what goes in and comes out', () =>
+  it('gets all tools in 16 KiB, with input and output schemas', () =>
     withClient(door, revision, async (client) => {
       const { tools } = await client.listTools();
       expect(JSON.stringify({ tools }).length).toBeLessThan(16 * 1_024);

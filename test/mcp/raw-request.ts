@@ -5,7 +5,7 @@ export interface RawAnswer {
   error?: { code: number; message: string; data?: unknown };
 }
 
-/** A client of 2026-07-28 by hand: each request says what its client can do. */
+/** Handwritten client of 2026-07-28: each request declares the client's capabilities. */
 export class RawRequests {
   #id = 0;
 

@@ -6,7 +6,7 @@ export interface RawEvent {
   message: { id?: unknown; method?: string; result?: Record<string, unknown>; error?: { message: string } } | null;
 }
 
-/** A client of 2025-11-25 by hand: says which ids it likes, and loses what it likes. */
+/** Handwritten client of 2025-11-25 that can choose ids, and drop answers. */
 export class RawSession {
   id = '';
 
@@ -33,7 +33,6 @@ export class RawSession {
     });
   }
 
-  /** A call of a tool. */
   call(id: number | string, name: string, args: object, signal?: AbortSignal): Promise<Response> {
     return this.post({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } }, {}, signal);
   }
@@ -48,7 +47,7 @@ export class RawSession {
     const session = this.id === '' ? {} : { 'mcp-session-id': this.id };
     return {
       accept: 'application/json, text/event-stream',
-      connection: 'close', // or one of a process that has ended would be used again
+      connection: 'close', // a reused connection could be of an ended process
       'mcp-protocol-version': '2025-11-25',
       ...bearer(this.apiKey),
       ...session,
@@ -56,7 +55,7 @@ export class RawSession {
   }
 }
 
-/** The events of a stream as they come, until it ends or the reader has enough. */
+/** Yields the events of a stream as they arrive, until it ends or the reader stops. */
 export async function* eventsOf(response: Response): AsyncGenerator<RawEvent, void, undefined> {
   const parser = new EventParser();
   const decoder = new TextDecoder();
@@ -67,7 +66,7 @@ export async function* eventsOf(response: Response): AsyncGenerator<RawEvent, vo
   }
 }
 
-/** The one answer of a stream. */
+/** Returns the only answer of a stream. */
 export async function answerOf(response: Response): Promise<NonNullable<RawEvent['message']>> {
   const answers: NonNullable<RawEvent['message']>[] = [];
   for await (const { message } of eventsOf(response)) {

@@ -1,4 +1,4 @@
-// A call that its caller gives up on is taken back, whenever that is; one that is answered can be, later. Costs milliseconds.
+// Guards: a call abandoned at any time is undone; an answered one can still be undone later. Costs milliseconds.
 import type { McpServer } from '@modelcontextprotocol/server';
 import { expect, it, vi } from 'vitest';
 import { z } from 'zod';
@@ -34,7 +34,7 @@ const contextOf = (signal: AbortSignal) => ({ mcpReq: { id: 7, signal, requestSt
 it.each([
   ['before the step is over', true],
   ['after the step, before the answer', false],
-])('takes back what was begun when the caller gives up %s', async (_when, isLost) => {
+])('undoes the call when the caller gives up %s', async (_when, isLost) => {
   const undo = vi.fn(async () => {});
   const caller = new AbortController();
   const handle = handlerOf(new Made(), async (undoneBy) => {
@@ -46,7 +46,7 @@ it.each([
   expect(undo).toHaveBeenCalledOnce();
 });
 
-it('takes it back once when the caller gives up after the answer, and nothing that there is no undo for', async () => {
+it('undoes once when the caller gives up after the answer, and only calls with an undo', async () => {
   const made = new Made();
   const undo = vi.fn(async () => {});
   const { signal } = new AbortController();

@@ -70,9 +70,9 @@ describe('the commands of a line', () => {
     'n\u202ec',
     'a\rb',
     '>',
-  ])('%j is not told', (line) => expect(shellCommands(line)).toBeNull());
+  ])('%j is unclear', (line) => expect(shellCommands(line)).toBeNull());
 
-  it('lines within lines are read once, however many words name them', () => {
+  it('nested lines are parsed once, for any number of shell words', () => {
     const began = ownProcessorMs();
     const shells = 'sh '.repeat(60);
     const third = `env ${shells} -c "${'a b;'.repeat(10_000)}"`;
@@ -83,7 +83,7 @@ describe('the commands of a line', () => {
     expect(ownProcessorMs() - began).toBeLessThan(2_000);
   });
 
-  it('takes no longer for a long line than its length', () => {
+  it('takes time linear in the length of a line', () => {
     const began = ownProcessorMs();
     for (const part of ['1;', '""', '$a ', "''", '# ', '>a ']) shellCommands(part.repeat(65_000));
     const short = ownProcessorMs() - began;
@@ -146,32 +146,32 @@ describe('a pattern of a command', () => {
     expect(matchCommand(runsOf({ command }), pattern)).toBe(match);
   });
 
-  it('reads an argv without a shell', () => {
+  it('parses an argv without a shell', () => {
     expect(matchCommand(runsOf({ argv: ['echo', '$(nc)'] }), 'nc')).toBe('differs');
     expect(matchCommand(runsOf({ argv: ['sh', '-c', 'nc'] }), 'nc')).toBe('matches');
     expect(matchCommand(runsOf({ argv: ['ls'], env: { LD_PRELOAD: 'x' } }), 'nc')).toBe('unclear');
     expect(matchCommand(runsOf({ argv: ['ls'], env: { LANG: 'x' } }), 'nc')).toBe('differs');
   });
 
-  it('says what it takes for elevation', () => {
+  it('recognizes elevation', () => {
     expect(matchElevation(runsOf({ command: 'ls', user: 'root' }))).toBe('matches');
     expect(matchElevation(runsOf({ command: 'timeout 3 sudo ls' }))).toBe('matches');
     expect(matchElevation(runsOf({ command: 'ls' }))).toBe('differs');
     expect(matchElevation(runsOf({ command: 'su\\do ls' }))).toBe('unclear');
   });
 
-  it.each(['', ' nc', 'nc  x', 'a b c d e f g h i', 'n\nc', 'ñc'])('%j is none', (text) => {
+  it.each(['', ' nc', 'nc  x', 'a b c d e f g h i', 'n\nc', 'ñc'])('%j is not a pattern', (text) => {
     expect(isCommandPattern(text)).toBe(false);
   });
 
-  it('ends also with the worst of arguments', () => {
+  it('terminates for pathological arguments', () => {
     const words = Array.from({ length: 1_024 }, () => 'env');
     expect(matchCommand(runsOf({ argv: words }), 'env env env env env env env x')).toBe('unclear');
     expect(matchCommand(runsOf({ argv: ['x', 'a'.repeat(131_000)] }), `x ${'a*'.repeat(100)}b`)).toBe('differs');
   });
 });
 
-describe('text of a caller on which somebody decides', () => {
+describe('text of a caller under decision', () => {
   it.each([
     '\ufe0f',
     '\u3164',
@@ -185,18 +185,18 @@ describe('text of a caller on which somebody decides', () => {
     '\u{e0041}',
     '\n',
     '\u{1d159}',
-  ])('has %j in it as what it is', (char) => {
+  ])('shows a hidden %j escaped', (char) => {
     const shown = visibleJson({ command: `in${char}stall` });
     expect(shown).toMatch(/^\{"command":"in\\(?:n|u[0-9a-f]{4})(?:\\u[0-9a-f]{4})?stall"\}$/);
   });
 
-  it('is otherwise as it was', () => {
+  it('is otherwise unchanged', () => {
     const text = 'git commit -m "größer 你好 😀"';
     expect(visibleJson(text)).toBe(JSON.stringify(text));
   });
 });
 
-it('counts by the rule that lets a project have the fewest', () => {
+it('the rule with the lowest sandbox limit applies', () => {
   const rules = [
     rule({ sandboxesOver: 5 }, 'deny'),
     rule({ sandboxesOver: 3 }, 'ask', { name: 'b' }),
@@ -207,7 +207,7 @@ it('counts by the rule that lets a project have the fewest', () => {
   expect(countRuleOf([], ['deny'])).toBeUndefined();
 });
 
-it('denies a login where any command or elevation is denied', () => {
+it('denies a login when any command or elevation is denied', () => {
   for (const when of [{ command: 'nc' }, { command: '*' }, { elevation: true }] as const) {
     expect(verdictOf([rule(when, 'deny')], { runs: RUNS_ANYTHING })).toMatchObject({ effect: 'deny' });
     expect(verdictOf([rule(when, 'ask')], { runs: RUNS_ANYTHING })).toMatchObject({ effect: 'ask' });
@@ -219,7 +219,7 @@ function rule(when: PolicyRule['when'], effect: PolicyRule['effect'], more: Part
 }
 
 describe('a policy', () => {
-  it('lets the strictest rule count', () => {
+  it('applies the strictest rule', () => {
     const rules = [
       rule({ egress: 'internet' }, 'allow'),
       rule({ egress: 'internet' }, 'ask', { name: 'b', role: 'admin' }),
@@ -236,7 +236,7 @@ describe('a policy', () => {
     expect(verdictOf(rules, { egress: 'internet', sandboxes: 6 })).toEqual({ effect: 'deny', rules: ['d'] });
   });
 
-  it('asks where it is unclear whether a denying rule holds', () => {
+  it('requires approval when a match of a denying rule is unclear', () => {
     const rules = [rule({ command: 'nc' }, 'deny')];
     expect(verdictOf(rules, { runs: runsOf({ command: 'nc x' }) }).effect).toBe('deny');
     expect(verdictOf(rules, { runs: runsOf({ command: 'n\\c x' }) }).effect).toBe('ask');
@@ -263,7 +263,7 @@ describe('an approval', () => {
     ...more,
   });
 
-  it('expires, approved or not, and stays what it has become', () => {
+  it('expires, approved or not, and keeps a final state', () => {
     const end = Date.parse(asked.expiresAt);
     expect(approvalAt(asked, end - 1).state).toBe('approved');
     expect(approvalAt(asked, end).state).toBe('expired');
@@ -280,7 +280,7 @@ describe('an approval', () => {
     [key({ id: 'asker', scopes: ['operator'] }), null, 'who asks'],
     [key(), 'bot', 'agent'],
     [key({ createdAt: '2026-01-01T00:00:01.000Z' }), null, 'after'],
-  ])('is decided by who may: %j as %s', (approver, agentId, why) => {
+  ])('is decided only by an allowed approver: %j as %s', (approver, agentId, why) => {
     const told = whyNotDecider(asked, approver, agentId);
     if (why === null) expect(told).toBeNull();
     else expect(told).toContain(why);

@@ -6,13 +6,13 @@ import { seedOf } from '../support/sweep.ts';
 
 const ROUTE = 'http://localhost/v1/sandboxes/sbx-0000000000000000/files/';
 
-/** Two slashes in the beginning mean what one does, and the URL leaves the first out. */
+/** Merges leading slashes: several mean the same as one, and the URL omits the first. */
 function once(path: Uint8Array): string {
   return Buffer.from(path).toString('latin1').replace(/^\/+/, '/');
 }
 
 describe('a path in a URL', () => {
-  it('comes back as it was, whatever parses the URL between', () => {
+  it('is decoded unchanged, through any URL parser', () => {
     const path = fc
       .uint8Array({ minLength: 0, maxLength: 40 })
       .map((bytes) => Buffer.concat([Buffer.from('/'), bytes.filter((byte) => byte !== 0)]));
@@ -40,7 +40,7 @@ describe('a path in a URL', () => {
     expect(filePathInUrl(Buffer.from(path))).toBe(text);
   });
 
-  it('is no path when a percent sign stands alone', () => {
+  it('is invalid with a lone percent sign', () => {
     expect([percentDecode('%'), percentDecode('a%4'), percentDecode('%zz')]).toEqual([null, null, null]);
     expect(percentEncode(percentDecode('%fF%41+~') ?? new Uint8Array())).toBe('%FFA%2B~');
   });

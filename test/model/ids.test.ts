@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import * as ids from '../../model/ids.ts';
 
-test('no id of ours, and nothing that begins as one, can name a sandbox', () => {
+test('no id, nor anything with the prefix of one, can name a sandbox', () => {
   const made = Object.entries(ids).flatMap(([name, make]) =>
     name.endsWith('IdFrom') ? [(make as (random: Uint8Array) => string)(new Uint8Array(ids.ID_BYTES))] : [],
   );

@@ -7,7 +7,7 @@ import { seedOf } from '../support/sweep.ts';
 const text = (frame: OutputFrame) => Buffer.from(frame.bytes).toString();
 
 describe('frames', () => {
-  it('are read again from any pieces, byte for byte and in order', () => {
+  it('are decoded from any chunks, byte for byte and in order', () => {
     const written = fc.array(
       fc.record({
         stream: fc.constantFrom<OutputStream>('stdout', 'stderr'),
@@ -51,7 +51,7 @@ describe('frames', () => {
     );
   });
 
-  it('are handed on before they are whole', () => {
+  it('are passed on before they are complete', () => {
     const reader = new FrameReader();
     const sent = encodeFrame({ stream: 'stderr', atMs: 1, offset: 7, bytes: Buffer.from('abcdef') });
     const [first] = [...reader.push(sent.subarray(0, -4))];

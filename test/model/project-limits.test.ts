@@ -9,9 +9,9 @@ const life = (n: number, endsInSeconds = 3_600) => ({
   expiresAt: new Date(NOW + endsInSeconds * 1_000).toISOString(),
 });
 
-// Promise: what counts in a project's quota is what lives and what was let begin, each once. Costs nothing.
+// Guards: a project's quota counts living and admitted sandboxes, each once. Costs nothing.
 describe('the quotas of a project', () => {
-  it('count what has a record and what is pending, each once', () => {
+  it('count recorded and pending sandboxes, each once', () => {
     const admissions = withAdmitted(NONE, [one(1), one(2, 4, 512)], NOW);
     expect(useOf(admissions, [life(1), life(3)], NOW)).toEqual({
       sandboxes: 3,
@@ -26,14 +26,14 @@ describe('the quotas of a project', () => {
     [{ cpus: 3 }, 'may have 3 virtual CPUs at once and has 1; this is 3 more'],
     [{ memoryMib: 200 }, 'may have 200 MiB of memory at once and has 64; this is 192 more'],
     [{ createsPerMinute: 1 }, 'may have 1 new sandboxes within a minute and has 0; this is 2 more'],
-  ])('%j refuse both of two, or neither', (limit, message) => {
+  ])('%j refuses both of two, or none', (limit, message) => {
     const limits = { ...NO_LIMITS, ...limit };
     const known = { admissions: NONE, living: [life(1)], now: NOW };
     expect(excessOfCreates(limits, known, [one(2), one(3, 2, 128)])?.message).toBe(message);
     expect(excessOfCreates(NO_LIMITS, known, [one(2), one(3, 2, 128)])).toBeNull();
   });
 
-  it('say when to come back: when one ends, within a minute; never for what can never be', () => {
+  it('return the delay until the next end, within a minute; none for an impossible create', () => {
     const limits = { ...NO_LIMITS, sandboxes: 2 };
     const retryAfter = (seconds: number[], wanted = 1) => {
       const living = seconds.map((inSeconds, n) => life(n, inSeconds));
@@ -48,7 +48,7 @@ describe('the quotas of a project', () => {
     ]);
   });
 
-  it('a rate is of the last 60 s, whatever the clock does, and says when enough are past', () => {
+  it('a rate covers the last 60 s, for any clock, and returns the delay', () => {
     const limits = { ...NO_LIMITS, createsPerMinute: 3 };
     let admissions = withAdmitted(NONE, [one(1)], NOW);
     admissions = withAdmitted(admissions, [one(2), one(3)], NOW + 30_000);

@@ -10,7 +10,7 @@ function host(id: string, content: string | null, cloneable = true): HostRecord 
   return hostRecord(id, { installationId: `ins-${id}`, sources: [source] });
 }
 
-/** Promise: a source on two hosts is the same content or an error. */
+/** Guards: a source on several hosts has the same content, or is an error. */
 describe('a source on several hosts', () => {
   it.each([
     ['on one host is what it is', [host('b', null)], ['b'], undefined],
@@ -29,7 +29,7 @@ describe('a source on several hosts', () => {
     expect(alike(hosts, WEB)).toEqual({ hosts: proposed, ...(content !== undefined && { content }) });
   });
 
-  it('that differs is refused, with the hosts', () => {
+  it('is refused when it differs, with the hosts', () => {
     const hosts = [host('a', 'x'), host('b', 'y'), host('c', 'x'), host('d', null)];
     expect(() => alike(hosts, WEB)).toThrow(expect.objectContaining({ code: 'source_differs' }));
     expect(differenceOf(hosts, WEB)).toBe(

@@ -3,7 +3,7 @@ import { SteadyClock } from '../../model/steady-clock.ts';
 
 const HOUR = 3_600_000;
 
-it.each([HOUR, -HOUR])('of a wall clock that jumps by %i ms it says so once, and goes on evenly', (jump) => {
+it.each([HOUR, -HOUR])('a wall clock jump of %i ms is reported once, and the clock continues evenly', (jump) => {
   let [wall, monotonic] = [1_000_000_000, 0];
   const jumps: number[] = [];
   const clock = new SteadyClock(
@@ -29,7 +29,7 @@ it.each([HOUR, -HOUR])('of a wall clock that jumps by %i ms it says so once, and
   expect(jumps).toEqual([jump]);
 });
 
-it('takes small steps of the wall clock for no jump, and follows them', () => {
+it('small steps of the wall clock are followed without a jump', () => {
   let [wall, monotonic] = [1_000_000_000, 0];
   const clock = new SteadyClock(
     () => wall,

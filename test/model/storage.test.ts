@@ -16,11 +16,11 @@ test.each([
   [1 * GIB, 0.05 * GIB],
   [40 * GIB, 2 * GIB],
   [10_000 * GIB, 2 * GIB],
-])('of %d bytes, %d are kept free', (totalBytes, reserve) => {
+])('of %d bytes, %d are kept in reserve', (totalBytes, reserve) => {
   expect(reserveOf({ totalBytes, availableBytes: 0 })).toBe(Math.floor(reserve));
 });
 
-test('a disk is full below its reserve, and has room again at twice that', () => {
+test('a disk is full below its reserve, and has space again at twice that', () => {
   const disk = (availableBytes: number) => ({ totalBytes: 100 * GIB, availableBytes });
   expect(isFull(disk(2 * GIB))).toBe(false);
   expect(isFull(disk(2 * GIB - 1))).toBe(true);
@@ -32,7 +32,7 @@ test('a disk is full below its reserve, and has room again at twice that', () =>
   );
 });
 
-test('an excess says what is used, and what to delete first', () => {
+test('an excess reports the usage, and the largest parts to delete', () => {
   const part = (kind: StoredPart['kind'], id: string, bytes: number): StoredPart => {
     return { kind, id, project: 'default', sandboxId: 'sbx-1', hostId: 'h', apiKeyId: 'k', bytes, measuredAt: null };
   };
@@ -48,6 +48,6 @@ test('an excess says what is used, and what to delete first', () => {
   );
 });
 
-test('sizes are said as people say them', () => {
+test('sizes are human-readable', () => {
   expect([0, 64 * MIB, 1.5 * GIB].map(sizeText)).toEqual(['0.0 MiB', '64.0 MiB', '1.5 GiB']);
 });

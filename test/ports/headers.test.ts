@@ -1,4 +1,4 @@
-// What is Mayfly's stays with it: its cookie, its keys, and what a browser keeps for a whole site. Costs nothing.
+// Guards: Mayfly's cookie, its keys, and site-wide browser settings never reach or come from a program. Costs nothing.
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { PortAddress } from '../../model/ports/port-address.ts';
@@ -25,7 +25,7 @@ it.each([
   '=__Host-mayfly-token=x',
   '__host-Mayfly-Token=x',
   '__Host%2Dmayfly-token=x',
-])('%j is the cookie of Mayfly', (pair) => {
+])("%j is Mayfly's cookie", (pair) => {
   expect(isOurCookie(pair)).toBe(true);
   expect(cookiesOf(`a=b; ${pair}; c=d`).others).toBe('a=b; c=d');
   const headers = answerHeaders(
@@ -37,7 +37,7 @@ it.each([
   expect(headers['set-cookie']).toBeUndefined();
 });
 
-it.each(['mayfly-token=x', '__Host-mayfly-tokens=x', 'x=__Host-mayfly-token'])("%j is a program's", (pair) => {
+it.each(['mayfly-token=x', '__Host-mayfly-tokens=x', 'x=__Host-mayfly-token'])('%j belongs to a program', (pair) => {
   expect(isOurCookie(pair)).toBe(false);
 });
 
@@ -49,7 +49,7 @@ describe('an API key', () => {
     `a="${KEY}"`,
     `a=mfk%5F1`,
     `Basic ${Buffer.from(`x:${KEY}`).toString('base64')}`,
-  ])('is known in %s', (text) => expect(hasKey(text)).toBe(true));
+  ])('is recognized in %s', (text) => expect(hasKey(text)).toBe(true));
 
   it('reaches no program', () => {
     const incoming = message({
@@ -67,7 +67,7 @@ describe('an API key', () => {
   });
 });
 
-it('lets no program say what a browser keeps for the whole site', () => {
+it('no program can change site-wide settings of the browser', () => {
   const names = [
     'Clear-Site-Data',
     'NEL',

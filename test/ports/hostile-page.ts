@@ -1,14 +1,14 @@
-/** Where the pages of {@link hostilePage} find what they attack. */
+/** Origins for the pages of {@link hostilePage}. */
 export interface Attacked {
-  /** Origin of an open port of which the browser has the cookie. */
+  /** Origin of an open port whose cookie the browser has. */
   victim: string;
-  /** Of the API. */
+  /** Origin of the API. */
   api: string;
-  /** Where the browser goes when all was tried. */
+  /** URL to visit after all attempts. */
   next: string;
 }
 
-/** A page that tries what its browser may be made to do, and tells its own program what came of it. */
+/** Returns a page that tries attacks from its browser, and reports the results to its own program. */
 export function hostilePage(attacked: Attacked): string {
   return `<!doctype html><meta charset="utf-8"><title>hostile</title><body><script>
 const { victim, api, next } = ${JSON.stringify(attacked)};

@@ -24,7 +24,7 @@ export interface Answered {
 
 type Settings = Omit<z.input<typeof openPort>, 'port'>;
 
-/** The door of open ports before one sandbox whose loopback is that of this machine. */
+/** Ingress of open ports for one sandbox whose loopback is this machine's. */
 export class IngressDoor {
   private constructor(
     readonly ports: PortDoor,
@@ -50,7 +50,7 @@ export class IngressDoor {
     return this.ingress.addresses.hostOf({ port, sandboxId });
   }
 
-  /** Opens a port, and issues a token of it. */
+  /** Opens a port, and issues a token for it. */
   async expose(port: number, settings: Settings = {}, ttlSeconds = 600): Promise<string> {
     const path = `/v1/sandboxes/${this.ports.id}/ports`;
     await this.ports.door.call('POST', path, { port, ...settings });
@@ -61,7 +61,7 @@ export class IngressDoor {
     return token;
   }
 
-  /** A request whose answer has begun. */
+  /** Sends a request. @returns its answer once that has started */
   async ask(
     host: string,
     path: string,
@@ -70,7 +70,7 @@ export class IngressDoor {
   ): Promise<IncomingMessage> {
     const headers: OutgoingHttpHeaders = { ...(options.headers as OutgoingHttpHeaders), host };
     const asking = request({ port: this.listens, host: '127.0.0.1', path, agent: false, ...options, headers });
-    asking.on('error', () => {}); // it may break when it was answered
+    asking.on('error', () => {}); // it may break after the answer
     asking.end(body);
     const [answer] = (await once(asking, 'response')) as [IncomingMessage];
     return answer;
@@ -82,7 +82,7 @@ export class IngressDoor {
     return { status: answer.statusCode ?? 0, headers: answer.headers, text: bytes.toString(), bytes };
   }
 
-  /** What is answered to bytes as they are, until the connection ends. */
+  /** Sends raw bytes. @returns everything until the connection ends */
   async raw(text: string): Promise<string> {
     const socket = this.dial();
     socket.write(text, 'latin1');

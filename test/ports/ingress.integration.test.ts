@@ -6,7 +6,7 @@ import { type Seen, usePrograms } from './programs.ts';
 let door: IngressDoor;
 const programs = usePrograms((opened) => (door = opened));
 
-test('a request with a token comes to the program, which takes it for one of its own machine', async () => {
+test('a request with a token reaches the program, as if from its own machine', async () => {
   const port = await programs.mirror();
   const token = await door.expose(port);
   const host = door.hostOf(port);
@@ -30,7 +30,7 @@ test('a request with a token comes to the program, which takes it for one of its
   expect(JSON.stringify(told)).not.toContain('mayfly');
 });
 
-test('a token in the address is used once: the browser is sent on to the clean URL, with a cookie for that name alone', async () => {
+test('a token in the URL is used once: a redirect leads to the clean URL, with a cookie for that host alone', async () => {
   const port = await programs.mirror();
   const token = await door.expose(port, {}, 60);
   const host = door.hostOf(port);
@@ -52,13 +52,13 @@ test('a token in the address is used once: the browser is sent on to the clean U
   const jar = { cookie: `app=1; ${cookie.split(';')[0]}` };
   const seen = JSON.parse((await door.get(host, '/a', { headers: jar })).text) as Seen;
   expect(seen.headers.cookie).toBe('app=1');
-  // Another method would lose its body: it is passed on, without the token.
+  // Other methods would lose their body: they are passed on, without the token.
   const posted = await door.get(host, `/p?mayfly-token=${token}`, { method: 'POST' }, 'body');
   expect(JSON.parse(posted.text)).toMatchObject({ url: '/p', body: 'body' });
 });
 
 // Case 9.
-test('what cannot be had is one same 404: unknown, wrong, expired, void, of another port, of a revoked key, of nobody', async () => {
+test('everything unavailable is the same 404: unknown, wrong, expired, void, of another port, of a revoked key, of none', async () => {
   const port = await programs.mirror();
   const other = await programs.mirror();
   const token = await door.expose(port);
@@ -90,7 +90,7 @@ test('what cannot be had is one same 404: unknown, wrong, expired, void, of anot
   expect((await door.get(host, '/', { headers: { 'x-mayfly-token': token } })).status).toBe(200);
 });
 
-test('an API key of the project opens what is for the project, another project and a key that only reads do not', async () => {
+test('an API key of the project opens a project port; another project or a read-only key does not', async () => {
   const port = await programs.mirror();
   await door.expose(port, { visibility: 'project' });
   const { key } = door.ports.door;
@@ -104,7 +104,7 @@ test('an API key of the project opens what is for the project, another project a
   expect(refused.headers.get('x-mayfly-code')).toBe('port_without_tokens');
 });
 
-test('X-Forwarded-* are set, whoever says them and however they are written; a foreign Origin stays', async () => {
+test('X-Forwarded-* are set, replacing any spelling of them; a foreign Origin is kept', async () => {
   const port = await programs.mirror();
   const token = await door.expose(port);
   const host = door.hostOf(port);
@@ -133,7 +133,7 @@ test('X-Forwarded-* are set, whoever says them and however they are written; a f
   });
 });
 
-test('with `preserve` the program is told our name, and nothing is translated', async () => {
+test('with `preserve` the program gets the public name, and nothing is translated', async () => {
   const port = await programs.serve((incoming, answer) => {
     answer.setHeader('location', `http://localhost:${port}/there`);
     answer.end(JSON.stringify(incoming.headers));
@@ -146,7 +146,7 @@ test('with `preserve` the program is told our name, and nothing is translated', 
 });
 
 // Case 7.
-test('redirects are passed on and never followed; those of the pair of origins are translated, others are not', async () => {
+test('redirects are passed on and never followed; only those between the two origins are translated', async () => {
   const asked: string[] = [];
   const port = await programs.serve(({ url = '' }, answer) => {
     asked.push(url);
@@ -174,7 +174,7 @@ test('redirects are passed on and never followed; those of the pair of origins a
   expect(asked).toHaveLength(8);
 });
 
-test('what a program sets is for its own name: cookies lose Domain, ours is not its to set, nor what speaks for us or to a proxy', async () => {
+test("headers of a program are confined to its host: cookies lose Domain, and it cannot set Mayfly's or a proxy's", async () => {
   const port = await programs.serve((_incoming, answer) => {
     answer.setHeader('set-cookie', [
       'a=1; Domain=localhost; Path=/',
@@ -196,7 +196,7 @@ test('what a program sets is for its own name: cookies lose Domain, ours is not 
     expect(headers).not.toHaveProperty(name);
 });
 
-test('at a path of the common name there are no cookies, and a page has no origin', async () => {
+test('a port at a path of the common name gets neither cookies nor an origin', async () => {
   const port = await programs.serve((incoming, answer) => {
     answer.setHeader('set-cookie', 'a=1');
     answer.setHeader('content-security-policy', "default-src 'self'");
@@ -220,6 +220,6 @@ test('at a path of the common name there are no cookies, and a page has no origi
   const headers = { 'x-mayfly-token': token };
   expect((await door.get(name, `${base}/go`, { headers })).headers.location).toBe(`${base}/there`);
   expect((await door.get(name, base, { headers })).status).toBe(200);
-  // A cookie of ours opens nothing there.
+  // Mayfly's cookie opens nothing there.
   expect((await door.get(name, `${base}/`, { headers: { cookie: `__Host-mayfly-token=${token}` } })).status).toBe(404);
 });

@@ -5,13 +5,13 @@ import { awaitClose, useOpenPorts } from './open-ports.ts';
 const { mayfly, client, createServer, ask, getStatus } = useOpenPorts();
 
 // Case 8 of the ports of issue 15.
-test('a destroy is not delayed by what streams through an open port, which ends at once, and nothing is open after', async () => {
+test('a destroy is not delayed by streams through an open port, which end at once, and no port stays open', async () => {
   const target = await createServer();
   await client().ports.open(target.id, target.port);
   const { token } = await client().ports.issueToken(target.id, target.port);
   const streams = await Promise.all(Array.from({ length: 90 }, () => ask(target, token, '/stream')));
   const over = streams.map(awaitClose);
-  // The guest would go on for longer than a test may take.
+  // Without the destroy the guest would stream beyond the test's timeout.
   expect((await client().destroySandbox(target.id)).state).toBe('destroyed');
   await Promise.all(over);
   expect(await getStatus(target, token)).toEqual({ status: 404, code: 'not_found' });

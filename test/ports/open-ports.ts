@@ -9,7 +9,7 @@ import { McpDoor } from '../mcp/mcp-door.ts';
 import { eventually } from '../support/eventually.ts';
 import { useOpened } from '../support/use-opened.ts';
 
-/** A program of the guest: `/` says who it is, `/stream` never ends. */
+/** Program in the guest: `/` identifies it, `/stream` never ends. */
 const SERVER = `import http.server, time
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -30,13 +30,12 @@ server = Server(("127.0.0.1", 0), Handler)
 print(server.server_address[1], flush=True)
 server.serve_forever()`;
 
-/** A port of a sandbox. */
 interface Target {
   id: string;
   port: number;
 }
 
-/** The API, and the ingress of open ports. */
+/** Opens the API, and the ingress of open ports. */
 export function useOpenPorts() {
   const get = useOpened(
     async () => {
@@ -55,7 +54,7 @@ export function useOpenPorts() {
   );
   const client = () => get().client;
 
-  /** Creates a sandbox with a program that listens. */
+  /** Creates a sandbox with a listening program. */
   async function createServer(): Promise<Target> {
     const { id } = await client().createSandbox({ source: 'golden-debian12' });
     const command = await client().commands.run(id, { argv: ['python3', '-u', '-c', SERVER] }, { waitSeconds: 0 });
@@ -89,7 +88,7 @@ export function useOpenPorts() {
   return { mayfly: () => get().door.mayfly, client, createServer, ask, getStatus };
 }
 
-/** Resolves when an answer that is being read is over. */
+/** Reads an answer, and resolves at its end. */
 export function awaitClose(answer: IncomingMessage): Promise<void> {
   answer.on('error', () => {});
   answer.resume();

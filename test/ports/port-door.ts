@@ -8,7 +8,7 @@ import { type Door, openDoor } from '../api/support.ts';
 import { listen } from '../support/listen.ts';
 import { type RelayedAgent, startRelayedAgent } from '../support/relayed-agent.ts';
 
-/** The API as it is served, with one sandbox whose loopback is that of this machine. */
+/** Served API, with one sandbox whose loopback is this machine's. */
 export class PortDoor {
   private constructor(
     readonly agent: RelayedAgent,
@@ -39,7 +39,7 @@ export class PortDoor {
     await this.agent.stop();
   }
 
-  /** `mayfly port forward` in this process. */
+  /** Runs `mayfly port forward` in this process. */
   async forward(remote: number, more: { id?: string } = {}): Promise<Forwarded> {
     return forwarded({ MAYFLY_URL: this.url, MAYFLY_API_KEY: this.key }, more.id ?? this.id, remote);
   }
@@ -47,9 +47,8 @@ export class PortDoor {
 
 export interface Forwarded {
   port: number;
-  /** What it has said on standard error. */
+  /** Returns its standard error. */
   err(): string;
-  /** Its exit code. */
   code: Promise<number>;
   end(): Promise<number>;
 }

@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * Tries all TCP ports of an address, and prints as JSON those that take a connection:
+ * Tries all TCP ports of an address, and prints the open ones as JSON:
  *
  *     node port-sweep.mjs ADDRESS
  *
- * A process of its own, so that it can be run in another network namespace.
+ * Separate process, so that it can run in another network namespace.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { connect } from 'node:net';
 
 const all = 65_535;
 const atOnce = 1_000;
-/** What answers nothing for so long is closed. Milliseconds. */
+/** Timeout after which a port counts as closed, ms. */
 const silentMs = 2_000;
 
 const [, , host = ''] = process.argv;

@@ -7,7 +7,7 @@ import { IngressDoor } from './ingress-door.ts';
 
 type Serve = (...given: Parameters<RequestListener>) => unknown;
 
-/** What a {@link Programs.mirror} was asked. */
+/** Request as {@link Programs.mirror} returns it. */
 export interface Seen {
   method: string;
   url: string;
@@ -19,7 +19,7 @@ export interface Seen {
 export class Programs {
   readonly #servers: Server[] = [];
 
-  /** At a free port, which is its answer. */
+  /** Listens. @returns the port */
   async listen(server: Server, address = '127.0.0.1'): Promise<number> {
     this.#servers.push(server);
     return listen(server, address);
@@ -30,7 +30,7 @@ export class Programs {
     return this.listen(server, address);
   }
 
-  /** Tells what it was asked. */
+  /** Starts a server that returns the request. */
   mirror(): Promise<number> {
     return this.serve(async (incoming, answer) => {
       const { method, url, headers } = incoming;
@@ -43,7 +43,10 @@ export class Programs {
   }
 }
 
-/** Programs behind a door of their own, which end after each test, as its open ports do. @param take is given the door first */
+/**
+ * Starts programs with their own door; they end after each test, as do its open ports. @param take receives the door
+ * first
+ */
 export function usePrograms(take: (door: IngressDoor) => void): Programs {
   const programs = new Programs();
   const door = useOpened(

@@ -7,7 +7,7 @@ const target = { sandboxId: 'sbx-0000000000000001', port: 3_000 };
 test.each([
   ['a key', null],
   ['a token of it', 'secret'],
-])('what was opened by %s ends when the key is revoked', async (_by, secret) => {
+])('a connection opened by %s ends when the key is revoked', async (_by, secret) => {
   let isRevoked = false;
   const known = { readNow: async () => ({ port: { secret: 'secret' } }), keyOf: async () => (isRevoked ? null : {}) };
   const traffic = new Traffic(known as never);
@@ -21,7 +21,7 @@ test.each([
   traffic.close();
 });
 
-test('so many requests a second may come to a port, and no more, and another port has its own', () => {
+test('requests per second are limited per port', () => {
   const traffic = new Traffic({ readNow: async () => null } as never);
   const untilRefused = (of: typeof target) => {
     for (let n = 0; ; n++) {

@@ -1,4 +1,4 @@
-/** A request for a WebSocket, as it is written: RFC 6455 §4.1, with the key of its §1.3. */
+/** Returns a WebSocket request (RFC 6455 §4.1, with the key of its §1.3). */
 export function upgradeRequest(host: string, path: string, more: Record<string, string> = {}): string {
   const headers = {
     Host: host,

@@ -52,7 +52,7 @@ function openTls(relay: Relay, key: Buffer | null): Promise<TLSSocket> {
   });
 }
 
-test('only who has the key of this start is let in, and only to who has it does the client speak', async () => {
+test('only a client with the key of this start is admitted, and a client speaks only to a server with it', async () => {
   const relay = await announce({ hello });
   await expect(openTls(relay, null)).rejects.toThrow();
   await expect(openTls(relay, makeRelayKey())).rejects.toThrow();
@@ -71,12 +71,12 @@ test('only who has the key of this start is let in, and only to who has it does 
   await expect(client.request('kvm-2', '/hello')).rejects.toMatchObject({ code: 'host_unavailable' });
 });
 
-test('the store never shows a key with a host', async () => {
+test('the store never returns a key with a host', async () => {
   const { key } = await announce({ hello });
   expect(JSON.stringify(await store.hosts.list())).not.toContain(key.toString('hex'));
 });
 
-test('a worker that has started again is found where it is now, one that is gone is said to be', async () => {
+test('a restarted worker is found at its new address, and a stopped one is reported', async () => {
   const first = await announce({ hello });
   expect((await client.request('kvm-1', '/hello/a%2Fb')).status).toBe(200);
   await first.close();
@@ -92,7 +92,7 @@ test('a worker that has started again is found where it is now, one that is gone
   );
 });
 
-test('refusals are errors of the table on the other side; what is not there is refused', async () => {
+test('refusals are errors of the table on the other side; unknown paths are refused', async () => {
   await announce({
     busy: () => Promise.reject(new MayflyError('too_many_requests', 'Sixty-four run.', { retryAfterSeconds: 7 })),
     broken: () => Promise.reject(new Error('secret words')),
@@ -111,7 +111,7 @@ test('refusals are errors of the table on the other side; what is not there is r
   expect([head.status, head.headers.get('x-mayfly-code')]).toEqual([429, 'too_many_requests']);
 });
 
-test('256 MiB each way take no memory, and whoever stops reading stops the other end', async () => {
+test('256 MiB in each direction take no memory, and a stopped reader stops the writer', async () => {
   let taken = 0;
   let written = 0;
   await announce({
@@ -160,7 +160,7 @@ test('256 MiB each way take no memory, and whoever stops reading stops the other
   await reader?.cancel();
 });
 
-test('when the API goes away, or gives up, the other end is told; a cut-off answer is not a whole one', async () => {
+test('a disconnect or abort of the API reaches the other end; a truncated answer is an error', async () => {
   const told: string[] = [];
   let begun = () => {};
   const running = () => new Promise<void>((resolve) => (begun = resolve));
@@ -188,7 +188,7 @@ test('when the API goes away, or gives up, the other end is told; a cut-off answ
   await expect(half.text()).rejects.toThrow();
 });
 
-test('headers without end and requests of other protocols are turned away', async () => {
+test('endless headers and other protocols are refused', async () => {
   const relay = await announce({ hello });
   const large = await client.request('kvm-1', '/hello', { headers: { 'x-mayfly-much': 'a'.repeat(40_000) } });
   expect(large.status).toBe(431);
@@ -199,7 +199,7 @@ test('headers without end and requests of other protocols are turned away', asyn
   socket.destroy();
 });
 
-describe('what a guest that means harm answers through its agent', () => {
+describe('answers of a hostile guest through its agent', () => {
   const id = 'sbx-0123456789abcdef';
   const file = `/sandboxes/${id}/agent/v1/files?path=eA`;
   let answer: AgentResponse;
@@ -220,7 +220,7 @@ describe('what a guest that means harm answers through its agent', () => {
   };
   const refusal = async () => refusalOf(await client.request('kvm-1', file));
 
-  test('only paths of its API are asked for, with headers that mean something there', async () => {
+  test('only paths of its API are requested, with only the headers used there', async () => {
     says(200, {}, 'x');
     const headers = { range: 'bytes=0-', cookie: 'a', te: 'trailers' };
     await (await client.request('kvm-1', file, { headers })).text();
@@ -235,14 +235,14 @@ describe('what a guest that means harm answers through its agent', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('headers that are not bytes of text, or not of an answer, do not get through', async () => {
+  test('headers that are not text, or not of an answer, are dropped', async () => {
     says(200, { 'x-mayfly-owner': 'a\u0001b', 'set-cookie': 'a=b', 'x-mayfly-mode': '0644', connection: 'close' }, 'x');
     const through = await client.request('kvm-1', file);
     expect(await through.text()).toBe('x');
     expect([...through.headers.keys()].sort()).toEqual(['x-mayfly-mode']);
   });
 
-  test('a body that is shorter or longer than its length is cut off, and nothing of it is the next answer', async () => {
+  test('a body shorter or longer than its length is cut off, and does not spill into the next answer', async () => {
     says(200, { 'content-length': '10' }, 'short');
     await expect((await client.request('kvm-1', file)).text()).rejects.toThrow();
     says(200, { 'content-length': '5' }, 'hello', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
@@ -251,7 +251,7 @@ describe('what a guest that means harm answers through its agent', () => {
     expect(await (await client.request('kvm-1', file)).text()).toBe('whole');
   });
 
-  test('an answer that makes no sense is the guest that failed, never the API that refuses', async () => {
+  test('a nonsensical answer is a failure of the guest, never a refusal of the API', async () => {
     const reasons = [
       [99, ''],
       [0, ''],

@@ -18,10 +18,10 @@ function waitWith(answers: (Error | string)[]): Promise<string> {
   return waitFor(client, new AbortController().signal, call);
 }
 
-test('a poll that is lost with its connection is repeated, also after later rounds', async () => {
+test('a poll lost with its connection is repeated, also after later rounds', async () => {
   expect(await waitWith([lost(), late(), lost(), 'settled'])).toBe('settled');
 });
 
-test('a second poll in a row that is lost is an error', async () => {
+test('a second consecutive lost poll is an error', async () => {
   await expect(waitWith([late(), lost(), lost(), 'settled'])).rejects.toThrow('Workflow Update failed');
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { budgetLines, LIMITS, overBudget } from '../../scripts/test/budget.mjs';
 
-/** Of a machine half as fast as the one that a unit is defined by. */
+/** Unit of a machine half as fast as the reference. */
 const UNIT = 2;
 
 const used = (cpuSeconds: number, files: Record<string, [project: string, units: number]>) => ({
@@ -12,12 +12,12 @@ const used = (cpuSeconds: number, files: Record<string, [project: string, units:
   ),
 });
 
-test('a run within its limits has nothing to tell', () => {
+test('a run within its limits reports nothing', () => {
   const within = used(LIMITS.run, { a: ['unit', LIMITS.unitFile], b: ['integration', LIMITS.file] });
   expect(overBudget(within)).toEqual([]);
 });
 
-test('what is over its limit is named, the run and each file', () => {
+test('each exceeded limit is named, of the run and of files', () => {
   const over = used(601, { slow: ['unit', 5.1], quick: ['unit', 1], dear: ['sagas', 20.1] });
   expect(overBudget(over)).toEqual([
     { file: '', error: 'npm test took 601.0 units, its limit is 600' },
@@ -26,7 +26,7 @@ test('what is over its limit is named, the run and each file', () => {
   ]);
 });
 
-test('each project and the dearest files are shown in units', () => {
+test('each project and the most expensive files are listed in units', () => {
   const lines = budgetLines(used(10, { a: ['unit', 1], b: ['unit', 2], c: ['sagas', 4] }));
   expect(lines).toContain('    3.0  unit');
   expect(lines).toContain('    4.0  sagas');

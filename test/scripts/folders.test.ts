@@ -7,9 +7,9 @@ const ROOTS =
   'activities api bench bin ca cli clients/typescript host mcp model scripts services store temporal worker workflows'.split(
     ' ',
   );
-/** Roots of programs in Go, whose compiler itself refuses circles. */
+/** Roots of Go programs, whose compiler refuses cycles itself. */
 const GO_ROOTS = ['go'];
-/** More than a reader takes in at a glance. */
+/** Limit of files in a folder, for readability. */
 const MAX_FILES = 16;
 
 function filesBelow(roots: string[], kind: RegExp): string[] {
@@ -23,7 +23,7 @@ function filesBelow(roots: string[], kind: RegExp): string[] {
 const files = filesBelow(ROOTS, /\.(ts|mjs)$/);
 const goFiles = filesBelow(GO_ROOTS, /(?<!_test)\.go$/);
 
-/** The folders whose files each folder's files import, with an example of each. */
+/** Returns the folders imported by each folder, with an example of each. */
 function importsByFolder(): Map<string, Map<string, string>> {
   const found = new Map<string, Map<string, string>>();
   for (const file of files) {
@@ -38,7 +38,7 @@ function importsByFolder(): Map<string, Map<string, string>> {
   return found;
 }
 
-/** Every folder that can be come to from there. */
+/** Returns every folder reachable through imports. */
 function reached(from: string, imports: Map<string, Map<string, string>>): Set<string> {
   const seen = new Set<string>();
   const open = [...(imports.get(from)?.keys() ?? [])];
@@ -50,7 +50,7 @@ function reached(from: string, imports: Map<string, Map<string, string>>): Set<s
   return seen;
 }
 
-test('imports between folders make no circle', () => {
+test('imports between folders have no cycle', () => {
   const imports = importsByFolder();
   expect(imports.size).toBeGreaterThan(40);
   const circles = [...imports].flatMap(([folder, others]) =>
@@ -59,7 +59,7 @@ test('imports between folders make no circle', () => {
   expect(circles).toEqual([]);
 });
 
-test('no folder holds more files than a reader takes in', () => {
+test('no folder exceeds the limit of files', () => {
   expect(goFiles.length).toBeGreaterThan(100);
   const counts = new Map<string, number>();
   for (const file of [...files, ...goFiles]) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);

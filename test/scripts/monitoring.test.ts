@@ -11,7 +11,9 @@ import { storeMetrics } from '../../services/metrics/store-metrics.ts';
 import type { Store } from '../../store/connect.ts';
 import { onPath, repository } from '../../worker/config/artifacts.mjs';
 
-/** Promise: what docs/operations.md says to load into Prometheus and Grafana asks for what /metrics has. Costs nothing. */
+/**
+ * Guards: the rules for Prometheus and Grafana in docs/operations.md use only metrics that /metrics has. Costs nothing.
+ */
 
 const read = (path: string) => readFileSync(join(repository, path), 'utf8');
 const rule = z.strictObject({
@@ -46,7 +48,7 @@ interface Selector {
   labels: string[];
 }
 
-/** What an expression of PromQL asks for, and with which labels. @throws Error when it is none */
+/** Returns the metrics of a PromQL expression, with their labels. @throws Error when it is invalid */
 function selectorsOf(expr: string): Selector[] {
   const found: Selector[] = [];
   const tree = parser.parse(expr);
@@ -62,11 +64,11 @@ function selectorsOf(expr: string): Selector[] {
   return found;
 }
 
-/** The metrics of /metrics, each with its labels. */
+/** Returns the metrics of /metrics, each with its labels. */
 async function served(): Promise<Map<string, string[]>> {
   const registry = new Registry();
   measureRequests(registry);
-  storeMetrics({} as Store, registry); // what they are, not what they say
+  storeMetrics({} as Store, registry); // definitions only, without values
   const all = registry.getMetricsAsArray() as unknown as { name: string; type: string; labelNames: string[] }[];
   return new Map(
     all.flatMap(({ name, type, labelNames }) => {
@@ -76,7 +78,7 @@ async function served(): Promise<Map<string, string[]>> {
   );
 }
 
-test('every metric and label that is asked for is served', async () => {
+test('every metric and label in use exists', async () => {
   const metrics = await served();
   expect(metrics.size).toBeGreaterThan(10);
   const selectors = expressions.flatMap(selectorsOf);
@@ -87,12 +89,12 @@ test('every metric and label that is asked for is served', async () => {
   }
 });
 
-test('what is no PromQL, or asks for a metric that is not there, is found', () => {
+test('invalid PromQL and unknown metrics are found', () => {
   expect(() => selectorsOf('rate(mayfly_x[5m')).toThrow('no PromQL');
   expect(selectorsOf('sum(mayfly_nothing{a="b"})')).toEqual([{ metric: 'mayfly_nothing', labels: ['a'] }]);
 });
 
-test('each alert has a runbook that is there', () => {
+test('each alert has an existing runbook', () => {
   const headings = [...read('docs/operations.md').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
     title
       .toLowerCase()
@@ -106,9 +108,9 @@ test('each alert has a runbook that is there', () => {
   }
 });
 
-// What a machine has none of cannot say no: the tests above parse the same rules on every machine.
+// Without promtool the tests above still parse the same rules.
 if (onPath('promtool') !== null) {
-  test('promtool takes the rules', async () => {
+  test('promtool accepts the rules', async () => {
     const { stdout } = await exec('promtool', ['check', 'rules', join(repository, 'deploy/prometheus/alerts.yml')]);
     expect(stdout).toContain('SUCCESS');
   });

@@ -6,14 +6,14 @@ import { ExecError, exec } from '../../host/os/exec.ts';
 import { onPath, repository } from '../../worker/config/artifacts.mjs';
 import { STOP_MS } from '../../worker/stop-watch.ts';
 
-/** Promise: docs/operations.md's units are units, and give each process no more than it needs. Under a second. */
+/** Guards: the units of docs/operations.md are valid, and grant each process minimal rights. Under a second. */
 
-/** The most that `systemd-analyze security` may call its exposure, of 10: the host worker makes networks and reads all disks. */
+/** Highest exposure by `systemd-analyze security`, of 10: the host worker makes networks and reads all disks. */
 const UNITS = { api: 2.5, control: 2.5, proxy: 2.5, host: 7 } as const;
 const NAMES = Object.keys(UNITS) as (keyof typeof UNITS)[];
 const pathOf = (name: string) => join(repository, 'deploy/systemd', `mayfly-${name}.service`);
 
-/** Section → key → values, as systemd.syntax(7) has them. @throws Error for a line that is none of it */
+/** Parses section → key → values by systemd.syntax(7). @throws Error for an invalid line */
 async function unit(name: string): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>();
   let section = '';
@@ -28,15 +28,15 @@ async function unit(name: string): Promise<Map<string, string[]>> {
   return found;
 }
 
-test.each(NAMES)('mayfly-%s.service starts it again, lets it end, and confines it', async (name) => {
+test.each(NAMES)('mayfly-%s.service restarts it, lets it end, and confines it', async (name) => {
   const keys = await unit(name);
   expect(keys.get('Service.ExecStart')).toEqual([`/opt/mayfly/bin/mayfly serve ${name}`]);
   expect(keys.get('Service.Restart')).toEqual(['always']);
   expect(keys.get('Service.EnvironmentFile')).toEqual([`/etc/mayfly/${name}.env`]);
   expect(Number(keys.get('Service.TimeoutStopSec')) * 1_000).toBeGreaterThan(STOP_MS.end);
-  // Nothing of ours calls sd_notify.
+  // No process calls sd_notify.
   expect(keys.get('Service.Type')).toEqual(['exec']);
-  // The host's folders pass QEMU's group on by their setgid bit (docs/decisions/0019-process-rights.md).
+  // The host's folders inherit QEMU's group by their setgid bit (docs/decisions/0019-process-rights.md).
   const forbidden = name === 'host' ? [] : ['RestrictSUIDSGID'];
   for (const key of ['NoNewPrivileges', 'ProtectHome', ...forbidden])
     expect(keys.get(`Service.${key}`)).toEqual(['yes']);
@@ -47,12 +47,12 @@ test.each(NAMES)('mayfly-%s.service starts it again, lets it end, and confines i
   expect(JSON.stringify([...keys])).not.toMatch(/mongodb:|PASSWORD/);
 });
 
-// The test above holds the units on a machine without systemd.
+// Without systemd the test above still checks the units.
 if (onPath('systemd-analyze') !== null) {
-  test.each(NAMES)('systemd takes mayfly-%s.service', async (name) => {
+  test.each(NAMES)('systemd accepts mayfly-%s.service', async (name) => {
     const folder = await mkdtemp(join(tmpdir(), 'mayfly-units-'));
     try {
-      // What it starts is not installed here, and it need not be.
+      // The program is not installed here, which doesn't matter.
       const text = (await readFile(pathOf(name), 'utf8')).replace('/opt/mayfly/bin/mayfly', '/bin/true');
       const path = join(folder, `mayfly-${name}.service`);
       await writeFile(path, text);

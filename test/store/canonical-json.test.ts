@@ -4,7 +4,7 @@ import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { seedOf } from '../support/sweep.ts';
 
 describe('canonical JSON', () => {
-  it('is as RFC 8785 §3.2.2 and §3.2.3 say', () => {
+  it('follows RFC 8785 §3.2.2 and §3.2.3', () => {
     const value = { numbers: [333333333.3333333, 1e30, 4.5, 2e-3, 1e-27], literals: [null, true, false] };
     expect(canonicalJson(value)).toBe(
       '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27]}',
@@ -13,7 +13,7 @@ describe('canonical JSON', () => {
     expect(canonicalJson(keys)).toBe('{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"😀":5,"\ufb33":3}');
   });
 
-  it('says in words what JSON cannot', () => {
+  it('encodes as strings what JSON lacks', () => {
     expect(canonicalJson({ b: 9007199254740993n, a: Number.NaN, c: undefined })).toBe(
       '{"a":"NaN","b":"9007199254740993"}',
     );
@@ -22,7 +22,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('is the same for equal values, parses back, and is its own canonical form', () => {
+  it('is equal for equal values, parses back, and is canonical itself', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = canonicalJson(value);

@@ -10,7 +10,7 @@ let store: Store;
 let uri: string;
 useStore((opened) => ({ store, uri } = opened));
 
-test('serials are never given twice: two connections at once (caa-018), and after both were opened anew (caa-017)', async () => {
+test('serials are never reused: by two connections at once (caa-018), and after both reconnect (caa-017)', async () => {
   const taken: number[] = [];
   for (let restart = 0; restart < 3; restart++) {
     const replicas = [await openStore(uri), await openStore(uri)];
@@ -23,7 +23,7 @@ test('serials are never given twice: two connections at once (caa-018), and afte
   expect(Math.max(...taken)).toBe(240);
 });
 
-test('adding is repeatable; a serial of another is not taken', async () => {
+test('adding is idempotent; a serial in use is refused', async () => {
   const one = certificateRecord('7');
   await store.certificates.add(one);
   await store.certificates.add(one);
@@ -34,7 +34,7 @@ test('adding is repeatable; a serial of another is not taken', async () => {
   for (const serial of ['8', '07', '-7', '7 ', '$ne', '']) expect(await store.certificates.get(serial)).toBeNull();
 });
 
-test('listed newest first, as numbers and not as text, up to the largest serial', async () => {
+test('certificates are listed newest first, by number instead of text, up to the largest serial', async () => {
   const id = sandboxId(2);
   const largest = (2n ** 64n - 1n).toString();
   for (const serial of ['9', '10', largest, '100'])
@@ -43,7 +43,7 @@ test('listed newest first, as numbers and not as text, up to the largest serial'
   await expect(store.certificates.of('x')).rejects.toMatchObject({ code: 'invalid_id' });
 });
 
-test('the first revocation is kept, with who asked for it', async () => {
+test('the first revocation is kept, with its actor', async () => {
   const id = sandboxId(3);
   await store.certificates.add(certificateRecord('31', { sandboxId: id }));
   await store.certificates.revoke(['31', '999'], '2026-01-01T00:10:00Z', actor);
@@ -57,7 +57,7 @@ test('the first revocation is kept, with who asked for it', async () => {
   });
 });
 
-test("what ended long ago is forgotten, but not the platform's own of what may still live", async () => {
+test("old certificates are deleted, except the platform's own that may still be valid", async () => {
   const id = sandboxId(4);
   const past = { sandboxId: id, validBefore: '2025-01-01T01:00:00Z' };
   await store.certificates.add(certificateRecord('41', past));

@@ -7,7 +7,7 @@ let store: Store;
 useStore((opened) => ({ store } = opened));
 
 describe('records of commands', () => {
-  it('come back as they went in, and change field by field', async () => {
+  it('are stored unchanged, and updated field by field', async () => {
     const full = command(1, { spec: { ...command(1).spec, command: null, argv: ['a', '', '$x'], envNames: ['A'] } });
     await store.commands.create(full);
     expect(await store.commands.get(full.id)).toEqual(full);
@@ -28,7 +28,7 @@ describe('records of commands', () => {
     expect(await store.commands.get(commandId(2))).toMatchObject({ state: 'running' });
   });
 
-  it('that are not there are said so', async () => {
+  it('that are missing are reported', async () => {
     expect(await store.commands.get(commandId(3))).toBeNull();
     await expect(store.commands.update(commandId(3), { state: 'running' })).rejects.toMatchObject({
       code: 'command_not_found',
@@ -47,7 +47,7 @@ describe('records of commands', () => {
   });
 });
 
-it('what a command needs for its start is kept as it is, once, until it is removed', async () => {
+it('the inputs of a command are stored unchanged, once, until they are removed', async () => {
   const inputs = { env: { A: '1', B: '$(x)\n"\u0001' }, stdin: Buffer.from([0, 255, 128]) };
   await store.commandInputs.keep(commandId(1), inputs);
   await store.commandInputs.keep(commandId(1), { env: {}, stdin: new Uint8Array() });

@@ -5,7 +5,7 @@ import { afterEach } from 'vitest';
 import { storeCachePath } from '../../worker/config/artifacts.mjs';
 import { useFreshFolder } from '../support/use-folder.ts';
 
-/** The program of the embedded store, on a folder of its own for each test. */
+/** Sets up the embedded store's program, with its own folder for each test. */
 export function useEmbeddedStore() {
   const folder = useFreshFolder();
   let child: ChildProcess | undefined;
@@ -14,7 +14,7 @@ export function useEmbeddedStore() {
     return child;
   };
 
-  /** @returns its URI */
+  /** Starts the store. @returns its URI */
   async function start(...args: string[]): Promise<string> {
     child = spawn(storeCachePath(), ['--dir', folder, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
     if (!child.stdout) throw new Error('the store has no standard output');
@@ -22,7 +22,7 @@ export function useEmbeddedStore() {
     throw new Error('the store ended before it was ready');
   }
 
-  /** @returns its exit code */
+  /** Ends it by a signal. @returns its exit code */
   async function end(signal: NodeJS.Signals): Promise<number | null> {
     const ended = getChild();
     if (ended.exitCode !== null || ended.signalCode !== null) return ended.exitCode;

@@ -25,7 +25,7 @@ async function connect(uri: string): Promise<mongo.Db> {
 
 afterEach(() => client?.close());
 
-describe('concurrent updates, which FerretDB alone loses', () => {
+describe('concurrent updates, which plain FerretDB loses', () => {
   it('adds every one of 200 parallel $inc', async () => {
     const counters = (await connect(await start())).collection<Doc>('counters');
     await counters.insertOne({ _id: 'x', n: 0 });
@@ -33,7 +33,7 @@ describe('concurrent updates, which FerretDB alone loses', () => {
     expect((await counters.findOne({ _id: 'x' }))?.n).toBe(200);
   });
 
-  it('gives 10 places to exactly 10 of 50 that ask at once', async () => {
+  it('gives 10 places to exactly 10 of 50 concurrent updates', async () => {
     const places = (await connect(await start())).collection<Doc>('places');
     await places.insertMany(Array.from({ length: 10 }, (_, i) => ({ _id: `place-${i}`, holder: null })));
     const won = await repeat(50, (i) => places.findOneAndUpdate({ holder: null }, { $set: { holder: i } }));
@@ -41,7 +41,7 @@ describe('concurrent updates, which FerretDB alone loses', () => {
     expect(won.filter((place) => place !== null)).toHaveLength(10);
   });
 
-  it('does 500 updates of one command, for which SQLite has 100 connections', async () => {
+  it('runs 500 updates of one command, for which SQLite has 100 connections', async () => {
     const counters = (await connect(await start())).collection<Doc>('counters');
     const updates = Array.from({ length: 500 }, (_, i) => ({
       updateOne: { filter: { _id: `n-${i}` }, update: { $inc: { n: 1 } }, upsert: true },
@@ -50,7 +50,7 @@ describe('concurrent updates, which FerretDB alone loses', () => {
     expect(await counters.countDocuments({ n: 1 })).toBe(500);
   });
 
-  it('lets one of 50 parallel inserts of the same _id through', async () => {
+  it('accepts exactly one of 50 parallel inserts of the same _id', async () => {
     const keys = (await connect(await start())).collection<Doc>('keys');
     const settled = await Promise.allSettled(Array.from({ length: 50 }, () => keys.insertOne({ _id: 'key' })));
     expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -59,14 +59,14 @@ describe('concurrent updates, which FerretDB alone loses', () => {
   });
 });
 
-it('answers the next request rightly after one whose answer nobody reads', async () => {
+it('answers correctly after an unacknowledged write', async () => {
   const notes = (await connect(await start())).collection<Doc>('notes');
   await notes.insertOne({ _id: 'a' }, { writeConcern: { w: 0 } });
   expect(await notes.countDocuments()).toBe(1);
   expect(await notes.findOne({ _id: 'a' })).toEqual({ _id: 'a' });
 });
 
-it('keeps every acknowledged insert when it is killed under load', async () => {
+it('keeps every acknowledged insert after a kill under load', async () => {
   const uri = await start();
   const load = (await connect(uri)).collection<Doc>('load');
   const acknowledged: string[] = [];
@@ -76,7 +76,7 @@ it('keeps every acknowledged insert when it is killed under load', async () => {
       try {
         await load.insertOne({ _id: id });
       } catch {
-        return; // the connection died with the server: this one was not acknowledged
+        return; // the connection ended with the server: not acknowledged
       }
       acknowledged.push(id);
     }
@@ -90,9 +90,9 @@ it('keeps every acknowledged insert when it is killed under load', async () => {
   expect(acknowledged.filter((id) => !kept.includes(id))).toEqual([]);
 });
 
-describe('what a kill between two statements of FerretDB leaves', () => {
+describe('a kill between two statements of FerretDB', () => {
   const TABLE = "SELECT table_name FROM _ferretdb_collections WHERE name = 'runs'";
-  /** Statements about the collection `runs`; `#` is its table. */
+  /** Statements that damage the collection `runs`; `#` is its table. */
   const HALF_MADE = {
     'a collection without its first index': `DROP INDEX "#__id_"; UPDATE _ferretdb_collections SET settings = '{}'`,
     'a collection that nothing lists': 'DELETE FROM _ferretdb_collections',
@@ -118,7 +118,7 @@ db.executescript(sys.argv[3].replace('#', table))`;
   });
 });
 
-describe('indexes, which FerretDB alone makes and never reads', () => {
+describe('indexes, which plain FerretDB creates and never uses', () => {
   interface Item {
     _id: string;
     kind: string;
@@ -143,7 +143,7 @@ describe('indexes, which FerretDB alone makes and never reads', () => {
     return collection;
   }
 
-  it('find what reading the whole collection finds, in the same order', async () => {
+  it('return the same as a full scan, in the same order', async () => {
     const collection = await indexed();
     const at = items[30]?.at ?? '';
     const cases: [mongo.Filter<Item>, (item: Item) => boolean][] = [
@@ -174,7 +174,7 @@ describe('indexes, which FerretDB alone makes and never reads', () => {
     }
   });
 
-  it('count a range of strings as reading it does, among values of other types, and up to so many', async () => {
+  it('count a range of strings like a scan, among values of other types, and up to a limit', async () => {
     const collection = (await connect(await start())).collection<{ _id: string; at?: unknown }>('mixed');
     await collection.createIndex({ at: 1 });
     const others = [0, 1.5, -1, true, false, null, { a: 'b' }, ['b'], new Date(0), '', 'a', 'b', 'b0', 'b/', 'c', 'é'];
@@ -196,7 +196,7 @@ describe('indexes, which FerretDB alone makes and never reads', () => {
     expect(await collection.countDocuments({ at: { $lt: 'c' } })).toBe(5);
   });
 
-  it('change and remove what they find, and no more', async () => {
+  it('update and delete only matches', async () => {
     const collection = await indexed();
     expect((await collection.updateMany({ kind: 'a' }, { $set: { note: 'y' } })).modifiedCount).toBe(100);
     expect((await collection.deleteMany({ kind: { $in: ['a', 'b'] }, note: 'y' })).deletedCount).toBe(100);
@@ -205,7 +205,7 @@ describe('indexes, which FerretDB alone makes and never reads', () => {
   });
 });
 
-it('stops cleanly on SIGTERM, and with its parent when told to', async () => {
+it('stops cleanly on SIGTERM, and with its parent on request', async () => {
   await start();
   expect(await end('SIGTERM')).toBe(0);
   await start('--exit-with-stdin');
@@ -214,7 +214,7 @@ it('stops cleanly on SIGTERM, and with its parent when told to', async () => {
   expect(child().exitCode).toBe(0);
 });
 
-it('refuses a folder that is in use, and one that others may enter', async () => {
+it('refuses a folder in use, and one that others can enter', async () => {
   await start();
   const refusal = async () => {
     const second = spawn(storeCachePath(), ['--dir', folder()], { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -232,7 +232,7 @@ it('refuses a folder that is in use, and one that others may enter', async () =>
   expect(await refusal()).toContain('others may enter the data folder');
 });
 
-it('reads documents as they were stored', async () => {
+it('returns documents as stored', async () => {
   const { Binary, Double, Int32, Long } = mongo;
   const text = fc.oneof(
     fc.string({ unit: 'grapheme' }),
@@ -251,7 +251,7 @@ it('reads documents as they were stored', async () => {
   );
   const { value } = fc.letrec<{ part: object; value: unknown }>((tie) => ({
     part: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), tie('value'), { maxKeys: 6, noNullPrototype: true }),
-    // FerretDB takes no list as an element of a list.
+    // FerretDB supports no list in a list.
     value: fc.oneof(
       { depthSize: 'small' },
       scalar,

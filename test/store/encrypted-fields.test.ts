@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { repositoriesOf } from '../../store/connect.ts';
 import { Sealing } from '../../store/sealed/sealing.ts';
 
-it('lists in docs/store.md the fields that the schemas encrypt', async () => {
+it('docs/store.md lists the fields that the schemas encrypt', async () => {
   const sealing = new Sealing(null);
   repositoriesOf(mongoose.createConnection(), sealing, null);
   const rows = [...sealing.encrypted()].map(

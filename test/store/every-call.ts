@@ -29,7 +29,7 @@ import {
 import { endedEvent, endpointRecord, hookRecord } from './webhook-records.ts';
 
 type Parts = Omit<Store, 'ping' | 'close' | 'scanRecords'>;
-/** A call of every method that there is: who adds one finds this file not to compile. */
+/** Calls of every method; a new method without a call does not compile. */
 type Calls = { [Part in keyof Parts]: { [Method in keyof Parts[Part]]: () => Promise<unknown> } };
 
 const at = '2026-01-01T00:00:00.000Z';
@@ -112,7 +112,7 @@ const past = { id: sandboxId(2), endedAt: at };
 const cursor = Buffer.from(`${at} ${sandboxId(1)}`).toString('base64url');
 const cursorOf = (id: string) => Buffer.from(`${at} ${id}`).toString('base64url');
 
-/** In an order in which there is something to be found. */
+/** Returns the calls in an order in which data exists for each. */
 export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GroupCommit } from '../../store/mongo/group-commit.ts';
 
-/** Writes that end when the test says so. */
+/** Creates a commit whose writes end on demand. */
 function held() {
   const groups: number[][] = [];
   const ends: { resolve(): void; reject(error: Error): void }[] = [];
@@ -13,8 +13,8 @@ function held() {
   return { commit, groups, ends };
 }
 
-describe('what is written in groups', () => {
-  it('does not wait for others, and those that come meanwhile go together', async () => {
+describe('group commits', () => {
+  it('write the first at once, and later ones together', async () => {
     const { commit, groups, ends } = held();
     const first = commit.add(1);
     const others = [2, 3, 4].map((n) => commit.add(n));
@@ -29,7 +29,7 @@ describe('what is written in groups', () => {
     expect(await later).toBe('written 5');
   });
 
-  it('fails for its group only', async () => {
+  it('fail for their group only', async () => {
     const { commit, groups, ends } = held();
     const first = commit.add(1);
     const second = commit.add(2);
@@ -40,7 +40,7 @@ describe('what is written in groups', () => {
     expect(await second).toBe('written 2');
   });
 
-  it('is never more than a hundred', async () => {
+  it('have at most a hundred items', async () => {
     const sizes: number[] = [];
     const commit = new GroupCommit<number, number>(async (items) => {
       sizes.push(items.length);

@@ -11,29 +11,29 @@ interface Query {
   sort: Record<string, unknown>;
 }
 
-/** Of methods that read whole collections, which are small or are looked through as a whole by nature. */
+/** Methods that scan whole collections: small ones, or scans by nature. */
 const WHOLE = new Set([
   'apiKeys.list',
   'projects.known',
   'projects.get',
   'pools.all',
-  'schedules.all', // of each the names, once a minute
+  'schedules.all', // names only, once a minute
   'pools.known',
   'apiKeys.limited',
   'apiKeys.revokeUnlessLast',
   'hosts.list',
   'measuredDisks.list',
-  'periodicTasks.list', // a document a task
+  'periodicTasks.list', // one document per task
   'audit.acceptLoss',
   'audit.verifyRegister', // the register is one chain
   'audit.verifyAll',
   'audit.exported',
-  'audit.noteKeys', // the caller lists them
-  'audit.catchUp', // the sandboxes that live
-  'audit.faults', // what waits: normally nothing
+  'audit.noteKeys', // its caller lists them
+  'audit.catchUp', // live sandboxes
+  'audit.faults', // the queue: normally empty
   'audit.appendWaiting',
-  'retention.removed', // a document a collection
-  'receiptKeys.list', // a document a rotation
+  'retention.removed', // one document per collection
+  'receiptKeys.list', // one document per rotation
 ]);
 
 const FILTERED = new Set(['find', 'findOne', 'findOneAndUpdate', 'updateOne', 'replaceOne', 'deleteOne', 'deleteMany']);
@@ -56,18 +56,18 @@ useStore(
 );
 afterAll(() => void mongoose.set('debug', false));
 
-/** Whether the server would read a whole collection for it. Both kinds of server are asked by `explain`. */
+/** Reports whether the server would scan a whole collection, by `explain`, which both kinds of server support. */
 async function readsAll({ collection, filter, sort }: Query): Promise<boolean> {
   const answer = await db.db?.command({ explain: { find: collection, filter, sort } });
   const plan = JSON.stringify(answer?.['queryPlanner'] ?? {});
   if (!/SCAN|SEARCH|stage/.test(plan)) throw new Error(`no plan for ${collection} ${JSON.stringify(filter)}: ${plan}`);
   if (plan.includes('"stage"')) return plan.includes('COLLSCAN');
-  // A page passes over the few snapshots whose reason keeps them out of lists.
+  // A page skips the few snapshots whose reason hides them from lists.
   const isPage = Object.keys(filter).every((field) => field === 'reason') && plan.includes('USING INDEX');
   return plan.includes('SCAN') && !isPage;
 }
 
-it('every query of every method has an index, but those that read all by nature', async () => {
+it('every query of every method has an index, except scans by nature', async () => {
   for (const [part, methods] of Object.entries(callsOf(store))) {
     for (const [method, call] of Object.entries<() => Promise<unknown>>(methods)) {
       caller = `${part}.${method}`;
@@ -85,7 +85,7 @@ it('every query of every method has an index, but those that read all by nature'
   expect(queries.size).toBeGreaterThan(45);
 });
 
-it('a query without an index is told from one with it', async () => {
+it('a query without an index is distinguished from an indexed one', async () => {
   expect(await readsAll({ collection: 'sandboxes', filter: { hostId: 'kvm-1' }, sort: {} })).toBe(true);
   expect(await readsAll({ collection: 'sandboxes', filter: { _id: sandboxId(1) }, sort: {} })).toBe(false);
   expect(await readsAll({ collection: 'sandboxes', filter: {}, sort: { createdAt: -1, _id: -1 } })).toBe(false);

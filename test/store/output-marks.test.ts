@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { packMarks, unpackMarks } from '../../store/commands/output-marks.ts';
 import { seedOf } from '../support/sweep.ts';
 
-it('marks come back as they were, whatever the clock did', () => {
+it('marks are decoded unchanged for any clock', () => {
   const differences = fc.array(
     fc.record({ bytes: fc.nat(2 ** 40), time: fc.integer({ min: -(2 ** 40), max: 2 ** 40 }), mine: fc.nat(2 ** 30) }),
   );
@@ -20,7 +20,7 @@ it('marks come back as they were, whatever the clock did', () => {
   );
 });
 
-it('a mark a line costs a few bytes', () => {
+it('one mark per line costs a few bytes', () => {
   const marks = Array.from({ length: 1_000 }, (_, n) => ({ position: n * 12, atMs: 1.79e12 + n, offset: n * 12 }));
   expect(packMarks(marks).length).toBeLessThan(3_100);
 });

@@ -8,7 +8,7 @@ import { sandboxId, snapshotId } from './support.ts';
 const at = '2026-01-01T00:00:00.000Z';
 const actor = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
 
-/** The record of a template that was just asked for. */
+/** Returns the record of a new template. */
 export function templateRecord(changes: Partial<TemplateRecord> = {}): TemplateRecord {
   const of = {
     hostId: 'kvm-1',
@@ -21,7 +21,7 @@ export function templateRecord(changes: Partial<TemplateRecord> = {}): TemplateR
   return { ...newTemplate({ ...of, project: 'default', source: 'golden', actor }, ids, at), ...changes };
 }
 
-/** The record of a pool that has its members. */
+/** Returns the record of a filled pool. */
 export function poolRecord(changes: Partial<PoolRecord> = {}): PoolRecord {
   return {
     project: 'default',
@@ -46,7 +46,7 @@ export function poolRecord(changes: Partial<PoolRecord> = {}): PoolRecord {
   };
 }
 
-/** The record of a command that waits for an approval. */
+/** Returns the record of a command that awaits an approval. */
 export function approvalRecord(changes: Partial<ApprovalRecord> = {}): ApprovalRecord {
   return {
     id: 'apr-0123456789abcdef',

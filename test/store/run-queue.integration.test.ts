@@ -20,14 +20,14 @@ const rule = (limit: number, key: string | null = null): ConcurrencyRule => ({ l
 
 const rulesOf = (concurrency: ConcurrencyRule[]) => ({ concurrency, throttle: null });
 
-/** Runs of a function of their own, in the order in which they are accepted. */
+/** Accepts runs of their own function, in this order. */
 async function queued(name: string, changes: Partial<RunRecord>[]): Promise<RunRecord[]> {
   const runs = changes.map((each) => runRecord(++count, { function: name, ...each }));
   expect(await Promise.all(runs.map((run) => store.runs.accept(run, null)))).toEqual(runs.map(() => true));
   return runs;
 }
 
-/** The order in which keys take turns. @param admit whether each is admitted as it is found */
+/** Returns the order in which runs of all keys are admitted. */
 async function turns(name: string, concurrency: ConcurrencyRule[]): Promise<string[]> {
   const found: string[] = [];
   for (let after = ''; ; ) {
@@ -40,7 +40,7 @@ async function turns(name: string, concurrency: ConcurrencyRule[]): Promise<stri
   }
 }
 
-it('has the keys take turns, and the first of each key first (case 23)', async () => {
+it('takes keys in turns, in order within a key (case 23)', async () => {
   const many = Array.from({ length: 40 }, () => ({ keys: ['"a"'] }));
   const all = await queued('turns', [...many, { keys: ['"b"'] }, { keys: ['"c"'] }, { keys: ['"b"'] }]);
   const order = await turns('turns', [rule(100)]);
@@ -50,7 +50,7 @@ it('has the keys take turns, and the first of each key first (case 23)', async (
   for (const key of ['"a"', '"b"']) expect(places(key)).toEqual(places(key).toSorted((a, b) => a - b));
 });
 
-it('has a priority overtake what was accepted up to so many minutes before, within a key', async () => {
+it('a priority overtakes runs accepted up to that many minutes earlier, within a key', async () => {
   const minute = (n: number) => `2026-01-01T00:${String(n).padStart(2, '0')}:00.000Z`;
   const [old, urgent, lately] = await queued('priority', [
     { acceptedAt: minute(1), priority: 0 },
@@ -60,7 +60,7 @@ it('has a priority overtake what was accepted up to so many minutes before, with
   expect(await turns('priority', [rule(100)])).toEqual([old?.id, urgent?.id, lately?.id]);
 });
 
-it('never has more under way than a rule says, however many admit at once (case 22)', async () => {
+it('never exceeds the limit of a rule, for any concurrent admissions (case 22)', async () => {
   const runs = await queued(
     'full',
     Array.from({ length: 20 }, (_, n) => ({ keys: [null, n % 2 === 0 ? '"even"' : '"odd"'] })),
@@ -77,12 +77,12 @@ it('never has more under way than a rule says, however many admit at once (case 
   if (!first) throw new Error('none was admitted');
   await store.runs.begin(first.id, ['preparing'], {});
   await store.runs.end(first.id, ['preparing'], { outcome: 'succeeded', endedAt: at }, 7);
-  expect(await waitingOf('full', rules)).toBe(15); // its cleanup is not proved: the slot is taken
+  expect(await waitingOf('full', rules)).toBe(15); // its cleanup is not proved: the slot is still taken
   await store.runs.free(first.id, { cleanup: 'proved' });
   expect(await waitingOf('full', rules)).toBe(14);
 });
 
-/** How many are left when all that can be admitted were. */
+/** Returns the number left after all possible admissions. */
 async function waitingOf(name: string, rules: ConcurrencyRule[]): Promise<number> {
   const ref = { project: 'default', name };
   for (let after = ''; ; ) {
@@ -93,7 +93,7 @@ async function waitingOf(name: string, rules: ConcurrencyRule[]): Promise<number
   }
 }
 
-it('says of a rule that is full what becomes of who comes', async () => {
+it('returns the action of a full rule', async () => {
   const [first, second] = await queued('skip', [{}, {}]);
   if (!first || !second) throw new Error('there are none');
   const rules = rulesOf([{ limit: 1, key: null, onFull: 'skip' }]);
@@ -102,7 +102,7 @@ it('says of a rule that is full what becomes of who comes', async () => {
   expect((await store.runs.get(second.id))?.state).toBe('queued');
 });
 
-it('stores one of many events that are the same, and its end is written once', async () => {
+it('stores one of many equal events, and its end is written once', async () => {
   const run = runRecord(++count, { function: 'same' });
   const accepted = await Promise.all(Array.from({ length: 50 }, () => store.runs.accept(run, Buffer.from('{}'))));
   expect(accepted.filter(Boolean)).toHaveLength(1);
@@ -113,7 +113,7 @@ it('stores one of many events that are the same, and its end is written once', a
   expect(await store.runQueue.next({ project: 'default', name: 'same' }, '')).toBeNull();
 });
 
-it('puts one that found no room back into its place, without its slot', async () => {
+it('requeues a run without room in its position, and frees its slot', async () => {
   const [first, second] = await queued('room', [{}, {}]);
   if (!first || !second) throw new Error('there are none');
   await store.runQueue.admit(first, rulesOf([rule(1)]), at);
@@ -121,12 +121,12 @@ it('puts one that found no room back into its place, without its slot', async ()
   const begun = await store.runs.get(first.id);
   if (!begun) throw new Error('it is gone');
   expect(await store.runs.requeue(begun, { cleanup: 'none', waitingFor: 'capacity' })).toBe(true);
-  expect(await store.runs.requeue(begun, { cleanup: 'none' })).toBe(false); // by who is late
+  expect(await store.runs.requeue(begun, { cleanup: 'none' })).toBe(false); // by a late caller
   expect((await store.runQueue.next({ project: 'default', name: 'room' }, ''))?.run.id).toBe(first.id);
   expect(await store.runQueue.admit(second, rulesOf([rule(1)]), at)).toBeNull();
 });
 
-it('knows what is due and what has expired, of all functions', async () => {
+it('lists due and expired runs, of all functions', async () => {
   const [delayed, fresh, late] = await queued('due', [
     { state: 'delayed', dueAt: '2026-01-01T00:00:05.000Z' },
     {},

@@ -11,7 +11,7 @@ let db: mongoose.Connection;
 useStore((opened) => ({ store, db } = opened));
 
 describe('records', () => {
-  it('come back as they went in, with every part filled', async () => {
+  it('are stored unchanged, with every field set', async () => {
     const full = record(1, {
       state: 'destroyed',
       spec: { ...record(1).spec, cpus: 2, metadata: { 'a.b': '1', $where: 'x', '': '' } },
@@ -35,7 +35,7 @@ describe('records', () => {
     expect(await store.sandboxes.get(full.id)).toEqual(full);
   });
 
-  it('are made once, and only the same request may try again', async () => {
+  it('are created once; only the same request may be repeated', async () => {
     await store.sandboxes.create(record(2));
     await store.sandboxes.update(sandboxId(2), { state: 'creating', phase: 'placing' });
     expect((await store.sandboxes.create(record(2))).state).toBe('creating');
@@ -43,7 +43,7 @@ describe('records', () => {
     await expect(store.sandboxes.create(other)).rejects.toMatchObject({ code: 'internal' });
   });
 
-  it('change by whole fields, and not when they are not there', async () => {
+  it('are updated by whole fields, and only if they exist', async () => {
     await store.sandboxes.create(record(3));
     const changed = await store.sandboxes.update(sandboxId(3), {
       spec: { ...record(3).spec, metadata: { 'x.y': 'z' } },
@@ -56,27 +56,27 @@ describe('records', () => {
     });
   });
 
-  it('refuse fields and states that nobody defined', async () => {
+  it('refuse undefined fields and states', async () => {
     const hostile = { state: 'root', extra: 1 } as unknown as { state: 'running' };
     await expect(store.sandboxes.update(sandboxId(3), hostile)).rejects.toThrow();
     expect((await store.sandboxes.get(sandboxId(3)))?.state).toBe('requested');
   });
 
-  it('are never found by a query in the place of an id', async () => {
+  it('are never found by a query in place of an id', async () => {
     for (const hostile of [{ $ne: null }, { $gt: '' }, ['x'], null, '../etc', '$ne', 'sbx-$']) {
       await expect(store.sandboxes.get(hostile as unknown as string)).rejects.toMatchObject({ code: 'invalid_id' });
     }
   });
 });
 
-describe('those that have ended', () => {
+describe('ended sandboxes', () => {
   const names = ['sandboxes', 'endedSandboxes'] as const;
   const homesOf = async (id: string) => {
     const found = await Promise.all(names.map((name) => db.collection<{ _id: string }>(name).findOne({ _id: id })));
     return names.filter((_, n) => found[n]);
   };
 
-  it('leave the living, and are found as before', async () => {
+  it('move out of the live collection, and are found as before', async () => {
     await store.sandboxes.create(record(10, { state: 'running' }));
     expect(await homesOf(sandboxId(10))).toEqual(['sandboxes']);
     const ended = await store.sandboxes.update(sandboxId(10), { state: 'destroyed', stopReason: 'deleted' });
@@ -86,26 +86,26 @@ describe('those that have ended', () => {
     expect((await store.sandboxes.all(['running'])).map(({ id }) => id)).not.toContain(sandboxId(10));
   });
 
-  it('end once, however often and from wherever the end is written', async () => {
+  it('end once, for any number and order of writes of the end', async () => {
     const end = { state: 'failed', failure: { code: 'boot_failed', step: 'bootDomain', message: 'no' } } as const;
     await store.sandboxes.create(record(11, { state: 'destroying' }));
     const first = await store.sandboxes.update(sandboxId(11), end);
     expect(await store.sandboxes.update(sandboxId(11), end)).toEqual(first);
-    // As if the process had died before it removed the record from among the living.
+    // As after a crash before the record was removed from the live collection.
     await db.collection<{ _id: string }>('sandboxes').insertOne({ ...documentOf(record(11, { state: 'destroying' })) });
     expect(await store.sandboxes.update(sandboxId(11), end)).toEqual(first);
     expect(await homesOf(sandboxId(11))).toEqual(['endedSandboxes']);
     expect((await store.sandboxes.all()).filter(({ id }) => id === sandboxId(11)).length).toBe(1);
   });
 
-  it('are told once in a list while they move', async () => {
+  it('are listed once while they move', async () => {
     await store.sandboxes.create(record(12, { state: 'destroyed' }));
     await db.collection<{ _id: string }>('sandboxes').insertOne({ ...documentOf(record(12, { state: 'running' })) });
     const { items } = await store.sandboxes.list({ limit: 200 });
     expect(items.filter(({ id }) => id === sandboxId(12)).map(({ state }) => state)).toEqual(['destroyed']);
   });
 
-  it('are left out of a list of the living', async () => {
+  it('are omitted from a list of live ones', async () => {
     await store.sandboxes.create(record(16));
     await store.sandboxes.create(record(17));
     await store.sandboxes.update(sandboxId(17), { state: 'destroyed' });
@@ -114,7 +114,7 @@ describe('those that have ended', () => {
     expect(ids).not.toContain(sandboxId(17));
   });
 
-  it('do not come back by a late repetition of their request', async () => {
+  it('are not recreated by a late repetition of their request', async () => {
     await store.sandboxes.create(record(13));
     await store.sandboxes.update(sandboxId(13), { state: 'destroyed' });
     expect((await store.sandboxes.create(record(13))).state).toBe('destroyed');
@@ -123,7 +123,7 @@ describe('those that have ended', () => {
     await expect(store.sandboxes.create(other)).rejects.toMatchObject({ code: 'internal' });
   });
 
-  it.each(['destroyed', 'failed'] as const)('that are %s are never opened again', async (end) => {
+  it.each(['destroyed', 'failed'] as const)('that are %s are never reopened', async (end) => {
     const id = sandboxId(end === 'failed' ? 14 : 18);
     await store.sandboxes.create(record(end === 'failed' ? 14 : 18));
     await store.sandboxes.update(id, { state: 'destroying' });
@@ -131,19 +131,19 @@ describe('those that have ended', () => {
     for (const state of SANDBOX_STATES.filter((each) => !isFinal(each))) {
       await expect(store.sandboxes.update(id, { state })).rejects.toMatchObject({ code: 'sandbox_ended' });
     }
-    await store.sandboxes.update(id, { state: end, waitingFor: null }); // an attempt whose answer was lost
+    await store.sandboxes.update(id, { state: end, waitingFor: null }); // repetition after a lost answer
     expect(await homesOf(id)).toEqual(['endedSandboxes']);
     expect((await store.sandboxes.get(id))?.state).toBe(end);
   });
 
-  it('are refused fields and states that nobody defined', async () => {
+  it('refuse undefined fields and states at the end', async () => {
     await store.sandboxes.create(record(15));
     const hostile = { state: 'destroyed', extra: 1 } as unknown as { state: 'destroyed' };
     await expect(store.sandboxes.update(sandboxId(15), hostile)).rejects.toThrow();
     expect(await homesOf(sandboxId(15))).toEqual(['sandboxes']);
   });
 
-  it('are on the same pages as the living, in one order', async () => {
+  it('are on the same pages as live ones, in one order', async () => {
     const first = await store.sandboxes.list({ limit: 200 });
     const seen: string[] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -159,7 +159,7 @@ describe('those that have ended', () => {
 });
 
 describe('pages', () => {
-  it('are newest first, complete, and stand still while others insert', async () => {
+  it('are newest first, complete, and stable during inserts', async () => {
     for (let n = 100; n < 107; n++) await store.sandboxes.create(record(n, { state: 'paused' }));
     const first = await store.sandboxes.list({ limit: 3, state: 'paused' });
     expect(first.items.map((item) => item.id)).toEqual([106, 105, 104].map(sandboxId));
@@ -173,7 +173,7 @@ describe('pages', () => {
     expect(seen.map((item) => item.id)).toEqual([106, 105, 104, 103, 102, 101, 100].map(sandboxId));
   });
 
-  it('settle equal times by the id', async () => {
+  it('order equal times by id', async () => {
     const createdAt = record(300).createdAt;
     for (const n of [300, 301, 302]) await store.sandboxes.create(record(n, { createdAt, state: 'warm' }));
     const { items, nextCursor } = await store.sandboxes.list({ limit: 2, state: 'warm' });
@@ -182,13 +182,13 @@ describe('pages', () => {
     expect(rest.nextCursor).toBeNull();
   });
 
-  it('refuse a cursor that no page gave', async () => {
+  it('refuse an invalid cursor', async () => {
     for (const cursor of ['', 'x', Buffer.from('{"$gt":1} sbx-').toString('base64url')]) {
       await expect(store.sandboxes.list({ limit: 1, cursor })).rejects.toMatchObject({ code: 'invalid_request' });
     }
   });
 
-  it('have sums by state', async () => {
+  it('have counts by state', async () => {
     expect((await store.sandboxes.countByState()).get('warm')).toBe(3);
     expect((await store.sandboxes.all(['warm'])).length).toBe(3);
   });

@@ -7,7 +7,7 @@ import { sandboxId, snapshot } from './support.ts';
 let store: Store;
 useStore((opened) => ({ store } = opened));
 
-it('gives a name to one of fifty at once, and to another when that one has failed or is deleted', async () => {
+it('gives a name to one of fifty concurrent creates, and frees it after a failure or deletion', async () => {
   const named = Array.from({ length: 50 }, (_, n) => snapshot(100 + n, { name: 'base' }));
   const results = await Promise.allSettled(named.map((one) => store.snapshots.create(one)));
   const refused = results.filter((result) => result.status === 'rejected');
@@ -23,7 +23,7 @@ it('gives a name to one of fifty at once, and to another when that one has faile
   }
 });
 
-it('remembers what was saved, and lists the newest first', async () => {
+it('stores saved data, and lists the newest first', async () => {
   const of = sandboxId(3);
   for (const n of [1, 2, 3]) await store.snapshots.create(snapshot(n, { sandboxId: of }));
   const disk = { target: 'vda', sha256: 'ab', virtualBytes: 2 ** 40, storedBytes: 0 };
@@ -47,7 +47,7 @@ it('remembers what was saved, and lists the newest first', async () => {
   expect((await store.snapshots.creating(of)).map(({ id }) => id).sort()).toEqual([snapshot(1).id, snapshot(3).id]);
 });
 
-it('knows what it does not have, and takes ids only', async () => {
+it('reports missing snapshots, and accepts ids only', async () => {
   expect(await store.snapshots.get(snapshot(999).id)).toBeNull();
   await expect(store.snapshots.update(snapshot(999).id, {})).rejects.toMatchObject({ code: 'snapshot_not_found' });
   await expect(store.snapshots.get('{"$ne":null}')).rejects.toMatchObject({ code: 'invalid_id' });

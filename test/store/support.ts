@@ -9,12 +9,12 @@ import { newCapture } from '../../model/snapshots/capture-saga.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { INSTALLATION } from '../support/installation-id.ts';
 
-/** A sandbox id whose last characters are the number. */
+/** Returns a sandbox id that ends in this number. */
 export function sandboxId(n: number): string {
   return `sbx-${String(n).padStart(16, '0')}`;
 }
 
-/** The record of a request that was just accepted. */
+/** Returns the record of a new request. */
 export function record(n: number, changes: Partial<SandboxRecord> = {}): SandboxRecord {
   const createdAt = new Date(Date.UTC(2026, 0, 1) + n).toISOString();
   return {
@@ -57,12 +57,12 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
   };
 }
 
-/** A command id whose last characters are the number. */
+/** Returns a command id that ends in this number. */
 export function commandId(n: number): string {
   return `cmd-${String(n).padStart(16, '0')}`;
 }
 
-/** The record of a command that was just accepted, in sandbox 1. */
+/** Returns the record of a new command in sandbox 1. */
 export function command(n: number, changes: Partial<CommandRecord> = {}): CommandRecord {
   return {
     id: commandId(n),
@@ -95,12 +95,12 @@ export function command(n: number, changes: Partial<CommandRecord> = {}): Comman
   };
 }
 
-/** A snapshot id whose last characters are the number. */
+/** Returns a snapshot id that ends in this number. */
 export function snapshotId(n: number): string {
   return `snp-${String(n).padStart(16, '0')}`;
 }
 
-/** The record of a snapshot of sandbox 1 that was just asked for. */
+/** Returns the record of a new snapshot of sandbox 1. */
 export function snapshot(n: number, changes: Partial<SnapshotRecord> = {}): SnapshotRecord {
   return {
     id: snapshotId(n),
@@ -128,7 +128,7 @@ export function snapshot(n: number, changes: Partial<SnapshotRecord> = {}): Snap
 const at = '2026-01-01T00:00:00.000Z';
 const actor = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
 
-/** A build that waits, in the second sandbox. */
+/** Returns the record of a queued build, in the second sandbox. */
 export function imageRecord(changes: Partial<ImageRecord> = {}): ImageRecord {
   return {
     id: 'img-0000000000000001',
@@ -160,7 +160,7 @@ export function imageRecord(changes: Partial<ImageRecord> = {}): ImageRecord {
   };
 }
 
-/** A playbook of the first sandbox that is tried in the second. */
+/** Returns the record of a playbook of the first sandbox that is tried in the second. */
 export function playbookRecord(changes: Partial<PlaybookRecord> = {}): PlaybookRecord {
   return {
     id: 'pbk-0123456789abcdef',
@@ -182,7 +182,7 @@ export function playbookRecord(changes: Partial<PlaybookRecord> = {}): PlaybookR
   };
 }
 
-/** A capture of the source `golden` that was just asked for. */
+/** Returns the record of a new capture of the source `golden`. */
 export function captureRecord(): CaptureRecord {
   const ids = { captureId: 'cap-0000000000000001', sourceId: 'src-0000000000000001', hostId: 'kvm-1' };
   const whose = { actor, projects: ['default'], allowedEgress: 'none' as const };

@@ -4,7 +4,7 @@ import type { Store } from '../../store/connect.ts';
 import { useStore } from '../support/use-store.ts';
 import { imageRecord, playbookRecord } from './support.ts';
 
-/** Promise: how a build or a playbook ended stays, and each is on one page of the list of its project. Costs 2 s. */
+/** Guards: the end of a build or playbook is final, and each is on one page of its project's list. Costs 2 s. */
 const idOf = (make: (bytes: Uint8Array) => string, n: number) => make(new Uint8Array(10).fill(n));
 const at = (n: number) => new Date(n).toISOString();
 const ended = { state: 'ready', readyAt: at(9), updatedAt: at(9) } as const;
@@ -12,7 +12,7 @@ const ended = { state: 'ready', readyAt: at(9), updatedAt: at(9) } as const;
 let store: Store;
 useStore((opened) => ({ store } = opened));
 
-test('what comes when it is over changes nothing, and is no error; of one that there is not it is', async () => {
+test('an update after the end is ignored; one of an unknown id is an error', async () => {
   const image = imageRecord({ id: idOf(imageIdFrom, 1), state: 'finishing' });
   const playbook = playbookRecord({ id: idOf(playbookIdFrom, 1), state: 'checking' });
   await store.images.create(image);
@@ -28,7 +28,7 @@ test('what comes when it is over changes nothing, and is no error; of one that t
   await expect(none).rejects.toMatchObject({ code: 'playbook_not_found' });
 });
 
-test('pages hold each once, the newest first, also of equal times, and no cursor of another list', async () => {
+test('pages have each task once, newest first, also for equal times, and refuse a cursor of another list', async () => {
   const project = 'pages';
   for (const n of [11, 12, 13, 14, 15]) {
     const createdAt = at(Math.min(n, 13));
@@ -56,7 +56,7 @@ test('pages hold each once, the newest first, also of equal times, and no cursor
   }
 });
 
-test('the image that came to a snapshot is found behind others of its name, and none of another project or that failed', async () => {
+test('the image of a snapshot is found behind others of its name, but none of another project and no failed one', async () => {
   const [project, name] = ['named', 'wanted'];
   const snapshotId = snapshotIdFrom(new Uint8Array(10).fill(21));
   const is = { project, name, state: 'ready', snapshotId } as const;

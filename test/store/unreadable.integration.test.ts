@@ -49,7 +49,7 @@ useStore(
   { auditKey: Buffer.alloc(32, 7), onUnreadable: (one: Unreadable) => void reported.push(one) },
 );
 
-/** Two of each. */
+/** Stores two records of each kind. */
 async function fill(): Promise<void> {
   const failure = { code: 'internal', step: 'saveSnapshot', message: 'broke' } as const;
   await store.functions.create(functionRecord());
@@ -70,7 +70,7 @@ async function fill(): Promise<void> {
   }
 }
 
-/** Flips one bit of an encrypted field: of its text, or of the id of its key, which is in front. */
+/** Flips one bit of an encrypted field: of its content, or of the key id at its start. */
 async function damage(collection: string, _id: string, field: string, byte = -1): Promise<() => Promise<void>> {
   const stored = db.collection<Stored>(collection);
   const found = await stored.findOne({ _id });
@@ -86,7 +86,7 @@ async function damage(collection: string, _id: string, field: string, byte = -1)
 const get = (path: string) => app.request(path, { headers: { Authorization: authorization } });
 type List = { items: Record<string, unknown>[]; unreadable?: Unreadable[] };
 
-describe('a record that cannot be read', () => {
+describe('an unreadable record', () => {
   const image = (n: number) => `img-${String(n).padStart(16, '0')}`;
   it.each([
     ['/v1/runs', 'runs', runId(1), runId(2), 'event'],
@@ -97,7 +97,7 @@ describe('a record that cannot be read', () => {
     ['/v1/schedules', 'schedules', 'default/s1', 's2', 'event'],
     ['/v1/functions/fn/versions', 'functionVersions', 'default/fn/0000001', '2', 'spec'],
     ['/v1/images', 'images', image(1), image(2), 'request'],
-  ])('costs a line of %s (%s)', async (path, collection, bad, good, field) => {
+  ])('costs one line of %s (%s)', async (path, collection, bad, good, field) => {
     for (const byte of [-1, 0]) {
       const repair = await damage(collection, bad, field, byte);
       const response = await get(path);
@@ -114,7 +114,7 @@ describe('a record that cannot be read', () => {
   it.each([
     ['/v1/sandboxes', 'sandboxes', sandboxId(1), 'spec.metadata'],
     [`/v1/sandboxes/${sandboxId(1)}/snapshots`, 'snapshots', snapshotId(1), 'failure.message'],
-  ])('stays in %s where only a text of it is lost', async (path, collection, bad, field) => {
+  ])('stays in %s when only one of its texts is lost', async (path, collection, bad, field) => {
     const repair = await damage(collection, bad, field);
     const { items } = await jsonOf<List>(get(path));
     expect(items).toHaveLength(2);
@@ -122,7 +122,7 @@ describe('a record that cannot be read', () => {
     await repair();
   });
 
-  it('is ended as any other, if it is of a sandbox', async () => {
+  it('of a sandbox ends like any other', async () => {
     await store.sandboxes.create(record(3, { state: 'running', spec: { ...record(3).spec, metadata: { a: 'b' } } }));
     await damage('sandboxes', sandboxId(3), 'spec.metadata');
     expect((await store.sandboxes.all(['running'])).map(({ id }) => id)).toContain(sandboxId(3));
@@ -148,7 +148,7 @@ describe('a record that cannot be read', () => {
     expect(await read()).not.toBeNull();
   });
 
-  it('keeps nothing else from who goes through all of them', async () => {
+  it('does not hide others from periodic tasks', async () => {
     await db.collection<Stored>('runs').updateMany({}, { $set: { untoldEnd: at, removeAfter: at, unsigned: at } });
     const repairs = [
       await damage('runs', runId(1), 'event'),
@@ -179,7 +179,7 @@ describe('a record that cannot be read', () => {
     expect((await app.request(`${path}/${id}`, { method: 'DELETE', headers })).status).toBe(404);
   });
 
-  it('of a schedule can be deleted, and is read by who removes it', async () => {
+  it('of a schedule can be deleted, and is still read by its removal', async () => {
     await store.schedules.create(scheduleRecord({ name: 's3', wakeAt: at }));
     await damage('schedules', 'default/s3', 'event');
     const headers = { Authorization: authorization };
@@ -189,7 +189,7 @@ describe('a record that cannot be read', () => {
     expect(await store.schedules.get({ project: 'default', name: 's3' })).toMatchObject({ past: [] });
   });
 
-  it('of an audit shows as damaged, in its place', async () => {
+  it('of an audit is shown as damaged, in its position', async () => {
     for (const byte of [-1, 0]) {
       const repair = await damage('audit', `${sandboxId(1)}/0`, 'body', byte);
       const { items } = await jsonOf<List>(get(`/v1/sandboxes/${sandboxId(1)}/audit`));
@@ -198,7 +198,7 @@ describe('a record that cannot be read', () => {
     }
   });
 
-  it('is told once to who runs the process, and by the doctor', async () => {
+  it('is reported once to the operator, and by the doctor', async () => {
     const repairs = [await damage('runs', runId(1), 'event'), await damage('sandboxes', sandboxId(1), 'spec.metadata')];
     reported.length = 0;
     for (let n = 0; n < 3; n++) await store.sandboxes.all();

@@ -6,11 +6,11 @@ import { sandboxId } from './support.ts';
 let store: Store;
 useStore((opened) => ({ store } = opened));
 
-it('a sandbox that nobody used was never used', async () => {
+it('a sandbox without activity has no last use', async () => {
   expect(await store.activity.get(sandboxId(1))).toEqual({ usedAt: 0, openCommands: [] });
 });
 
-it('touches are remembered, the second within a second not again', async () => {
+it('touches are stored, at most one per second', async () => {
   const before = Date.now();
   await store.activity.touch(sandboxId(2));
   const { usedAt } = await store.activity.get(sandboxId(2));
@@ -19,7 +19,7 @@ it('touches are remembered, the second within a second not again', async () => {
   expect(await store.activity.get(sandboxId(2))).toEqual({ usedAt, openCommands: [] });
 });
 
-it('commands that open and close at once are each counted once', async () => {
+it('concurrent opens and closes count each command once', async () => {
   const ids = Array.from({ length: 40 }, (_, n) => `cmd-${String(n).padStart(16, '0')}`);
   await Promise.all([...ids, ...ids].map((id) => store.activity.openCommand(sandboxId(3), id)));
   expect((await store.activity.get(sandboxId(3))).openCommands.sort()).toEqual(ids);

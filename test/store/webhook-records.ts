@@ -46,7 +46,6 @@ export function hookRecord(changes: Partial<HookRecord> = {}): HookRecord {
   };
 }
 
-/** A run has ended. */
 export function endedEvent(n = 1, project = 'default'): WebhookEvent {
   const [event] = eventsOfEnd(runRecord(n, { project, state: 'ended', outcome: 'succeeded', endedAt: at }));
   if (!event) throw new Error('a run that ended is to be told of');

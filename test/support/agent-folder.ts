@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { guestBinaries } from '../../worker/config/artifacts.mjs';
 
-/** The folder of the guest agent that set-up has built. @throws Error when it is not there */
+/** Returns the folder of the guest agent built by set-up. @throws Error when it is missing */
 export function agentFolder(): string {
   const guest = guestBinaries();
   if (!guest) throw new Error('The guest agent is not built: run `node scripts/setup.mjs --only guest`.');

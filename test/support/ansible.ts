@@ -2,14 +2,14 @@ import type { PlaybookDeps } from '../../activities/playbook/on-host.ts';
 
 type Ansible = ReturnType<PlaybookDeps['playbooks']['ansible']>;
 
-/** What hosts of tests put into a guest: none, so that a test is the same on machines where set-up has made it. */
+/** Ansible in guests of test hosts; none, so that tests don't depend on this machine's set-up. */
 let ansible: Ansible = null;
 
 export function ansibleOfTestHosts(): Ansible {
   return ansible;
 }
 
-/** @param given null: none again */
+/** Sets it. @param given null: none */
 export function giveAnsible(given: Ansible): void {
   ansible = given;
 }

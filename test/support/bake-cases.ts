@@ -3,11 +3,14 @@ import { Bakery } from './baked.ts';
 import { useSagaCases } from './saga-cases.ts';
 
 interface MemoryBakery extends Bakery {
-  /** The names of this test that the host has images of, whole or half made. */
+  /** Returns names of this test that have images on the host, complete or partial. */
   images(): string[];
 }
 
-/** {@link useSagaCases} on the host in memory, with a sandbox and a snapshot for each test. At its end no image may be half made. */
+/**
+ * Extends {@link useSagaCases} on the host in memory: a sandbox and a snapshot per test. Afterwards no image may be
+ * incomplete.
+ */
 export function useBakeCases() {
   const { alone, mayfly } = useSagaCases({ kind: 'in-memory' });
   const test = alone.extend<{ bakery: MemoryBakery }>({

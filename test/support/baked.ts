@@ -10,7 +10,7 @@ import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
-/** The sources that one test bakes, of one snapshot. */
+/** Sources that one test bakes from one snapshot. */
 export class Bakery {
   readonly #names = new Set<string>();
 
@@ -59,7 +59,7 @@ export class Bakery {
     return this.ended({ hostId: 'test', name });
   }
 
-  /** The host's sources as placement knows them. */
+  /** Returns the host's sources as stored for placement. */
   async listed(): Promise<string[]> {
     return (await this.mayfly.store.hosts.list())[0]?.sources.map(({ name }) => name) ?? [];
   }
@@ -68,12 +68,12 @@ export class Bakery {
     return listAuditKinds(this.mayfly, sourceIdOf('test', name));
   }
 
-  /** Whether a source with that name can only be this test's. */
+  /** Reports whether a source of that name belongs to this test. */
   isMade(name: string): boolean {
     return this.#names.has(name) && name.startsWith('baked-');
   }
 
-  /** Deletes the sources of this test that are there; each must be whole. */
+  /** Deletes existing sources of this test, which must be complete. */
   async clear(names: readonly string[]): Promise<void> {
     for (const name of names) {
       expect(await this.recordOf(name)).toMatchObject({ state: 'ready' });

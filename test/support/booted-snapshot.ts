@@ -11,14 +11,14 @@ import { goldenImage } from '../../worker/config/artifacts.mjs';
 import { BootedGolden } from '../host/libvirt/booted-golden.ts';
 import { TestCa } from '../host/libvirt/guest.ts';
 
-/** A host worker with a private libvirtd, which has come up. */
+/** Host worker with a running private libvirtd. */
 interface Host {
   hostId: string;
   stateDir: string;
   snapshots: Store['snapshots'];
 }
 
-/** Adds a snapshot with memory of a booted golden guest, as if a sandbox had been saved: restoring takes a fifth. @returns its id */
+/** Adds a snapshot with memory of a booted golden guest; its restore takes a fifth of a boot. @returns its id */
 export async function addBootedSnapshot({ hostId, stateDir, snapshots }: Host): Promise<string> {
   const folder = join(stateDir, 'libvirt');
   const libvirtd = await findPrivateLibvirtd(folder);

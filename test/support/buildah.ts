@@ -7,21 +7,21 @@ import { BASE, type DockerfileCase } from './dockerfile-cases.ts';
 
 const run = promisify(execFile);
 
-/** A tree, or why there is none. */
+/** File tree, or the error of its build. */
 export type Built = { root: string } | { failed: string };
 
-/** Debian's buildah, with all of its storage in a folder of its own. RUN is by chroot(2): its /usr is the machine's. */
+/** Debian's buildah with its own storage folder. RUN uses chroot(2): its /usr is the machine's. */
 export class Buildah {
   constructor(private readonly folder: string) {}
 
-  /** @param base the tree that FROM means */
+  /** Builds the base image. @param base tree for FROM */
   async prepare(base: string): Promise<void> {
     const file = join(this.folder, 'Base');
     await writeFile(file, 'FROM scratch\nCOPY . /\n');
     await this.#buildah('bud', '-q', '-f', file, '-t', BASE, base);
   }
 
-  /** @returns where the tree lies that it came to, or why there is none */
+  /** Builds a case. @returns the folder of its tree, or the error */
   async build({ dockerfile, args = {}, target }: DockerfileCase, context: string): Promise<Built> {
     const file = join(this.folder, 'Dockerfile');
     await writeFile(file, dockerfile);
@@ -53,7 +53,7 @@ export class Buildah {
   }
 }
 
-/** What a case copies from. */
+/** Writes the files that a case copies. */
 export async function writeContext(folder: string, { files = {}, modes = {} }: DockerfileCase): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [path, text] of Object.entries(files)) {
@@ -72,7 +72,7 @@ export async function writeContext(folder: string, { files = {}, modes = {} }: D
   for (const [path, mode] of Object.entries(modes)) await chmod(join(folder, path), mode);
 }
 
-/** By path what stands there: type, mode, owner, and what it holds or says. */
+/** Returns a description of each path: type, mode, owner, and content or target. */
 export async function treeOf(root: string, isLeftOut: (path: string) => boolean): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   const look = async (folder: string) => {
@@ -87,7 +87,7 @@ export async function treeOf(root: string, isLeftOut: (path: string) => boolean)
   return found;
 }
 
-/** What does not stand in both alike, by path. */
+/** Returns the paths that differ, with both descriptions. */
 export function differencesOf(ours: Map<string, string>, theirs: Map<string, string>): Record<string, string> {
   const all = [...new Set([...ours.keys(), ...theirs.keys()])].sort();
   const different = all.filter((path) => ours.get(path) !== theirs.get(path));

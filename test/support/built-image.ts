@@ -3,10 +3,10 @@ import type { Images } from '../../clients/typescript/images.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import { eventually } from './eventually.ts';
 
-/** On an emulated machine. */
+/** Timeout on an emulated machine, ms. */
 const PATIENCE_MS = 1_200_000;
 
-/** Builds an image on real machines, and logs its states on standard error. @returns how it ended, and how long that took */
+/** Builds an image on real machines; logs its states on standard error. @returns its final record and duration */
 export async function builtImage(images: Images, wish: BuildImage): Promise<{ image: Image; ms: number }> {
   const began = performance.now();
   const { id } = await images.build(wish);

@@ -10,7 +10,7 @@ import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
-/** A running source that one test has to itself, and its captures. */
+/** Running source of one test, and its captures. */
 export class CapturedSource {
   readonly name = `server-${randomBytes(4).toString('hex')}`;
   readonly id = sourceIdOf('test', this.name);
@@ -19,7 +19,7 @@ export class CapturedSource {
 
   constructor(private readonly mayfly: MayflyCase) {}
 
-  /** An id for a capture that is still to be begun, so that faults can be armed for it. */
+  /** Returns the id of a future capture, for which faults can be armed. */
   newId(): string {
     const captureId = captureIdFrom(randomBytes(ID_BYTES));
     this.#captureIds.add(captureId);
@@ -51,13 +51,13 @@ export class CapturedSource {
     return this.ended(await this.begin('create', captureId));
   }
 
-  /** What the host has of its captures: `half` until one has its final name. */
+  /** Returns its captures on the host: `half` until one has its final name. */
   async onHost(): Promise<{ captureId: string; state: 'whole' | 'half' }[]> {
     const present = (await this.mayfly.host?.machine.hypervisor.captures.list()) ?? [];
     return present.filter(({ captureId }) => this.#captureIds.has(captureId));
   }
 
-  /** Those of its captures that the host still promises room to. */
+  /** Returns its captures with a reservation on the host. */
   async reserved(): Promise<string[]> {
     const { host } = this.mayfly;
     if (!host) throw new Error('there is no host to look at');
@@ -69,13 +69,13 @@ export class CapturedSource {
     return listAuditKinds(this.mayfly, this.id);
   }
 
-  /** Resolves when the record of a capture says that it waits for a step. */
+  /** Resolves when the record of a capture waits for a step. */
   async waitsFor(captureId: string, step: string): Promise<void> {
     const look = async () => (await this.mayfly.store.captures.get(captureId))?.waitingFor;
     await eventually(look, (waitingFor) => waitingFor?.includes(step) ?? false);
   }
 
-  /** Deletes what is ready, and holds the host to having none of it. */
+  /** Deletes ready captures, and asserts that the host has none left. */
   async clear(): Promise<void> {
     for (const id of this.#captureIds) {
       if ((await this.mayfly.store.captures.get(id))?.state === 'ready')

@@ -3,7 +3,7 @@ import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import type { TestOperations } from './operations.ts';
 
-/** A running sandbox with `old` in a snapshot of it and `new` in its disk. */
+/** Creates a running sandbox with a snapshot that has file `old`, and `new` on its disk. */
 export async function changedSandbox(
   mayfly: MayflyCase,
   operations: TestOperations,

@@ -2,13 +2,13 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import { exec } from '../../host/os/exec.ts';
 import { eventually } from './eventually.ts';
 
-/** Programs that a libvirtd of ours runs, as /proc has their names: 15 characters. */
+/** Programs of a libvirtd, by their names in /proc: 15 characters. */
 const OF_A_MACHINE = /^(?:libvirtd|dnsmasq|qemu-system-.*)$/;
 
-/** Proves that this network namespace has no other machine, so one libvirtd of ours has room. @throws Error that names it */
+/** Proves that this network namespace has no other libvirtd, its machines or bridges. @throws Error that names them */
 export async function proveCleanSlate(): Promise<void> {
   if (!process.env['MAYFLY_TEST_NETNS']) throw new Error('Run this with npm test, which makes a network namespace.');
-  await eventually(programs, ({ length }) => length === 0); // what was killed may still be dying
+  await eventually(programs, ({ length }) => length === 0); // killed processes may still be ending
   const found = [...(await bridges()), ...(await tables())];
   if (found.length === 0) return;
   throw new Error(`What an earlier test file has left here is in the way of this one: ${found.join(', ')}.`);
@@ -29,7 +29,7 @@ async function programs(): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
-      const ended = () => ''; // meanwhile
+      const ended = () => ''; // ended since the listing
       const name = (await readFile(`/proc/${pid}/comm`, 'utf8').catch(ended)).trim();
       if (!OF_A_MACHINE.test(name)) return [];
       return (await readlink(`/proc/${pid}/ns/net`).catch(ended)) === own ? [`${name} (process ${pid})`] : [];

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Builds a Debian like the one that Debian's cloud team publishes as genericcloud, since none can be downloaded here:
+# Builds a Debian like the genericcloud image of Debian's cloud team, which cannot be downloaded here:
 # cloud-image.sh FOLDER, an existing empty folder. Leaves disk.qcow2, vmlinuz and initrd in it. Needs root.
 #
-# Theirs: packages and their configuration as they come, cloud kernel with its own initrd, netplan over networkd and
-# resolved, a partition table. Not theirs: no boot loader, no unattended-upgrades, nothing for people to read, and a
-# machine-id, as an image has it that somebody has booted once before making it a source.
+# Same as theirs: packages with default configuration, cloud kernel with its own initrd, netplan over networkd and
+# resolved, a partition table. Different: no boot loader, no unattended-upgrades, no documentation, and a machine-id,
+# as in an image that was booted once before it became a source.
 set -euo pipefail
 out=$(cd "${1:?usage: cloud-image.sh FOLDER}" && pwd)
 
@@ -34,7 +34,7 @@ install_packages() {
     --dpkgopt='path-exclude=/usr/share/doc/*' "$suite" "$root" $(sources)
 }
 
-# What their build leaves to the first boot, and what it sets for cloud-init.
+# Settings that Debian's build leaves to the first boot, and those for cloud-init.
 configure() {
   rm -f "$root"/etc/ssh/ssh_host_*
   echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
@@ -46,7 +46,7 @@ configure() {
 }
 
 make_disk() {
-  # The image's own sfdisk, which growpart needs: the host may have none.
+  # The image's own sfdisk, which growpart needs: the host may lack it.
   truncate --size="${disk_mib}M" "$root/disk.raw"
   printf 'label: gpt\nstart=1MiB, uuid=%s\n' "$partition" | chroot "$root" sfdisk --quiet /disk.raw
   mv "$root/disk.raw" "$work/disk.raw"

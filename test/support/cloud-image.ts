@@ -9,10 +9,10 @@ import { run } from '../../scripts/setup/run.mjs';
 import { cacheDir } from '../../worker/config/artifacts.mjs';
 
 const RECIPE = fileURLToPath(new URL('cloud-image.sh', import.meta.url));
-/** What the recipe leaves in it. */
+/** Machine id set by the recipe. */
 export const BAKED_MACHINE_ID = '0123456789abcdef0123456789abcdef';
 
-/** Ends a build that hangs, ms. */
+/** Timeout of a hanging build, ms. */
 export const CLOUD_IMAGE_MS = 1_100_000;
 
 const FILES = ['disk.qcow2', 'vmlinuz', 'initrd'] as const;
@@ -27,7 +27,7 @@ export async function ensureCloudImage(): Promise<string> {
   const signal = AbortSignal.timeout(CLOUD_IMAGE_MS);
   const note = (text: string) => process.stderr.write(`cloud image: ${text}\n`);
   const build = async (folder: string) => {
-    // killed, it takes every process and mount in its root with it
+    // a kill ends every process and mount in its root
     const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
     note('building it; about a minute');
     await run([...outside(), ...alone, RECIPE, folder], { signal });
@@ -36,15 +36,17 @@ export async function ensureCloudImage(): Promise<string> {
   return target;
 }
 
-/** The network namespace of a test run reaches no package archive; that of the process which made it may. */
+/**
+ * Returns a prefix that leaves the test's network namespace, which cannot reach a package archive, for its creator's.
+ */
 export function outside(): string[] {
   const [, owner] = /^mayfly-test-[a-z]+-(\d+)$/.exec(process.env['MAYFLY_TEST_NETNS'] ?? '') ?? [];
   return owner === undefined ? [] : ['nsenter', `--net=/proc/${owner}/ns/net`, '--'];
 }
 
-/** Defines a source as an operator would who downloaded such an image. */
+/** Defines a source as an operator with a downloaded image would. */
 export async function defineCloudSource(virsh: Virsh, state: StateDir, image: string): Promise<string> {
-  const folder = join(state.images, 'cloud-debian12'); // the cache is closed to QEMU's user
+  const folder = join(state.images, 'cloud-debian12'); // QEMU's user cannot read the cache
   await mkdir(folder, { mode: 0o711 });
   for (const file of FILES) await copyFile(join(image, file), join(folder, file));
   await virsh.define('define', domainXml(folder));

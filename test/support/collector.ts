@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers';
 import { z } from 'zod';
 import { closeServer, listen } from './listen.ts';
 
-/** OTLP over HTTP in its JSON form: opentelemetry-proto, collector/trace/v1. */
+/** Traces of OTLP over HTTP as JSON: opentelemetry-proto, collector/trace/v1. */
 const exported = z.object({
   resourceSpans: z.array(
     z.object({
@@ -26,7 +26,7 @@ const exported = z.object({
 
 export type Span = z.infer<typeof exported>['resourceSpans'][number]['scopeSpans'][number]['spans'][number];
 
-/** Takes traces on loopback, and keeps them. */
+/** Trace collector on loopback. */
 export class Collector {
   readonly spans: Span[] = [];
   readonly #server: Server;
@@ -47,14 +47,14 @@ export class Collector {
     return collector;
   }
 
-  /** What a process is given that shall send its traces here, soon. */
+  /** Environment that makes a process export its traces here, without delay. */
   get env(): NodeJS.ProcessEnv {
     const address = this.#server.address();
     const port = typeof address === 'object' ? address?.port : 0;
     return { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`, OTEL_BSP_SCHEDULE_DELAY: '200' };
   }
 
-  /** A span, its parent, and so on to the one that has none here. */
+  /** Returns a span with its ancestors, up to the first without a parent here. */
   ancestors(span: Span): Span[] {
     const parent = this.spans.find(({ spanId, traceId }) => spanId === span.parentSpanId && traceId === span.traceId);
     return parent ? [span, ...this.ancestors(parent)] : [span];

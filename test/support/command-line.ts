@@ -5,7 +5,7 @@ import { serveHttp } from './http-server.ts';
 import type { TestMayfly } from './mayfly.ts';
 import { useOpened } from './use-opened.ts';
 
-/** The command line as an admin uses it, for the tests of a file, and the door that it goes through. */
+/** Opens the command line of an admin and its API, for the tests of a file. */
 export function useCommandLine(mayfly: () => TestMayfly) {
   const open = useOpened(
     async () => {
@@ -22,7 +22,7 @@ export function useCommandLine(mayfly: () => TestMayfly) {
 
   const cli = (...args: string[]) => runLine(open().http, args, { env: open().env });
 
-  /** The JSON that a command prints, which must succeed. */
+  /** Runs a command, which must succeed. @returns its JSON */
   async function told<T>(...args: string[]): Promise<T> {
     const { code, out, err } = await cli(...args, '--json');
     expect({ args, code, err: code === 0 ? '' : err }).toEqual({ args, code: 0, err: '' });

@@ -10,7 +10,7 @@ import type { FileChange, FileChangeRecord } from '../../model/files/file-change
 import { type Door, openDoor } from '../api/support.ts';
 import { serveHttp } from './http-server.ts';
 
-/** A file that was added, or what a test needs it to be. */
+/** Returns an added file, with changed fields. */
 export function fileChange(path: FileChange['path'], changes: Partial<FileChange> = {}): FileChange {
   return {
     change: 'added',
@@ -33,17 +33,17 @@ export function fileChange(path: FileChange['path'], changes: Partial<FileChange
   };
 }
 
-/** Snapshots of a host, that differ as a test says. */
+/** Fake snapshots of a host, with differences set by a test. */
 export class ToldSnapshots implements ComparableSnapshots {
   asked: Comparison[] = [];
   records: () => AsyncIterable<FileChangeRecord> = async function* () {};
-  /** By snapshot id. */
+  /** Contents by snapshot id. */
   files = new Map<string, Buffer>();
   archive: () => AsyncIterable<Uint8Array> = async function* () {};
-  /** Resolves when the reader of a comparison has gone. */
+  /** Resolves when the reader of a comparison has disconnected. */
   ended = Promise.resolve();
 
-  /** Says these, and how many there are. */
+  /** Sets the changes, with matching counts. */
   say(...changes: FileChange[]): void {
     const count = (wanted: FileChange['change']) => changes.filter(({ change }) => change === wanted).length;
     this.records = async function* () {
@@ -71,7 +71,7 @@ export class ToldSnapshots implements ComparableSnapshots {
   }
 }
 
-/** The API behind a real HTTP server, and the relay of the one host `kvm-1`, whose snapshots are told. */
+/** API behind a real HTTP server, with the relay of the only host `kvm-1`, whose snapshots are fake. */
 export interface DiffDoor {
   door: Door;
   snapshots: ToldSnapshots;

@@ -3,7 +3,7 @@ import type { CommandInput } from '../../model/sandbox/command-saga.ts';
 import { runUntil } from '../../workflows/saga/cancellation.ts';
 import { runTaskCommand } from '../../workflows/source/task-command.ts';
 
-/** Workflow whose task is cut short by a signal. */
+/** Workflow whose task is interrupted by a signal. */
 export async function cutShort(command: CommandInput): Promise<void> {
   let isOver = false;
   setHandler(defineSignal('end'), () => {

@@ -7,7 +7,7 @@ import { run } from '../../scripts/setup/run.mjs';
 import { cacheDir } from '../../worker/config/artifacts.mjs';
 import { outside } from './cloud-image.ts';
 
-/** Of the machine's own archive, where it is a Debian. */
+/** Package sources of this machine, if it is a Debian. */
 const SOURCES = '/etc/apt/sources.list.d/debian.sources';
 const RECIPE = [
   '--mode=root',
@@ -18,7 +18,10 @@ const RECIPE = [
   'bookworm',
 ];
 
-/** Tar archive of a Debian container image: no kernel, systemd, sshd or agent; a user 1000. Made once: a minute and 140 MB of cache. */
+/**
+ * Returns a tar archive of a Debian container image: no kernel, systemd, sshd or agent; a user 1000. Made once: a
+ * minute and 140 MB of cache.
+ */
 export async function debianRoot(timeoutMs: number): Promise<Buffer> {
   const digest = createHash('sha256').update(JSON.stringify(RECIPE)).digest('hex').slice(0, 16);
   const target = join(cacheDir(), 'roots', digest);

@@ -18,10 +18,10 @@ export interface DescribedOperation {
   responses: Record<string, { content?: Record<string, Media> }>;
 }
 
-/** What references to components are resolved against. */
+/** Base URI of references to components. */
 const DOCUMENT = 'urn:mayfly:openapi';
 
-/** What the OpenAPI document says, asked of real answers. */
+/** OpenAPI document as a validator of real answers. */
 export class Described {
   readonly operations: DescribedOperation[];
   readonly #schemas: Schema;
@@ -38,14 +38,14 @@ export class Described {
     this.#ajv.addSchema({ $id: DOCUMENT, components: { schemas: Object.fromEntries(all) as Schema } });
   }
 
-  /** @throws Error when there is none of that name */
+  /** @throws Error for an unknown name */
   operation(id: string): DescribedOperation {
     const operation = this.operations.find(({ operationId }) => operationId === id);
     if (!operation) throw new Error(`no operation is called ${id}`);
     return operation;
   }
 
-  /** The schema of an answer. @throws Error when neither it nor its media type is described */
+  /** Returns the schema of an answer. @throws Error when it or its media type is not described */
   answer(id: string, status: number, type: string): Schema {
     const described = this.operation(id).responses[String(status)];
     if (!described) throw new Error(`${id} answers ${status}, which is not described`);
@@ -54,7 +54,9 @@ export class Described {
     return schema;
   }
 
-  /** Lists what in it violates the schema, unnamed fields too. @param schema may refer to the document's components */
+  /**
+   * Lists violations of the schema, including undeclared fields. @param schema may refer to the document's components
+   */
   faults(schema: Schema | false, value: unknown): string[] {
     const check = this.#ajv.compile(closed(schema) as Schema | false);
     if (check(value)) return [];
@@ -63,7 +65,7 @@ export class Described {
     );
   }
 
-  /** What in one event of a stream, or in the JSON that is its data, is not as the operation says. */
+  /** Lists violations in an event of a stream, and in the JSON of its data. */
   eventFaults(id: string, event: Record<string, unknown>): string[] {
     const schema = this.answer(id, 200, 'text/event-stream');
     const faults = this.faults(schema, event);
@@ -83,7 +85,7 @@ interface EventSchema {
   properties: { event: { enum: unknown[] }; data: { contentSchema: Schema } };
 }
 
-/** The names of components that are parts of others. */
+/** Returns the names of components used as parts of others. */
 function partsIn(value: unknown): Set<string> {
   if (typeof value !== 'object' || value === null) return new Set();
   const { allOf = [] } = value as { allOf?: { $ref?: string }[] };
@@ -91,7 +93,7 @@ function partsIn(value: unknown): Set<string> {
   return new Set([...named, ...Object.values(value).flatMap((inner) => [...partsIn(inner)])]);
 }
 
-/** Objects that name their fields may have no others; parts of an `allOf` do not know those of the other parts. */
+/** Forbids undeclared fields in objects, except in parts of an `allOf`, which don't declare those of other parts. */
 function closed(value: unknown, isPart = false): unknown {
   if (Array.isArray(value)) return value.map((inner) => closed(inner, isPart));
   if (typeof value !== 'object' || value === null) return value;

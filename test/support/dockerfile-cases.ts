@@ -1,22 +1,22 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the braces are those of a Dockerfile
-/** A Dockerfile with what it copies from, for Mayfly and for buildah to build. */
+/** Dockerfile with the files that it copies, for both Mayfly and buildah. */
 export interface DockerfileCase {
   title: string;
-  /** What follows FROM, unless it has one. */
+  /** Content after FROM, or the whole file if it has its own FROM. */
   dockerfile: string;
-  /** Text of files by path; a folder's ends with `/`, `-> x` is a link, `0755 x` a file with that mode. */
+  /** Contents by path; a folder ends with `/`, `-> x` is a link, `0755 x` a file with that mode. */
   files?: Record<string, string>;
   modes?: Record<string, number>;
   args?: Record<string, string>;
   target?: string;
-  /** Where the trees differ, and why; '' is whether there is one. */
+  /** Declared differences of the trees, with reasons; '' is about the build's success. */
   declared?: Record<string, string>;
 }
 
-/** What FROM names in each. */
+/** Base image named in FROM. */
 export const BASE = 'localhost/debian:12';
 
-/** What most copy from. */
+/** Files that most cases copy. */
 export const TREE = {
   'dir/a': 'a',
   'dir/sub/b': 'b',
@@ -27,7 +27,7 @@ export const TREE = {
   two: '2',
 };
 
-/** Heredocs, `${x-y}` and `${x+y}` are in none: Debian 12's buildah does not know them. */
+/** Cases of steps, without heredocs, `${x-y}` and `${x+y}`, which Debian 12's buildah does not support. */
 export const STEPS: readonly DockerfileCase[] = [
   { title: 'WORKDIR of variables', dockerfile: 'ENV A=/srv/x\nWORKDIR $A/${B:-y}\nRUN pwd > /srv/where' },
   {

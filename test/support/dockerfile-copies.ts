@@ -3,7 +3,7 @@ import { type DockerfileCase, TREE } from './dockerfile-cases.ts';
 
 const BITS = 'set-user-id and set-group-id bits of the context stay, as with Docker; buildah drops them';
 
-/** What COPY and ADD do, of one stage. */
+/** Cases of COPY and ADD, in one stage. */
 export const COPIES: readonly DockerfileCase[] = [
   { title: "a folder's content", dockerfile: 'COPY dir /srv/dir', files: TREE },
   { title: 'a folder to a folder with a slash', dockerfile: 'COPY dir /srv/dir/', files: TREE },

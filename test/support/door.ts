@@ -13,7 +13,7 @@ export interface CommandEvent {
   data: { stream: string; at: string; offset: number; text?: string; base64?: string } & Partial<CommandView>;
 }
 
-/** The HTTP door of a {@link TestMayfly}, without a port. */
+/** HTTP API of a {@link TestMayfly}, without a port. */
 export class TestDoor {
   private constructor(
     readonly app: App,
@@ -21,7 +21,7 @@ export class TestDoor {
     readonly secret: string,
   ) {}
 
-  /** @param key of another door, whose caller this one has. `@default` an operator of its own */
+  /** @param key of another door, for the same caller. `@default` a new operator's */
   static async open({ store, sagas }: Pick<TestMayfly, 'store' | 'sagas'>, key?: string): Promise<TestDoor> {
     const guests = new RelayClient(store);
     const logger = pino({ level: process.env['MAYFLY_LOG_LEVEL'] ?? 'silent' });
@@ -44,7 +44,7 @@ export class TestDoor {
     });
   }
 
-  /** Runs a command and waits for it, at most so many seconds. */
+  /** Runs a command, and waits for its end, up to `waitSeconds`. */
   async run(sandboxId: string, request: object, waitSeconds = 60): Promise<CommandView> {
     const headers = { Prefer: `wait=${waitSeconds}` };
     const response = await this.call('POST', `/v1/sandboxes/${sandboxId}/commands`, request, headers);
@@ -72,7 +72,7 @@ export class TestDoor {
     return this.call('GET', `/v1/sandboxes/${sandboxId}/commands/${id}/output?${query}`);
   }
 
-  /** What one stream of it is in the store, as text. */
+  /** Returns one stored stream of a command as text. */
   async text(command: Pick<CommandView, 'sandboxId' | 'id'>, stream: 'stdout' | 'stderr' = 'stdout'): Promise<string> {
     return (await this.output(command, `stream=${stream}`)).text();
   }
@@ -105,7 +105,7 @@ export class TestDoor {
   }
 }
 
-/** Opens a door for the tests of a file, which is open from the next `beforeAll` on. */
+/** Opens a door for the tests of a file, from the next `beforeAll` on. */
 export function useTestDoor(mayfly: () => TestMayfly): TestDoor {
   const door = Object.create(TestDoor.prototype) as TestDoor;
   beforeAll(async () => void Object.assign(door, await TestDoor.open(mayfly())));

@@ -2,7 +2,7 @@ import { HANGS_AFTER_MS } from './test-timeouts.ts';
 
 const POLL_INTERVAL_MS = 50;
 
-/** A value that is waited for: some fields of an object, what a text matches, or the value itself. */
+/** Expected value: some fields of an object, a pattern of a text, or the value itself. */
 type Pattern<T> = T extends string
   ? T | RegExp
   : T extends readonly (infer Item)[]
@@ -19,8 +19,10 @@ function meets(seen: unknown, wish: unknown): boolean {
   return Object.entries(wish).every(([field, wished]) => meets(fields[field], wished));
 }
 
-/** Polls, and returns the first value that meets the wish; unlike `expect.poll`, also in concurrent tests.
- * @throws Error with the last value, when that takes so long that it hangs */
+/**
+ * Polls, and returns the first matching value; unlike `expect.poll`, also in concurrent tests.
+ * @throws Error with the last value after the timeout
+ */
 export async function eventually<T, Wished extends T>(
   look: () => T | Promise<T>,
   wish: (seen: T) => seen is Wished,
@@ -46,7 +48,7 @@ export async function eventually<T>(
   }
 }
 
-/** As many equal values in a row are the last one. */
+/** Number of equal consecutive values that count as final. */
 const STABLE_POLLS = 20;
 
 /** Polls until the value has stopped changing, and returns it. */

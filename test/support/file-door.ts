@@ -3,15 +3,14 @@ import { type Door, openDoor } from '../api/support.ts';
 import { serveHttp } from './http-server.ts';
 import { type RelayedAgent, startRelayedAgent } from './relayed-agent.ts';
 
-/** The API behind a real HTTP server, with one sandbox whose files are those of this machine. */
+/** API behind a real HTTP server, with one sandbox whose files are this machine's. */
 export interface FileDoor {
   agent: RelayedAgent;
   door: Door;
   url: string;
-  /** May read and write sandboxes. */
+  /** Key that may read and write sandboxes. */
   key: string;
   client: MayflyClient;
-  /** Of the sandbox. */
   id: string;
   close(): Promise<void>;
 }

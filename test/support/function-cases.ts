@@ -9,13 +9,13 @@ export const SLEEPS = 'echo started; sleep 1000';
 
 export const isRunning = ({ state, attempts }: Run) => state === 'running' && attempts.length > 0;
 
-/** {@link useSagaCases} with the API before it, and functions in it. */
+/** Extends {@link useSagaCases} by the API and functions. */
 export function useFunctionCases(given: Parameters<typeof useSagaCases>[0] = {}) {
   const cases = useSagaCases(given);
   const door = useTestDoor(cases.mayfly);
   const functions = new TestFunctions(door);
 
-  /** Triggers a run with faults that are armed before it begins. @param arm at its steps, or those of its first sandbox */
+  /** Triggers a run with faults armed before it starts. @param arm arms its steps, or those of its first sandbox */
   async function triggerArmed(
     command: string,
     more: object,

@@ -9,11 +9,10 @@ export type Run = z.infer<typeof runAnswer>;
 
 let count = 0;
 
-/** Functions and their runs, as a caller has them. */
 export class TestFunctions {
   constructor(private readonly door: Pick<TestDoor, 'call'>) {}
 
-  /** One that runs this in a shell. @returns its name */
+  /** Deploys a function that runs a shell command. @returns its name */
   async deploy(command: string, more: object = {}, files: Record<string, string> = {}): Promise<string> {
     const name = `fn-${++count}`;
     await this.deployAs(name, command, more, files);
@@ -72,7 +71,7 @@ export class TestFunctions {
     return this.get(id);
   }
 
-  /** When it has ended, and nothing of it is left. */
+  /** Resolves when it has ended, and its cleanup is complete. */
   over({ id }: Pick<Run, 'id'>): Promise<Run> {
     return this.until(id, ({ state, cleanup }) => state === 'ended' && cleanup !== 'pending');
   }

@@ -14,7 +14,7 @@ import { diffBinary, goldenImage } from '../../worker/config/artifacts.mjs';
 
 const run = promisify(execFile);
 
-/** Mounts a disk where nobody else sees it, and runs a program in it, with no network. $1: disk, $2: folder. */
+/** Mounts a disk in a private namespace, and runs a program in it, without network. $1: disk, $2: folder. */
 const INSIDE = `set -e
 disk=$1 root=$2; shift 2
 mount -o loop "$disk" "$root"
@@ -29,7 +29,7 @@ export interface Ended {
   stderr: string;
 }
 
-/** Disks of guests that do not run: what is done to one is done with chroot, and no machine boots. Needs root, and loop devices. */
+/** Disks of guests that never boot: changed through chroot. Needs root, and loop devices. */
 export class GuestDisks implements AsyncDisposable {
   readonly #diff: FileSystemDiff;
 
@@ -39,7 +39,7 @@ export class GuestDisks implements AsyncDisposable {
     this.#diff = new FileSystemDiff(program);
   }
 
-  /** @param within where they are kept; with a disk `golden`, the golden image's */
+  /** Creates the disks. @param within parent folder; includes a disk `golden`, the golden image's */
   static async make(within: string): Promise<GuestDisks> {
     const golden = goldenImage();
     if (!golden) throw new Error('there is no golden image: npm run setup');
@@ -63,7 +63,7 @@ export class GuestDisks implements AsyncDisposable {
     return { code: Number(code), stdout, stderr };
   }
 
-  /** Disks are compared as snapshots are: by their names. */
+  /** Disks in the form of snapshots, compared by name. */
   get snapshots(): ComparedSnapshots {
     const diskOf = (name: string) => ({ layers: [{ path: this.#pathOf(name), format: 'raw' }] });
     const diff = this.#diff;

@@ -4,7 +4,7 @@ import type { HostMachine } from '../../worker/machine/host-machine.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import type { TestOperations } from './operations.ts';
 
-/** A sandbox that is hibernated. */
+/** Creates a hibernated sandbox. */
 export async function hibernated(mayfly: MayflyCase, operations: TestOperations, autoResume: boolean): Promise<string> {
   const { id } = await mayfly.create(mayfly.input({ autoResume }));
   expect(await operations.hibernate(id)).toBeNull();
@@ -12,17 +12,17 @@ export async function hibernated(mayfly: MayflyCase, operations: TestOperations,
   return id;
 }
 
-/** Memory that the host's ledger reserves for the sandbox, MiB. */
+/** Returns the memory that the host's ledger reserves for the sandbox, MiB. */
 export async function readReservedMib({ state }: Pick<HostMachine, 'state'>, id: string): Promise<number> {
   const { memoryMib } = JSON.parse(await readFile(state.reservationOf(id), 'utf8')) as { memoryMib: number };
   return memoryMib;
 }
 
-/** The kinds of what the audit trail says of it, in order. */
+/** Returns the kinds of a sandbox's audit entries, in order. */
 export const kindsOf = async (operations: TestOperations, id: string) =>
   (await operations.told(id)).map(({ kind }) => kind);
 
-/** Status and error code of a refusal. */
+/** Returns the status and error code of a refusal. */
 export const refusalOf = async (response: Response) => [
   response.status,
   ((await response.json()) as { code: string }).code,

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { LoadedDataConverter, Payload } from '@temporalio/common';
 import { isEncrypted } from '../../worker/payloads/payload-codec.ts';
 
-/** All that the history of a workflow carries of ours, decrypted. */
+/** Returns all of Mayfly's values in a workflow's history, decrypted. */
 export async function valuesInHistory({ workflow, options }: Client, workflowId: string): Promise<unknown[]> {
   const { events } = await workflow.getHandle(workflowId).fetchHistory();
   return Promise.all(payloadsIn(events).map((each) => decoded(options.loadedDataConverter, each)));

@@ -3,7 +3,7 @@ import { INSTALLATION } from './installation-id.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 
-/** A host as it describes itself, with nothing on it. */
+/** Returns an empty host, as it describes itself. */
 export function hostRecord(id: string, changes: Partial<HostRecord> = {}): HostRecord {
   return {
     id,

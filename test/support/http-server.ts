@@ -4,10 +4,10 @@ import { createAdaptorServer } from '@hono/node-server';
 import type { App } from '../../api/http/context.ts';
 import { listen } from './listen.ts';
 
-/** An API behind a real HTTP server, on a free port of the loopback. */
+/** API behind a real HTTP server, on a free port of the loopback. */
 export interface HttpServer {
   url: string;
-  /** Also ends the connections that are open. */
+  /** Closes the server with its open connections. */
   close(): void;
 }
 

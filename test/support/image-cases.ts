@@ -2,7 +2,7 @@ import { useTestDoor } from './door.ts';
 import { TestImages } from './images.ts';
 import { useSagaCases } from './saga-cases.ts';
 
-/** {@link useSagaCases} with the API before it, and with what each test builds, which goes at its end. */
+/** Extends {@link useSagaCases} by the API and builds, which are removed after each test. */
 export function useImageCases() {
   const { alone, mayfly } = useSagaCases();
   const door = useTestDoor(mayfly);

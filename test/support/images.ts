@@ -12,7 +12,7 @@ import { HANGS_AFTER_MS } from './test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
-/** What one test builds; it takes back sources and snapshots. */
+/** Builds of one test; removes their sources and snapshots. */
 export class TestImages {
   readonly #names = new Set<string>();
   readonly #builders = new Set<string>();
@@ -33,13 +33,13 @@ export class TestImages {
     return this.beginWhole(`FROM golden-debian12\n${dockerfile}`, wish);
   }
 
-  /** A sandbox of a build. */
+  /** Registers a sandbox of a build. */
   own(id: string): void {
     if (!this.#builders.has(id)) this.mayfly.own(id);
     this.#builders.add(id);
   }
 
-  /** With its own FROM. */
+  /** Starts a build of a Dockerfile with its own FROM. */
   async beginWhole(dockerfile: string, wish: Partial<BuildImage> = {}): Promise<Image> {
     const body = { name: this.name(), dockerfile, ...wish };
     const response = await this.door.call('POST', '/v1/images', body);
@@ -79,7 +79,7 @@ export class TestImages {
     expect((await this.door.call('POST', `/v1/images/${id}/cancel`)).status).toBe(202);
   }
 
-  /** The kinds of what the audit trail says of a build, in order, each with the key that it was asked with. */
+  /** Returns the kinds of a build's audit entries, in order, each with its API key. */
   async audit({ id }: Pick<Image, 'id'>): Promise<string[]> {
     const entries = await this.mayfly.store.audit.entries(id, { limit: 100 });
     return entries.map(({ body }) => {
@@ -88,7 +88,7 @@ export class TestImages {
     });
   }
 
-  /** Sources on the host that this test has made. */
+  /** Returns the sources on the host that this test has made. */
   async sources(): Promise<string[]> {
     const all = (await this.mayfly.store.hosts.list()).flatMap(({ sources }) => sources.map(({ name }) => name));
     return all.filter((name) => this.#names.has(name));

@@ -1,2 +1,2 @@
-/** A well-formed installation id for records that no machine has made. */
+/** Valid installation id for records of no real machine. */
 export const INSTALLATION = 'ins-000000000000000000000000';

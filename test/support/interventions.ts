@@ -5,7 +5,7 @@ import type { Client } from '@temporalio/client';
 export const INTERVENTIONS = ['cancel', 'cancel twice', 'terminate', 'reset to the first task'] as const;
 export type Intervention = (typeof INTERVENTIONS)[number];
 
-/** Intervenes in the run that is open, or was last. Resolves when Temporal has it. */
+/** Intervenes in the open or last run. Resolves when Temporal has accepted it. */
 export async function intervene(client: Client, workflowId: string, kind: Intervention): Promise<void> {
   const workflow = client.workflow.getHandle(workflowId);
   if (kind === 'terminate') await workflow.terminate('by a test');

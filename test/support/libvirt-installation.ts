@@ -10,12 +10,12 @@ import { connectStore } from '../../store/connect.ts';
 import { addBootedSnapshot } from './booted-snapshot.ts';
 
 export const SOURCE = 'golden-debian12';
-/** Real machines take long on a busy host. */
+/** Wait for real machines, which are slow on a busy host. */
 export const WAIT = { waitSeconds: 240 };
 
 let booted: Promise<string> | undefined;
 
-/** Adds a snapshot of a guest that has booted, once for all files, for sandboxes whose booting is not tested. @returns its id */
+/** Adds a snapshot of a booted guest, once for all files, for sandboxes that need no boot. @returns its id */
 function bootedSnapshot(): Promise<string> {
   booted ??= addSnapshot();
   return booted;
@@ -31,7 +31,7 @@ async function addSnapshot(): Promise<string> {
   }
 }
 
-/** The `mayfly up` of the project. After each test its sandboxes are destroyed, and nothing of them may be left. */
+/** Returns the project's `mayfly up`. After each test its sandboxes are destroyed, and must leave no residue. */
 export function useLibvirtInstallation() {
   const { baseUrl, apiKey, stateRoot } = inject('libvirtUp');
   const mayfly = new MayflyClient({ baseUrl, apiKey });
@@ -45,7 +45,7 @@ export function useLibvirtInstallation() {
     expect(await inspect()).toEqual({ domains: new Set([SOURCE]), leases: [], workspaces: [], credentials: [] });
   });
 
-  /** Lists what plain tools find of sandboxes, whatever the product reports. */
+  /** Lists sandboxes by plain tools, independently of the product. */
   async function inspect() {
     const { uri = '' } = (await findPrivateLibvirtd(libvirtFolder)) ?? {};
     const { stdout } = await exec('virsh', ['-c', uri, 'list', '--all', '--name']);

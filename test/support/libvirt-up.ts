@@ -8,7 +8,6 @@ import { temporaryState } from '../host/temporary-state.ts';
 import { MayflyProcess, waitUntilReady } from './mayfly-process.ts';
 import { startStoreServer } from './store-server.ts';
 
-/** A `mayfly up` on libvirt. */
 export interface LibvirtUp {
   baseUrl: string;
   apiKey: string;
@@ -25,7 +24,7 @@ declare module 'vitest' {
 
 const HOST_ID = 'installation';
 
-/** Starts one `mayfly up` on libvirt, with a store of its own, for all test files of a project. */
+/** Starts one `mayfly up` on libvirt, with its own store, for all test files of a project. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const closers = new Closers();
   try {
@@ -54,12 +53,12 @@ async function startUp(closers: Closers, temporalAddress: string): Promise<Libvi
     MAYFLY_STATE_DIR: state.root,
     MAYFLY_API_PORT: '0',
     MAYFLY_LOG_LEVEL: 'error',
-    MAYFLY_TEMPLATES: 'off', // each boots, and nothing is made beside it
+    MAYFLY_TEMPLATES: 'off', // each sandbox boots, and no template is made concurrently
     TEMPORAL_ADDRESS: temporalAddress,
     MONGODB_URI: server.uri,
   });
   closers.add('mayfly up', async () => void (await up.end('SIGINT')));
   const serves = await up.serves();
-  await waitUntilReady(serves.baseUrl); // what goes on beginning is paid by no test
+  await waitUntilReady(serves.baseUrl); // keeps the start-up out of the tests
   return { ...serves, hostId: HOST_ID, stateRoot: state.root, storeUri: server.uri };
 }

@@ -9,7 +9,6 @@ export async function listen(server: Server, address = '127.0.0.1'): Promise<num
   return (server.address() as AddressInfo).port;
 }
 
-/** Closes a server with all its connections. */
 export async function closeServer(server: HttpServer): Promise<void> {
   const closed = once(server, 'close');
   server.close().closeAllConnections();

@@ -1,5 +1,5 @@
 // @ts-check
-/** Counts the files that a process loads, and writes the number as its last line on standard error: `node --import` this file. */
+/** Counts the files that a process loads; writes the number as its last line on standard error. Use `node --import`. */
 import Module, { register } from 'node:module';
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 

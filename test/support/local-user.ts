@@ -1,13 +1,13 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { exec } from '../../host/os/exec.ts';
 
-/** `nobody`, by its number. */
+/** Uid of `nobody`. */
 const NOBODY = 65_534;
 
 /** Arguments of setpriv(1) for a user without supplementary groups. */
 const asUser = (uid: number, gid: number) => ['--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups', '--'];
 
-/** A user of this machine without any right: `nobody`, in no group but their own. */
+/** Arguments of setpriv(1) for the unprivileged user `nobody`, in no other group. */
 const AS_NOBODY = asUser(NOBODY, NOBODY);
 
 const CONNECT = `
@@ -22,12 +22,12 @@ console.log(JSON.stringify(await Promise.all(targets.map(outcome))));
 
 export type Target = { host: string; port: number } | { path: string };
 
-/** Whether a local user without rights gets a connection: `connected`, or the error's code of each. */
+/** Connects as a local user without rights. @returns `connected`, or the error code, for each target */
 export async function connectAsNobody(targets: readonly Target[], gid = NOBODY): Promise<string[]> {
   return connectAs(NOBODY, gid, targets);
 }
 
-/** Connects as {@link connectAsNobody} does, as another user. */
+/** Connects as {@link connectAsNobody}, as another user. */
 export async function connectAs(uid: number, gid: number, targets: readonly Target[]): Promise<string[]> {
   const node = [process.execPath, '--input-type=module', '-e', CONNECT, JSON.stringify(targets)];
   const { stdout } = await exec('setpriv', [...asUser(uid, gid), ...node]);
@@ -40,7 +40,7 @@ const readable = (path) => { try { accessSync(path, constants.R_OK); return true
 console.log(JSON.stringify(JSON.parse(readFileSync(0, 'utf8')).filter(readable)));
 `;
 
-/** Lists the files such a user can read and the folders they can list below a folder, every name of which they know. */
+/** Lists files below a folder that such a user can read, and folders they can list, if they know every name. */
 export async function readableByNobody(folder: string): Promise<string[]> {
   const { stdout: names } = await exec('find', [folder, '-xdev', '!', '-type', 'l', '-printf', '%p\\0']);
   const input = JSON.stringify(names.split('\0').filter((path) => path !== ''));
@@ -49,7 +49,7 @@ export async function readableByNobody(folder: string): Promise<string[]> {
   return JSON.parse(stdout) as string[];
 }
 
-/** Every TCP port, and every Unix socket with a path, on which a process or its children wait for connections. */
+/** Lists TCP ports, and Unix sockets with a path, on which a process or its descendants listen. */
 export async function listenersOf(root: number): Promise<Target[]> {
   const inodes = new Set<string>();
   for (const pid of await withDescendants(root)) {
@@ -76,7 +76,7 @@ async function withDescendants(root: number): Promise<number[]> {
   return found;
 }
 
-/** State 0A is listening; addresses are hex, IPv4 in host byte order (proc_pid_net(5), and the kernel's tcp_states.h). */
+/** Parses listeners: state 0A; addresses in hex, IPv4 in host byte order (proc_pid_net(5), tcp_states.h). */
 function tcpListeners(table: string, inodes: ReadonlySet<string>): Target[] {
   return table.split('\n').flatMap((line) => {
     const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
@@ -88,7 +88,7 @@ function tcpListeners(table: string, inodes: ReadonlySet<string>): Target[] {
   });
 }
 
-/** The flag 10000 marks a socket that accepts connections (SO_ACCEPTCON). */
+/** Parses sockets that accept connections: flag 10000 (SO_ACCEPTCON). */
 function unixListeners(table: string, inodes: ReadonlySet<string>): Target[] {
   return table.split('\n').flatMap((line) => {
     const [, , , flags, , , inode = '', path] = line.trim().split(/\s+/);

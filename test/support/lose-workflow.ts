@@ -5,13 +5,13 @@ import type { NativeConnection } from '@temporalio/worker';
 import { registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { eventually } from './eventually.ts';
 
-/** Limits of a Temporal server that forgets a deleted workflow within seconds, where it takes half a minute by itself. */
+/** Limits of a Temporal server that drops a deleted workflow within seconds instead of half a minute. */
 export const FORGETS_AT_ONCE = { 'history.transferProcessorUpdateAckInterval': '1s' };
 
 /** gRPC's NOT_FOUND. */
 const NOT_FOUND = 5;
 
-/** Loses a workflow as a lost database does: resolves when Temporal neither knows it nor lists it. */
+/** Deletes a workflow as by a lost database; resolves when Temporal can neither find nor list it. */
 export async function loseWorkflow({ workflowService, workflow, options }: Client, workflowId: string): Promise<void> {
   const unlessForgotten = (error: unknown): null => {
     const isForgotten = isGrpcServiceError(error) && error.code === NOT_FOUND;
@@ -26,7 +26,7 @@ export async function loseWorkflow({ workflowService, workflow, options }: Clien
   await eventually(() => workflow.count(`WorkflowId = "${workflowId}"`), { count: 0 });
 }
 
-/** Registers a namespace in which nothing has happened, as if Temporal's database had been lost. @returns its name */
+/** Registers an empty namespace, as after the loss of Temporal's database. @returns its name */
 export async function registerEmptyNamespace(connection: NativeConnection): Promise<string> {
   const namespace = `lost-${randomBytes(4).toString('hex')}`;
   const workflowExecutionRetentionPeriod = msToTs('1d');

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 
-/** @throws Error where the host is not in memory */
+/** @throws Error when the host is not in memory */
 export const getMemory = ({ memory }: MayflyCase) => {
   if (!memory) throw new Error('these tests need a machine in memory');
   return memory;

@@ -11,12 +11,15 @@ import type { SignedEvent } from '../../model/sandbox/signed-request.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import type { TestMayfly } from './mayfly.ts';
 
-/** {@link TestMayfly} as one of several concurrent tests sees it: ends its own sandboxes and faults, and proves that nothing is left. */
+/**
+ * {@link TestMayfly} for one of several concurrent tests: ends its own sandboxes and faults, and proves that no residue
+ * is left.
+ */
 export class MayflyCase {
   readonly #ids = new Set<string>();
   readonly #armed = new Set<string>();
 
-  /** @param title of the test, for whoever reads what it left */
+  /** @param title of the test, to identify its residue */
   constructor(
     private readonly all: TestMayfly,
     private readonly title: string,
@@ -41,20 +44,20 @@ export class MayflyCase {
     return this.all.memory;
   }
 
-  /** @param timeouts what differs from the tests' own */
+  /** @param timeouts changes of the default test timeouts */
   input(spec: Partial<SandboxSpec> = {}, timeouts: Partial<Timeouts> = {}): SandboxInput {
     const input = this.all.input(spec, timeouts);
     this.own(input.id);
     return input;
   }
 
-  /** Its host, as records name it. */
+  /** Reference to its host, as in records. */
   get hostRef(): { hostId: string; installationId: string } {
     const { hostId, installationId } = this.all.machine().observer;
     return { hostId, installationId };
   }
 
-  /** As its host calls a template of that machine. @throws Error where it makes none */
+  /** Returns the host's key of a template. @throws Error where the host makes none */
   async templateKey(request: TemplateRequest): Promise<string> {
     const context = { signal: new AbortController().signal, alive: () => undefined };
     const key = await this.all.machine().hypervisor.templates.keyOf(request, context);
@@ -62,29 +65,29 @@ export class MayflyCase {
     return key;
   }
 
-  /** As the API proposes its host. */
+  /** Returns its host in the form of the API's proposals. */
   proposals(): HostProposals {
     return { hosts: [this.hostRef] };
   }
 
-  /** A sandbox that somebody else makes for this test, as a bake does. */
+  /** Registers a sandbox that is created otherwise for this test, for instance by a bake. */
   own(sandboxId: string): void {
     this.#ids.add(sandboxId);
   }
 
-  /** Sets the faults that strike at steps about one id; undefined: none any more. Others are not touched. */
+  /** Arms faults for steps about one id; undefined disarms it. Other ids are unaffected. */
   arm(text: string | undefined, id: string): void {
     this.#armed.add(id);
     this.all.failpoints.arm(text, id);
   }
 
-  /** As the API has an event recorded. */
+  /** Signs an event as the API does. */
   signed(sandboxId: string, event: AuditEvent): SignedEvent {
     const signer = this.all.requestKey.signer({ process: 'api' });
     return { ...event, signature: signer.sign('event', { sandboxId, event }) };
   }
 
-  /** Starts a create and waits until it is running or at its end. */
+  /** Starts a create, and waits until it runs or has ended. */
   create(input = this.input()): Promise<SandboxRecord> {
     this.own(input.id);
     return this.all.create(input);
@@ -97,7 +100,7 @@ export class MayflyCase {
     return input;
   }
 
-  /** By its id, or by what it was asked for with. */
+  /** Destroys a sandbox, given its id or the input of its create. */
   destroy(wanted: string | SandboxInput): Promise<SandboxRecord> {
     return this.all.destroy(typeof wanted === 'string' ? { ...this.all.input(), id: wanted } : wanted);
   }
@@ -118,7 +121,7 @@ export class MayflyCase {
     return this.all.startHost(bootIdFile);
   }
 
-  /** The snapshots on the host that were taken of the test's sandboxes. */
+  /** Returns snapshots on the host of this test's sandboxes. */
   async onHost(): Promise<KeptSnapshot[]> {
     const kept = await this.all.machine().hypervisor.snapshots.list();
     const own = await Promise.all(
@@ -127,18 +130,17 @@ export class MayflyCase {
     return kept.filter((_, nth) => own[nth]);
   }
 
-  /** What is on the machine under the name of a sandbox of this test. */
+  /** Returns the residue of this test's sandboxes on the machine. */
   async residue(): Promise<Observation[]> {
     const marks = await this.all.marks();
     return marks.filter(({ sandboxId }) => this.#ids.has(sandboxId)).map(({ observation }) => observation);
   }
 
-  /** Lifts its faults. */
   disarm(): void {
     for (const id of this.#armed) this.all.failpoints.arm(undefined, id);
   }
 
-  /** Lifts its faults, ends its sandboxes, and proves that nothing of them is left. */
+  /** Disarms its faults, destroys its sandboxes, and proves that no residue is left. */
   async close(): Promise<void> {
     this.disarm();
     if (!this.all.host) await this.all.startHost();

@@ -11,7 +11,7 @@ const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 const ready = z.object({ apiUrl: z.string(), keyFile: z.string() });
 const keyFile = z.object({ apiKey: z.string() });
 
-/** The program `bin/mayfly` as a child process of a test. */
+/** Program `bin/mayfly` as a child process of a test. */
 export class MayflyProcess {
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
@@ -19,7 +19,7 @@ export class MayflyProcess {
   readonly #listeners = new Set<() => void>();
   #isOver = false;
 
-  /** @param program of another version. `@default` this one's */
+  /** @param program `@default` this version's */
   constructor(args: string[], env: NodeJS.ProcessEnv, program = PROGRAM) {
     const child = spawn(process.execPath, [program, ...args], {
       env: { ...process.env, NO_COLOR: '1', ...env },
@@ -46,7 +46,7 @@ export class MayflyProcess {
     return this.#child.pid;
   }
 
-  /** Memory that it has in use now, MiB. */
+  /** Returns its resident memory, MiB. */
   residentMib(): number {
     const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.#child.pid}/status`, 'utf8')) ?? [];
     return Number(kib) / 1_024;
@@ -56,7 +56,7 @@ export class MayflyProcess {
     return this.#lines.join('\n');
   }
 
-  /** The first line that it has written or writes which contains this text. @throws Error when it ends without */
+  /** Returns the first past or future line of output with this text. @throws Error when it ends without */
   async line(text: string): Promise<string> {
     for (;;) {
       const found = this.#lines.find((line) => line.includes(text));
@@ -72,7 +72,7 @@ export class MayflyProcess {
     }
   }
 
-  /** Where `mayfly up --json` serves and with which key, once it does. */
+  /** Resolves with the URL and key of `mayfly up --json` once it serves. */
   async serves(): Promise<{ baseUrl: string; apiKey: string }> {
     const { apiUrl, keyFile: path } = ready.parse(JSON.parse(await this.line('"apiUrl"')));
     const { apiKey } = keyFile.parse(JSON.parse(await readFile(path, 'utf8')));
@@ -83,7 +83,7 @@ export class MayflyProcess {
     this.#child.kill(signal);
   }
 
-  /** @returns exit code, or the signal that ended it */
+  /** @returns exit code, or terminating signal */
   async end(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null> {
     if (signal) this.send(signal);
     await this.#exited;
@@ -91,7 +91,7 @@ export class MayflyProcess {
   }
 }
 
-/** `<pid> <command>` of every process that has this folder in its arguments, or its root directory below it. */
+/** Lists `<pid> <command>` of every process with this folder in its arguments, or its root below it. */
 export function processesOf(folder: string): string[] {
   return readdirSync('/proc').flatMap((pid) => {
     if (!/^\d+$/.test(pid)) return [];
@@ -100,17 +100,16 @@ export function processesOf(folder: string): string[] {
       const isOurs = command.includes(folder) || readlinkSync(`/proc/${pid}/root`).startsWith(folder);
       return isOurs ? [`${pid} ${command}`] : [];
     } catch {
-      return []; // ended meanwhile
+      return []; // ended since the listing
     }
   });
 }
 
-/** Waits until there is none. The kernel notifies nobody of what is not our child. */
+/** Waits until there is none; polls, since these are not child processes. */
 export async function noProcessOf(folder: string): Promise<void> {
   await eventually(() => processesOf(folder), { length: 0 });
 }
 
-/** Waits until the API has all that it needs, which it notifies nobody of. */
 export async function waitUntilReady(baseUrl: string): Promise<void> {
   await eventually(async () => {
     const answer = await fetch(`${baseUrl}/readyz`);

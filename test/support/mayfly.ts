@@ -38,15 +38,15 @@ import { HANGS_AFTER_MS } from './test-timeouts.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR') });
 
-/** `in-memory`: test/support/in-memory-host/, for tests of what sagas do; no setting offers it. */
+/** Kind of a test's host. `in-memory` (test/support/in-memory-host/) is for tests of sagas; no setting offers it. */
 export type TestHostKind = 'simulated' | 'in-memory';
 
-/** The product without its HTTP door: control worker, one host worker on a host of that kind, a store of its own. */
+/** Product without its HTTP API: control worker, one host worker of that kind, and its own store. */
 export class TestMayfly {
   readonly failpoints = Failpoints.parse(undefined);
   sagas: TemporalSagas;
   host: HostPart | null = null;
-  /** How webhooks are sent by the control worker that is started next. */
+  /** Options for sending webhooks of the next control worker. */
   webhooks: Pick<DeliveryWorkerOptions, 'network' | 'plan'> = {};
   #control: RunningWorker | null = null;
   readonly #began = new Date();
@@ -58,9 +58,9 @@ export class TestMayfly {
     private readonly connection: NativeConnection,
     readonly dataConverter: DataConverter,
     private readonly closers: Closers,
-    /** The machine of a host in memory; null: the host is another. */
+    /** Machine of a host in memory; null: another host. */
     readonly memory: InMemoryMachine | null,
-    /** The API's. */
+    /** Request key of the API. */
     readonly requestKey: RequestKey,
   ) {
     this.sagas = this.#sagasOf(client);
@@ -96,12 +96,12 @@ export class TestMayfly {
     return mayfly;
   }
 
-  /** Of its runs, see {@link runsThatReplayOtherwise}. */
+  /** Returns its divergent runs by {@link runsThatReplayOtherwise}. */
   runsThatReplayOtherwise(): Promise<string[]> {
     return runsThatReplayOtherwise(this.client, this.dataConverter, this.#began);
   }
 
-  /** Starts the control worker; again when one runs, as after a restart of its process. */
+  /** Starts the control worker; restarts a running one. */
   async startControl(): Promise<void> {
     await this.#control?.stop();
     const { connection, dataConverter, store, failpoints, config } = this;
@@ -116,13 +116,13 @@ export class TestMayfly {
     ]);
   }
 
-  /** Until {@link startControl}. */
+  /** Stops the control worker until {@link startControl}. */
   async stopControl(): Promise<void> {
     await this.#control?.stop();
     this.#control = null;
   }
 
-  /** Goes on as if Temporal's database had been lost: in a namespace in which nothing has happened yet. */
+  /** Continues in an empty namespace, as after the loss of Temporal's database. */
   async loseTemporal(): Promise<void> {
     await this.host?.stop();
     await this.stopControl();
@@ -134,15 +134,18 @@ export class TestMayfly {
     await this.startHost();
   }
 
-  /** The API's, but that a busy machine has its time: a hundred calls at once may take longer than a call has. */
+  /**
+   * Creates the sagas of the API, with a longer timeout: on a busy machine a hundred concurrent calls may exceed that
+   * of a call.
+   */
   #sagasOf(client: Client): TemporalSagas {
     return new TemporalSagas(client, { signer: this.requestKey.signer({ process: 'api' }), callMs: HANGS_AFTER_MS });
   }
 
-  /** Changes the hypervisor of each host worker that starts, before it takes any task. */
+  /** Changes the hypervisor of each new host worker, before it takes any task. */
   prepareHost: (hypervisor: Hypervisor) => void = () => {};
 
-  /** Starts the host worker, again after {@link HostPart.stop}. @param bootIdFile of the boot it is to find */
+  /** Starts the host worker, also after {@link HostPart.stop}. @param bootIdFile file with the boot id to use */
   async startHost(bootIdFile?: string): Promise<HostPart> {
     const { connection, dataConverter, store, failpoints, config, client, memory } = this;
     const where = { config, memory, prepare: this.prepareHost, ...(bootIdFile !== undefined && { bootIdFile }) };
@@ -155,7 +158,7 @@ export class TestMayfly {
     return this.host;
   }
 
-  /** Starts another host worker, on a machine in memory. What it needs stays until all is stopped. */
+  /** Starts another host worker, on a machine in memory. Its dependencies stay until everything is stopped. */
   async startOtherHost(changes: Pick<Config, 'hostId' | 'stateDir'>, memory: InMemoryMachine): Promise<HostPart> {
     const { connection, dataConverter, store, failpoints, client } = this;
     const config = { ...this.config, ...changes };
@@ -166,7 +169,7 @@ export class TestMayfly {
     return buildSandboxInput(spec, timeouts);
   }
 
-  /** Starts a create and waits until it is running or at its end. */
+  /** Starts a create, and waits until it runs or has ended. */
   async create(input = this.input()): Promise<SandboxRecord> {
     await this.sagas.sandboxes.create(input);
     await this.sagas.sandboxes.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
@@ -190,7 +193,7 @@ export class TestMayfly {
     return record;
   }
 
-  /** The record, as soon as it satisfies `wish`. */
+  /** Returns the record once it satisfies `wish`. */
   async until(id: string, wish: (record: SandboxRecord) => boolean): Promise<SandboxRecord> {
     return eventually(
       () => this.store.sandboxes.get(id),
@@ -198,7 +201,6 @@ export class TestMayfly {
     );
   }
 
-  /** The snapshots on the machine. */
   onHost(): Promise<KeptSnapshot[]> {
     return this.machine().hypervisor.snapshots.list();
   }
@@ -209,13 +211,13 @@ export class TestMayfly {
     return this.host.machine;
   }
 
-  /** What is on the machine under any sandbox's name. */
+  /** Returns the residue of every sandbox on the machine. */
   async marks(): Promise<Mark[]> {
     const { hypervisor, credentials, ledger } = this.machine();
     return (await Promise.all([hypervisor.marks(), credentials.marks(), ledger.marks()])).flat();
   }
 
-  /** What is on the machine under the name of any sandbox: nothing, when none is alive. */
+  /** Returns the residue on the machine: none, when no sandbox is alive. */
   async residue(): Promise<Observation[]> {
     return (await this.marks()).map(({ observation }) => observation);
   }

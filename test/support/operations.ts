@@ -20,9 +20,9 @@ const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 type OperatedMayfly = Pick<TestMayfly, 'sagas' | 'store' | 'client' | 'config' | 'memory' | 'onHost'>;
 
-/** What is done to sandboxes while they live, and what can be seen of it in the guest and on the host. */
+/** Operations on live sandboxes, and their observable effects in the guest and on the host. */
 export class TestOperations {
-  /** @param entrance null: a host in memory has no guests to get in to */
+  /** @param entrance null: a host in memory has no reachable guests */
   constructor(
     private readonly mayfly: OperatedMayfly,
     private readonly entrance: TestDoor | null,
@@ -33,7 +33,7 @@ export class TestOperations {
     throw new Error('guests in memory run no commands');
   }
 
-  /** Begins a snapshot; its id. */
+  /** Starts a snapshot. @returns its id */
   async beginSnapshot(sandboxId: string, name?: string, by: Actor = actor): Promise<string> {
     const id = snapshotIdFrom(randomBytes(ID_BYTES));
     const wish = { kind: 'snapshot', operationId: id, name: name ?? id, snapshotKind: 'disk' } as const;
@@ -41,7 +41,7 @@ export class TestOperations {
     return id;
   }
 
-  /** Takes a snapshot to its end, a good one or not. */
+  /** Takes a snapshot, and waits for its success or failure. */
   async snapshot(sandboxId: string, name?: string, by: Actor = actor): Promise<SnapshotRecord> {
     const id = await this.beginSnapshot(sandboxId, name, by);
     const failure = await this.ended(sandboxId, id);
@@ -50,7 +50,6 @@ export class TestOperations {
     return record;
   }
 
-  /** Begins a restore. */
   async beginRestore(
     sandboxId: string,
     snapshotId: string,
@@ -62,7 +61,7 @@ export class TestOperations {
     return { operationId, keepAs };
   }
 
-  /** Restores to the end; why it failed, and what was kept. */
+  /** Restores to the end. @returns its failure and the retained snapshot */
   async restore(
     sandboxId: string,
     snapshotId: string,
@@ -121,7 +120,7 @@ export class TestOperations {
     return record;
   }
 
-  /** Writes in the guest, as a command of its agent; it answers, so it is not frozen. */
+  /** Writes in the guest by its agent, whose answer shows that it is not frozen. */
   async write(sandboxId: string, text: string): Promise<void> {
     if (this.mayfly.memory) return this.mayfly.memory.write(sandboxId, 'note', text);
     expect(await this.sh(sandboxId, `printf %s '${text}' > ~/note`)).toBe('');
@@ -132,7 +131,7 @@ export class TestOperations {
     return this.sh(sandboxId, 'cat ~/note');
   }
 
-  /** What a command in the guest prints. */
+  /** Runs a command in the guest. @returns its output */
   async sh(sandboxId: string, command: string): Promise<string> {
     const ended = await this.door.run(sandboxId, { command });
     const { outcome, exitCode } = ended;
@@ -140,13 +139,13 @@ export class TestOperations {
     return this.door.text(ended);
   }
 
-  /** A file in the home of a simulated guest, read past it. */
+  /** Reads a file in the home of a simulated guest directly from disk. */
   async onDisk(sandboxId: string, name: string): Promise<string> {
     const root = join(this.mayfly.config.stateDir, 'sandboxes', sandboxId, 'root');
     return readFile(join(root, 'home', GUEST_USER.name, name), 'utf8');
   }
 
-  /** Resolves when a step of the sandbox is under way. Temporal notifies nobody, so this looks every 50 ms. */
+  /** Polls until a step of the sandbox runs, every 50 ms. */
   async beganStep(sandboxId: string, step: string): Promise<void> {
     await stepBegun(this.mayfly.client.workflow.getHandle(workflowIdOf(sandboxId)), step);
   }
@@ -155,13 +154,13 @@ export class TestOperations {
     return this.mayfly.onHost();
   }
 
-  /** What the audit trail says of the sandbox, in order. */
+  /** Returns the sandbox's audit events, in order. */
   async told(sandboxId: string): Promise<AuditEvent[]> {
     const entries = await this.mayfly.store.audit.entries(sandboxId, { limit: 200 });
     return entries.map(({ body }) => JSON.parse(body) as AuditEvent);
   }
 
-  /** Proves that the host has exactly the snapshots that are `ready`, deletes them, and proves that it has none. */
+  /** Proves that the host has exactly the `ready` snapshots, deletes them, and proves that none is left. */
   async clear(): Promise<void> {
     for (const { snapshotId, state } of await this.onHost()) {
       const record = await this.record(snapshotId);
@@ -176,7 +175,10 @@ export class TestOperations {
   }
 }
 
-/** Operations on the sandboxes of a file's {@link TestMayfly}. After each test there is {@link TestOperations.clear}. */
+/**
+ * Provides operations on the sandboxes of a file's {@link TestMayfly}; runs {@link TestOperations.clear} after each
+ * test.
+ */
 export function useOperations(mayfly: () => TestMayfly): () => TestOperations {
   const made = useOpened(
     async () => new TestOperations(mayfly(), await TestDoor.open(mayfly())),

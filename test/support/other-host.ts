@@ -5,7 +5,7 @@ import { InMemoryMachine } from './in-memory-host/machine.ts';
 import type { TestMayfly } from './mayfly.ts';
 import type { HostPart } from './test-host.ts';
 
-/** A machine beside that of the file, whose worker comes and goes. */
+/** Second machine, whose worker can be started and stopped. */
 export class OtherHost {
   readonly #memory = new InMemoryMachine();
   #running: HostPart | null = null;
@@ -42,7 +42,7 @@ export class OtherHost {
     return this.#running.machine.installation.id;
   }
 
-  /** Changes what a source of it holds. */
+  /** Changes the content of a source. */
   write(source: string, name: string, content: string): void {
     const image = this.#memory.images.get(source);
     if (image) this.#memory.images.set(source, { ...image, files: new Map(image.files).set(name, content) });

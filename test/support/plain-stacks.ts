@@ -1,4 +1,4 @@
-/** Formats stacks in vitest's main process where Vite cannot map one: vitest 4.1.12 throws on cached modules. Import it first. */
+/** Formats stacks that Vite cannot map in vitest's main process: 4.1.12 throws on cached modules. Import it first. */
 const mapped = Error.prepareStackTrace?.bind(Error);
 Error.prepareStackTrace = (error, trace) => {
   try {

@@ -1,4 +1,4 @@
-/** A shell function that makes a package, so that nothing is fetched: its name, what it depends on, where to. */
+/** Shell function that builds a package offline: its name, dependencies, target folder. */
 export const DEB = `set -e
 deb() {
   mkdir -p /srv/build/$1/DEBIAN /srv/build/$1/usr/share/$1 /srv/build/$1/etc; cd /srv/build/$1
@@ -7,7 +7,7 @@ deb() {
   dpkg-deb --root-owner-group -Znone -b . $3/$1.deb >/dev/null
 }
 `;
-/** What is there before: a repository that can be reached, with a package of as many files as many have, and one of it. */
+/** Initial state: a reachable repository with a package of many files, one of them installed. */
 export const BASE = `${DEB}
 mkdir -p /srv/repo /srv/build/greeter-data/usr/share/greeter-data; for n in $(seq 200); do echo $n > /srv/build/greeter-data/usr/share/greeter-data/$n; done
 deb greeter greeter-data /srv/repo; deb greeter-data '' /srv/repo; deb old '' /srv/repo; deb stranger '' /srv
@@ -17,12 +17,12 @@ rm -f /etc/apt/sources.list /etc/apt/sources.list.d/*
 echo 'deb [trusted=yes] file:/srv/repo ./' > /etc/apt/sources.list.d/local.list
 apt-get -q update && apt-get -qy install old; groupadd -g 2000 former`;
 
-/** A list for one user, as setfacl writes it: acl(5), and linux/posix_acl_xattr.h. The guest has no setfacl. */
+/** Sets an ACL for one user as setfacl does: acl(5), and linux/posix_acl_xattr.h. The guest has no setfacl. */
 const SETFACL = `perl -e '$v = pack("V", 2); $v .= pack("vvV", @$_) for [1, 6, -1], [2, 4, 1000], [4, 4, -1], [16, 4, -1], [32, 0, -1];
 ($p, $n) = ("/srv/app/shared", "system.posix_acl_access"); syscall(188, $p, $n, $v, length $v, 0) and die $!'`;
 const KEY = "printf -- '-----BEGIN OPENSSH PRIVATE KEY-----\\nb3BlbnNza\\n-----END OPENSSH PRIVATE KEY-----\\n'";
 
-/** One kind a line. */
+/** Changes by kind. */
 export const CHANGES = {
   packages: 'apt-get -qy install greeter && dpkg -i /srv/stranger.deb',
   conffile: 'echo "set = 2" > /etc/greeter.conf',
@@ -36,7 +36,7 @@ line'; echo z > "$(printf '/srv/b\\377d')"; echo '{% raw %}' > '/srv/app/- !unsa
   links: `ln -s app /srv/current; ln /srv/app/bytes /srv/app/again; ln -s /nowhere /srv/dangling; cp /bin/true /srv/app/able; setcap cap_net_raw+ep /srv/app/able; echo a > /srv/app/shared; chmod 640 /srv/app/shared; ${SETFACL}`,
   others: `mkfifo /srv/pipe; head -c 11000000 /dev/zero > /srv/large; mkdir -m 700 -p /root/.ssh; ${KEY} > /root/.ssh/id_ed25519; chmod 600 /root/.ssh/id_ed25519`,
 };
-/** What no playbook of it brings about. */
+/** Changes that the playbook cannot reproduce. */
 export const LEFT = [
   '"/srv/b\\377d"',
   '/root/.ssh/id_ed25519',
@@ -49,5 +49,5 @@ export const LEFT = [
   '/usr/share/stranger/data',
 ];
 
-/** What is in no playbook of it. */
+/** Secrets that must not occur in the playbook. */
 export const SECRETS = [/b3BlbnNza/, /\$y\$/, /secret-word/];

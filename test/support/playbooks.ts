@@ -6,7 +6,6 @@ import type { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 
-/** The playbooks of one test. */
 export class TestPlaybooks {
   constructor(
     private readonly mayfly: MayflyCase,
@@ -34,7 +33,7 @@ export class TestPlaybooks {
     return playbook;
   }
 
-  /** Its command runs in the fresh sandbox. */
+  /** Waits until its command runs in the fresh sandbox. */
   async tried({ checkerId }: Playbook): Promise<void> {
     await eventually(
       async () => (await this.mayfly.store.commands.list({ sandboxId: checkerId, limit: 1 })).items[0]?.state,

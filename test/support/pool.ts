@@ -14,21 +14,21 @@ import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
-/** Looks often, and makes members at once. */
+/** Pool timings: frequent polls, immediate creation. */
 const QUICK: Partial<PoolTimes> = { lookMs: 200, quietMs: 50, patienceMs: 100, retryMs: 400, longestRetryMs: 800 };
 
-/** A project of its own with a pool, for one test; {@link end} it. */
+/** Own project with a pool, for one test; call {@link end} afterwards. */
 export class TestPool {
   private constructor(
     private readonly mayfly: MayflyCase,
     readonly project: string,
-    /** An admin's. */
+    /** Key of an admin. */
     readonly secret: string,
     readonly actor: { apiKeyId: string; agentId: null; project: string },
     readonly name = 'web',
   ) {}
 
-  /** One that all projects share, with a size of its own; its secret is a project's admin's. */
+  /** Creates a pool shared by all projects, with its own size; its key is a project admin's. */
   static async shared(mayfly: MayflyCase): Promise<TestPool> {
     const { secret, actor } = await TestPool.in(mayfly);
     const name = `s${randomBytes(5).toString('hex')}`;
@@ -54,7 +54,7 @@ export class TestPool {
       times: { ...QUICK, ...times },
       timeouts: { ...TEST_TIMEOUTS, ...timeouts },
     };
-    // On a busy machine it takes longer than a call may: asked again, it is the same.
+    // Idempotent: on a busy machine a call may time out.
     const set = () => this.mayfly.sagas.pools.set(input).then(() => null, codeOf);
     await eventually(set, (code) => code === null);
   }
@@ -65,7 +65,7 @@ export class TestPool {
     return members;
   }
 
-  /** Its members that can be claimed, when there are so many. */
+  /** Waits for this many claimable members. */
   warm(count: number): Promise<StoredMember[]> {
     return eventually(
       async () => (await this.members()).filter(({ state }) => state === 'warm'),
@@ -80,7 +80,7 @@ export class TestPool {
     );
   }
 
-  /** All of its members end, with their proofs. */
+  /** Deletes the pool; all members end, with proofs. */
   async end(): Promise<void> {
     const { project, name, actor, mayfly } = this;
     await this.members();
@@ -90,14 +90,14 @@ export class TestPool {
   }
 }
 
-/** What a caller of the pool's project asks with. */
+/** Returns calls of a caller in the pool's project. */
 export function callsIn(door: TestDoor, pool: Pick<TestPool, 'secret'>, mayfly: MayflyCase) {
   const Authorization = `Bearer ${pool.secret}`;
   const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
     door.call(method, path, body, { Authorization, ...headers });
   const create = async (body: object = {}, headers: Record<string, string> = {}) => {
     const { source, memoryMib } = mayfly.input().spec;
-    // Ten at once take more than a minute on a busy machine: each is told how it ended.
+    // Ten concurrent creates take more than a minute on a busy machine; each waits for its end.
     const waiting = { Prefer: `wait=${HANGS_AFTER_MS / 1_000}`, ...headers };
     const response = await call('POST', '/v1/sandboxes', { source, memoryMib, ...body }, waiting);
     const told = (await response.json()) as SandboxView & Partial<Problem>;
@@ -107,7 +107,7 @@ export function callsIn(door: TestDoor, pool: Pick<TestPool, 'secret'>, mayfly: 
   return { call, create };
 }
 
-/** A claim as a caller of the pool's project sends it. */
+/** Returns a claim as sent by a caller of the pool's project. */
 export function buildClaimRequest(
   mayfly: MayflyCase,
   pool: TestPool,
@@ -124,14 +124,14 @@ export function buildClaimRequest(
   };
 }
 
-/** The first warm member, as soon as the pool has one. */
+/** Returns the first warm member once the pool has one. */
 export async function getFirstMember(pool: TestPool): Promise<StoredMember> {
   const [member] = await pool.warm(1);
   if (!member) throw new Error('there is no member');
   return member;
 }
 
-/** `claimed`, or the error code of a claim that was refused. */
+/** Returns `claimed`, or the error code of a refused claim. */
 export const getClaimOutcome = (claim: Promise<unknown>): Promise<string> =>
   claim.then(
     () => 'claimed',

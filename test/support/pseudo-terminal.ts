@@ -13,7 +13,7 @@ export interface PseudoTerminalOptions {
   env?: NodeJS.ProcessEnv;
 }
 
-/** A shell script on a terminal of its own, made by script(1) of util-linux, and what that terminal shows. */
+/** Shell script on its own terminal, made by script(1) of util-linux, with the screen it shows. */
 export class PseudoTerminal {
   readonly screen: TestScreen;
   readonly folder = mkdtempSync(join(tmpdir(), 'mayfly-pty-'));
@@ -21,7 +21,7 @@ export class PseudoTerminal {
   readonly #ended: Promise<unknown>;
   #raw = '';
 
-  /** @param script of bash, with job control; in `$HERE` is a folder of its own */
+  /** @param script for bash, with job control; `$HERE` is its own folder */
   constructor(script: string, { columns = 100, rows = 24, env = {} }: PseudoTerminalOptions = {}) {
     this.screen = new TestScreen(columns, rows);
     const whole = `tty > "$HERE/tty"; stty cols ${columns} rows ${rows}; stty -g > "$HERE/before"; set -m; ${script}`;
@@ -38,7 +38,7 @@ export class PseudoTerminal {
     });
   }
 
-  /** All that was written. */
+  /** Output so far. */
   get raw(): string {
     return this.#raw;
   }
@@ -64,7 +64,7 @@ export class PseudoTerminal {
     await eventually(() => holds() || `${String(what)}; the screen:\n${this.screen.text}`, true);
   }
 
-  /** What the script wrote to a file of its folder; empty: nothing yet. */
+  /** Returns a file of the script's folder; empty: not written yet. */
   file(name: string): string {
     const path = join(this.folder, name);
     return existsSync(path) ? readFileSync(path, 'utf8').trim() : '';

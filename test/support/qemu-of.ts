@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** Finds the QEMU processes of a sandbox. */
 export async function qemusOf(sandboxId: string): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
@@ -14,7 +13,7 @@ export async function qemuOf(sandboxId: string): Promise<number> {
   return pid;
 }
 
-/** Processor time that it has had, in milliseconds: fields 14 and 15 of proc_pid_stat(5), in hundredths of a second. */
+/** Returns CPU time of a process, ms: fields 14 and 15 of proc_pid_stat(5), in hundredths of a second. */
 export async function processorMs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   const [user, system] = stat

@@ -6,19 +6,19 @@ import { useSagaCases } from './saga-cases.ts';
 import { HANGS_AFTER_MS } from './test-timeouts.ts';
 import { useDatabase } from './use-database.ts';
 
-/** Age below which a round leaves a change alone, ms: here nothing else changes. */
+/** Age below which a round ignores a change, ms: nothing else changes here. */
 export const GRACE_MS = 100;
 
-/** {@link useSagaCases} on the host in memory, with what loses sagas and records, and reconciles. */
+/** Extends {@link useSagaCases} on the host in memory by losses of sagas and records, and by reconciliation. */
 export function useReconcileCases() {
   const cases = useSagaCases({ kind: 'in-memory' });
   const all = cases.mayfly;
   const collection = useDatabase(all);
 
-  /** Runs one round, with what it does on hosts. */
+  /** Runs one round, including its actions on hosts. */
   const reconcile = ({ client }: { client: Client } = all()) => reconcileOnce(client, GRACE_MS);
 
-  /** Loses the workflow of a running sandbox. */
+  /** Deletes the workflow of a running sandbox. */
   const loseSaga = (id: string) => loseWorkflow(all().client, `sandbox/${id}`);
 
   /** Deletes its record, as a restored backup from before its creation does. */
@@ -28,7 +28,6 @@ export function useReconcileCases() {
 
   const listKinds = (id: string) => listAuditKinds(all(), id);
 
-  /** Waits until a new workflow has adopted it. */
   async function awaitAdoption(id: string): Promise<void> {
     await all().sagas.sandboxes.settled(id, AbortSignal.timeout(HANGS_AFTER_MS));
   }

@@ -17,7 +17,7 @@ import { startRelay } from '../../host/relay/server.ts';
 import { CertClient } from '../../host/ssh/cert-client.ts';
 import { agentFolder } from './agent-folder.ts';
 
-/** The real agent, on this machine, behind a real relay: all of the way to a guest but its SSH. */
+/** Real agent on this machine, with a real relay: the whole path to a guest except SSH. */
 export interface RelayedAgent {
   guests: RelayClient;
   agent: ChildProcess;

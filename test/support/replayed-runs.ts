@@ -5,10 +5,10 @@ import { bundleWorkflows } from '../../worker/bundle.ts';
 import { workflowConverterOf } from '../../worker/payloads/data-converter.ts';
 import { eventually } from './eventually.ts';
 
-/** So many of the newest runs: each costs some 50 ms. */
+/** Number of newest runs to replay; each takes some 50 ms. */
 const RUNS = 20;
 
-/** Replays runs, as a worker does that adopts them. @param since earliest start @returns those that diverge */
+/** Replays runs, like a worker that adopts them. @param since earliest start @returns those that diverge */
 export async function runsThatReplayOtherwise(
   client: Client,
   dataConverter: DataConverter,
@@ -30,7 +30,7 @@ export async function runsThatReplayOtherwise(
   return otherwise;
 }
 
-/** Terminates open runs: the control worker of the next file has another key, and can neither continue nor reconcile them. */
+/** Terminates open runs: the next file's control worker has another key, and cannot continue or reconcile them. */
 export async function endOpenRuns(client: Client, connection: NativeConnection): Promise<void> {
   const { namespace } = client.options;
   const query = 'ExecutionStatus="Running"';

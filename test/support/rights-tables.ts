@@ -1,6 +1,6 @@
 import type { ProcessName, Rights } from './store-guard.ts';
 
-/** Rights that no quiet life of a quick test needs, by what needs them. */
+/** Rights for rare situations that quick tests don't reach, by reason. */
 export const RARE: Record<ProcessName, Record<string, Rights>> = {
   control: {
     'a chain that is broken, or verified (store/audit/)': { auditQueue: ['insert', 'update', 'remove'] },
@@ -118,7 +118,7 @@ export const RARE: Record<ProcessName, Record<string, Rights>> = {
   },
   proxy: {},
 };
-/** What a process that was taken over would do with its user, had that all rights. */
+/** Actions that a compromised process would attempt with unrestricted rights. */
 export const FORBIDDEN: Record<
   Exclude<ProcessName, 'control'>,
   Record<string, readonly ('find' | 'insert' | 'update' | 'remove')[]>

@@ -9,7 +9,7 @@ import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 
 const run = promisify(execFile);
 
-/** What a sandbox's steps run, a login, and its sshd: of this machine, which is a Debian as its simulated sandboxes are. */
+/** Programs for a sandbox's steps, login and sshd, copied from this machine, which is a Debian as well. */
 const PROGRAMS = [
   ...'bash sh cat chmod chown cut find getent grep head id ln ls mkdir mktemp mount mv readlink rm sed setpriv sha256sum'.split(
     ' ',
@@ -18,7 +18,7 @@ const PROGRAMS = [
 ].map((name) => `/usr/bin/${name}`);
 const SSHD = '/usr/sbin/sshd';
 
-/** The folders of a root that has one /usr, and who is there. */
+/** Files of a root with a merged /usr, and its users. */
 const FILES: Record<string, string> = {
   'etc/passwd':
     'root:x:0:0:root:/root:/bin/bash\nnode:x:1000:1000::/home/node:/bin/sh\nsshd:x:102:65534::/run/sshd:/bin/false\n',
@@ -27,7 +27,7 @@ const FILES: Record<string, string> = {
   own: 'this root is its own\n',
 };
 
-/** A root file system that a simulated sandbox can be, as a tar archive. */
+/** Returns a root file system for a simulated sandbox, as a tar archive. */
 export async function wholeRoot(): Promise<Buffer> {
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-root-'));
   try {
@@ -57,7 +57,7 @@ export async function wholeRoot(): Promise<Buffer> {
   }
 }
 
-/** Archives one behind the other are one, when nothing but the last has an end. */
+/** Removes the end of an archive, so that another one can follow. */
 function withoutEnd(archive: Buffer): Buffer {
   let length = archive.length;
   while (length > 0 && archive.subarray(length - 512, length).every((byte) => byte === 0)) length -= 512;
@@ -82,7 +82,7 @@ interface Layout {
   platform?: { os: string; architecture: string };
 }
 
-/** An OCI layout of layers, gzipped, as the entries of a context below a folder. */
+/** Returns an OCI layout of gzipped layers, as entries of a context below a folder. */
 export function ociLayout(folder: string, { layers, config = {}, platform }: Layout): TarEntry[] {
   const { os, architecture } = platform ?? { os: 'linux', architecture: 'amd64' };
   const blobs = new Map<string, Buffer>();
@@ -111,7 +111,7 @@ export function ociLayout(folder: string, { layers, config = {}, platform }: Lay
   ];
 }
 
-/** The same as one archive. */
+/** Returns the layout as one archive. */
 export function ociArchive(layout: Layout): Buffer {
   const entries = ociLayout('.', layout).map((entry) => ({ ...entry, path: entry.path.slice(2) }));
   return Buffer.from(tarOf(entries));

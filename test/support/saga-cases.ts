@@ -6,14 +6,17 @@ import { TestOperations } from './operations.ts';
 import { tier } from './sweep.ts';
 import { useOpened } from './use-opened.ts';
 
-/** What a test of a saga is given. Each gives back only what is the test's own. */
+/** Fixtures of a saga test. Each cleans up only its own resources. */
 interface SagaFixtures {
   mayfly: MayflyCase;
   operations: TestOperations;
 }
 
-/** Mayfly for concurrent tests of a file (`test`; `alone` is sequential). Each test ends what it made; after the last nothing is left,
- * and outside `npm test` each run must replay. @param kind of the host. `@default` simulated */
+/**
+ * Provides Mayfly for concurrent tests of a file (`test`; `alone` is sequential). Each test ends its own sandboxes;
+ * the last leaves no residue, and outside `npm test` each run must replay. @param kind of the host. `@default`
+ * simulated
+ */
 export function useSagaCases({ kind = 'simulated' as TestHostKind, env = (): NodeJS.ProcessEnv => ({}) } = {}) {
   let door: TestDoor | null = null;
   const running = useOpened(

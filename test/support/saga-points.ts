@@ -7,13 +7,13 @@ type Control = keyof ControlActivities | keyof DeliveryActivities;
 type Host = Exclude<keyof HostActivities, keyof CreateActivities>;
 export type Step = Control | Host;
 
-/** The points of one saga: what a process can be interrupted at. */
+/** Points of one saga at which a process can be interrupted. */
 export interface SagaPoints {
-  /** On the host's queue, in order. */
+  /** Steps on the host's queue, in order. */
   steps: readonly Host[];
-  /** The control worker's, in no order: the store and the user CA. */
+  /** Steps of the control worker, unordered: the store and the user CA. */
   control: readonly Control[];
-  /** What takes back, after the fault that makes it necessary. `only`: where else than before and after. */
+  /** Compensations, with the fault that triggers them. `only`: restricts the points. */
   undos: readonly { fault: string; steps: readonly Step[]; only?: 'after' }[];
 }
 
@@ -27,7 +27,7 @@ const REMOVALS = [
 const CREATE = ['reserve', 'cloneDisk', 'bootDomain', 'awaitIp', 'verifySsh'] as const;
 const UNDO_OF_CREATE = { fault: 'verifySsh.after=error', steps: [...REMOVALS, 'lookAgain'] } as const;
 
-/** Points of all sagas, for tests of single sagas and the crash matrix. The compiler holds that every activity is here or {@link ELSEWHERE}. */
+/** Points of all sagas. The compiler enforces that every activity is here or in {@link ELSEWHERE}. */
 export const SAGA_POINTS = {
   create: { steps: CREATE, control: ['userCaKeys', 'signCertificate', 'remember'], undos: [UNDO_OF_CREATE] },
   'approved create': { steps: ['reserve'], control: ['rememberEvent'], undos: [] },
@@ -191,7 +191,7 @@ export type Listed = {
     : never;
 }[SagaName];
 
-/** Activities of a host that are no steps of a saga above, and which tests interrupt them. */
+/** Host activities outside the sagas above, with the tests that interrupt them. */
 export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   startSource: 'workflows/source-power.integration',
   stopSource: 'workflows/source-power.integration',
@@ -210,7 +210,7 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   explainPlaybook: 'workflows/playbook.integration',
 };
 
-/** Steps of a simulated host that have a point between two of their effects. */
+/** Steps of a simulated host with a point between two effects. */
 export const WITH_MIDDLE: ReadonlySet<Step> = new Set<Step>([
   'cloneDisk',
   'bootDomain',

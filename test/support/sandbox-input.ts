@@ -5,7 +5,6 @@ import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import { TEST_TIMEOUTS } from './test-timeouts.ts';
 
-/** Input of the saga of a new sandbox. */
 export function buildSandboxInput(spec: Partial<SandboxSpec>, timeouts: Partial<Timeouts>): SandboxInput {
   return {
     id: sandboxIdFrom(randomBytes(ID_BYTES)),

@@ -1,16 +1,16 @@
 const ESCAPE = '\u001b';
 
-/** What a terminal shows of what is written to it: as much of ECMA-48 and xterm as programs here use, and no more. */
+/** Terminal emulator for tests: the subset of ECMA-48 and xterm that programs here use. */
 export class TestScreen {
   #lines: string[][] = [];
   #column = 0;
   #row = 0;
   #left = '';
-  /** Private modes that were set (`?25`: the cursor is seen, `?7`: lines wrap, `?1049`: the other screen). */
+  /** Private modes that are set (`?25`: visible cursor, `?7`: wrapped lines, `?1049`: alternate screen). */
   readonly modes = new Set(['?7', '?25']);
-  /** Whether any text was written in a style. */
+  /** True when any text had a style. */
   hasStyles = false;
-  /** How often lines were moved up to make room, on the other screen: a frame must fit. */
+  /** Number of scrolls on the alternate screen: a frame must fit. */
   scrolls = 0;
 
   constructor(

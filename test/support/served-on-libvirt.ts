@@ -6,7 +6,10 @@ import { proveCleanSlate } from './clean-slate.ts';
 import { HOST_ID, ServedMayfly } from './served.ts';
 import { useOpened } from './use-opened.ts';
 
-/** Starts a {@link ServedMayfly} on a libvirtd of its own for the tests of a file. @param hostEnv of its host worker @param allEnv of each process */
+/**
+ * Starts a {@link ServedMayfly} on its own libvirtd for the tests of a file. @param hostEnv of its host worker @param
+ * allEnv of each process
+ */
 export function useServedOnLibvirt(
   hostEnv: NodeJS.ProcessEnv = {},
   allEnv: NodeJS.ProcessEnv = {},
@@ -26,7 +29,7 @@ export function useServedOnLibvirt(
   );
 }
 
-/** The id of a snapshot with memory, for sandboxes whose booting is not what is tested. */
+/** Returns a snapshot with memory, for sandboxes whose boot is not under test. */
 export async function bootedSnapshot({ state, storeUri }: ServedMayfly): Promise<string> {
   const store = await connectStore(storeUri);
   try {

@@ -11,13 +11,13 @@ import { MayflyProcess, noProcessOf, waitUntilReady } from './mayfly-process.ts'
 import { payloadKeyIn } from './payload-key.ts';
 import { startStoreServer } from './store-server.ts';
 
-/** Of its host worker. */
+/** Id of its host worker. */
 export const HOST_ID = 'served';
 
 const listening = z.object({ url: z.string() });
 const made = z.object({ secret: z.string() });
 
-/** An installation whose API, control worker and host worker are processes of their own: each can be killed alone. */
+/** Installation with separate processes for API, control worker and host worker, so that each can be killed alone. */
 export class ServedMayfly {
   readonly #apiKey: Promise<string>;
   readonly #closers: Closers;
@@ -28,7 +28,7 @@ export class ServedMayfly {
   control: MayflyProcess | null = null;
 
   #client: MayflyClient | null = null;
-  /** Where the command line finds its API. */
+  /** Environment of the command line. */
   cliEnv: NodeJS.ProcessEnv = {};
 
   private constructor(
@@ -37,7 +37,7 @@ export class ServedMayfly {
     closers: Closers,
     env: NodeJS.ProcessEnv,
     hostEnv: NodeJS.ProcessEnv,
-    /** Where the files of its store are; null when it is not ours. */
+    /** Folder of its store; null for an external one. */
     readonly storeFolder: string | null,
   ) {
     this.#apiKey = apiKey;
@@ -46,7 +46,7 @@ export class ServedMayfly {
     this.#hostEnv = hostEnv;
   }
 
-  /** Of the API that runs, or ran last. */
+  /** Client of the running or last API. */
   get client(): MayflyClient {
     if (!this.#client) throw new Error('the API has not been started');
     return this.#client;
@@ -60,7 +60,7 @@ export class ServedMayfly {
     return this.#env['TEMPORAL_ADDRESS'] ?? '';
   }
 
-  /** @param hostEnv of the host worker, beside what it needs @param allEnv of each process */
+  /** @param hostEnv additions for the host worker @param allEnv additions for each process */
   static async start(hostEnv: NodeJS.ProcessEnv, allEnv: NodeJS.ProcessEnv = {}): Promise<ServedMayfly> {
     const closers = new Closers();
     try {
@@ -100,7 +100,10 @@ export class ServedMayfly {
     return served;
   }
 
-  /** Starts its three processes, none of which runs, and returns when they are ready. @param hostEnv as of {@link startHost} */
+  /**
+   * Starts its three processes, which must not run, and waits until they are ready. @param hostEnv as of {@link
+   * startHost}
+   */
   async startAll(hostEnv: NodeJS.ProcessEnv = {}): Promise<void> {
     const stateDir = join(this.state.root, 'control');
     this.api = new MayflyProcess(['serve', 'api'], { ...this.#env, MAYFLY_STATE_DIR: join(this.state.root, 'api') });
@@ -113,7 +116,7 @@ export class ServedMayfly {
     await waitUntilReady(url);
   }
 
-  /** Starts a host worker on the same machine as the one before, which must have ended. @param env beside the usual */
+  /** Starts a host worker on the same machine; the previous one must have ended. @param env additions */
   startHost(env: NodeJS.ProcessEnv = {}): MayflyProcess {
     const where = { MAYFLY_STATE_DIR: join(this.state.root, 'host'), MAYFLY_HOST_ID: HOST_ID };
     this.host = new MayflyProcess(['serve', 'host'], { ...this.#env, ...where, ...this.#hostEnv, ...env });

@@ -7,12 +7,12 @@ import { useFunctionCases } from './function-cases.ts';
 
 const SOURCE = 'golden-debian12';
 
-/** {@link useFunctionCases} with functions that have a setup. */
+/** Extends {@link useFunctionCases} by functions with a setup. */
 export function useSetupCases() {
   const cases = useFunctionCases();
   const { mayfly, door, functions } = cases;
 
-  /** Deploys a function, and returns the answer when its setup is over. */
+  /** Deploys a function, and waits for the end of its setup. @returns the answer */
   async function deploy(name: string, script: string, more: object = {}) {
     const wish = {
       setup: { source: SOURCE, script, ...more },
@@ -29,7 +29,7 @@ export function useSetupCases() {
     await setups().look();
   }
 
-  /** Deletes the function, and waits until all that was saved for it is gone. */
+  /** Deletes the function, and waits until its saved setup is deleted. */
   async function remove(name: string): Promise<void> {
     const before = await mayfly().store.functionSetups.all();
     expect(await functions().delete(name)).toBe(204);
@@ -40,7 +40,7 @@ export function useSetupCases() {
       },
       ({ setups, saved }) => setups.length === 0 && saved.length === 0,
     );
-    // a deploy that finds the workflow of the setup before still open waits for the next reconciliation
+    // a deploy that finds the previous setup's workflow still open waits for the next reconciliation
     const reconciliation = new Reconciliation(mayfly().client);
     for (const { project, key } of before) {
       const workflowId = setupWorkflowIdOf({ project, setupKey: key });

@@ -1,7 +1,9 @@
 import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 
-/** Simulates hibernation on a simulated host: its sandboxes are paused and keep their memory. @param asleep those on its disk */
+/**
+ * Simulates hibernation on a simulated host: sandboxes are paused and keep their memory. @param asleep hibernated ones
+ */
 export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints, asleep = new Set<string>()): void {
   const machines = hypervisor.machines.bind(hypervisor);
   const whereabouts = hypervisor.whereabouts.bind(hypervisor);

@@ -13,7 +13,7 @@ import { TestWaitpoints } from './waitpoints.ts';
 
 type RunId = Pick<Run, 'id'>;
 
-/** Polls the queues of runs as the control worker does. @returns one such poll, for a test of its own */
+/** Polls the queues of runs as the control worker does. @returns a single poll, for explicit use */
 export function useRunQueues(mayfly: () => TestMayfly, isRepeated = true): () => Promise<void> {
   const look = async () => {
     await new RunQueues(mayfly().store, new Reconciliation(mayfly().client), pino({ level: 'silent' })).look();
@@ -26,7 +26,9 @@ export function useRunQueues(mayfly: () => TestMayfly, isRepeated = true): () =>
   return look;
 }
 
-/** Runs at waitpoints, whose machines are hibernated after a second. @param isPolled whether their queues are */
+/**
+ * Provides runs at waitpoints, whose machines hibernate after a second. @param isPolled whether their queues are polled
+ */
 export function useSleepingRuns({ isPolled = true } = {}) {
   const { test, alone, mayfly, ...cases } = useFunctionCases();
   const [door, functions] = [cases.door(), cases.functions()];
@@ -57,14 +59,14 @@ export function useSleepingRuns({ isPolled = true } = {}) {
     expect(await waitpoints.complete(await waitpoints.token(run.id, { name }), data)).toEqual({ status: 200 });
   }
 
-  /** Counts how often the machine of a run was hibernated, and woken. */
+  /** Counts hibernations and wakes of a run's machine. */
   async function countSleeps(run: Run): Promise<[number, number]> {
     const kinds = await listAuditKinds(mayfly(), sandboxOf(run));
     const count = (wanted: string) => kinds.filter((kind) => kind === wanted).length;
     return [count('sandbox.hibernated'), count('sandbox.resumed')];
   }
 
-  /** Asserts that a run of {@link WAITS} ends in the process that was started for it. @param data as JSON */
+  /** Asserts that a run of {@link WAITS} ends in its original process. @param data as JSON */
   async function expectResumed(run: RunId, data = '7'): Promise<Run> {
     const over = await functions.over(run);
     expect(over).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', waitingFor: null, attempts: [{ n: 1 }] });

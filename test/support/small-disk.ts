@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { diskOf } from '../../host/disk/host-disk.ts';
 import { exec } from '../../host/os/exec.ts';
 
-/** File system of a host's own that a test can fill. Its mount ends with the mount namespace of the test run. */
+/** File system for a host that a test can fill. Its mount ends with the test run's mount namespace. */
 export class SmallDisk {
   private constructor(
     private readonly place: string,
@@ -19,11 +19,11 @@ export class SmallDisk {
     await truncate(image, mib * 1_048_576);
     await exec('mkfs.ext4', ['-q', '-m', '0', image]);
     await exec('mount', ['-o', 'loop', image, folder]);
-    await exec('chmod', ['711', place, folder]); // QEMU is another user
+    await exec('chmod', ['711', place, folder]); // QEMU runs as another user
     return new SmallDisk(place, folder);
   }
 
-  /** Fills it, until so much is left. Nothing of that is written: the file only has its room. */
+  /** Fills it until this many bytes are left, by allocation without writing. */
   async leave(bytes: number): Promise<void> {
     await this.clear();
     const { availableBytes } = await diskOf(this.folder);

@@ -9,7 +9,7 @@ import type { MayflyCase } from './mayfly-case.ts';
 import { useSagaCases } from './saga-cases.ts';
 import { TEST_TIMEOUTS } from './test-timeouts.ts';
 
-/** A source of a simulated host, which one test has to itself. */
+/** Source of a simulated host, for one test alone. */
 export class SimulatedSource {
   readonly name = `server-${randomBytes(4).toString('hex')}`;
   readonly id = sourceIdOf('test', this.name);
@@ -43,7 +43,7 @@ export class SimulatedSource {
   }
 }
 
-/** A {@link SimulatedSource} that runs. */
+/** Running {@link SimulatedSource}. */
 export class TestSource extends SimulatedSource {
   async boot(): Promise<void> {
     await this.hypervisor.runningSources.make(this.name);
@@ -78,7 +78,7 @@ export class TestSource extends SimulatedSource {
   }
 }
 
-/** {@link useSagaCases} with a running source for each test. */
+/** Extends {@link useSagaCases} by a running source for each test. */
 export function useSourceCases() {
   return useSagaCases().alone.extend<{ source: TestSource }>({
     source: async ({ mayfly }, use) => {

@@ -7,7 +7,7 @@ import type { IssuedCredential } from '../../clients/typescript/http/openapi.ts'
 import { exec } from '../../host/os/exec.ts';
 import type { KeyPair } from '../../host/ssh/key-pair.ts';
 
-/** Somebody with a key pair and a certificate, who uses the system's ssh as `mayfly ssh` does. */
+/** User with a key pair and a certificate, who uses the system's ssh as `mayfly ssh` does. */
 export class SshCaller {
   private constructor(
     readonly pair: KeyPair,
@@ -15,19 +15,19 @@ export class SshCaller {
     readonly argv: string[],
   ) {}
 
-  /** @param folder of the test: a folder of the caller's own is made in it */
+  /** @param folder of the test; the caller's own folder is created in it */
   static async with(folder: string, pair: KeyPair, issued: IssuedCredential): Promise<SshCaller> {
     const own = await mkdtemp(join(folder, 'caller-'));
     await writeFile(join(own, 'key'), pair.privateKey, { mode: 0o600 });
     return new SshCaller(pair, issued, await sshArguments(own, issued.principal, issued));
   }
 
-  /** @returns what the command printed; rejects when the login is refused */
+  /** Runs a command. @returns its output; rejects when the login is refused */
   async run(command: string): Promise<string> {
     return (await exec('ssh', [...this.argv, command])).stdout;
   }
 
-  /** Whether sshd refuses the login; any other failure is thrown. */
+  /** Reports whether sshd refuses the login; any other failure is thrown. */
   async isRefused(): Promise<boolean> {
     try {
       await this.run('true');
@@ -38,7 +38,7 @@ export class SshCaller {
     }
   }
 
-  /** A shell that has said that it is there. */
+  /** Starts a shell, and waits for its first output. */
   async shell(): Promise<ChildProcess> {
     const child = spawn('ssh', [...this.argv, 'echo in; exec sh'], { stdio: ['pipe', 'pipe', 'ignore'] });
     await once(child.stdout, 'data');

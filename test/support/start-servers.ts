@@ -9,11 +9,11 @@ import { startStoreServer } from './store-server.ts';
 
 export interface OwnServers {
   state: StateDir;
-  /** What a process of Mayfly needs to find them. */
+  /** Environment that a process of Mayfly needs to find them. */
   env: NodeJS.ProcessEnv & { MONGODB_URI: string };
 }
 
-/** Starts a store and a Temporal for processes of Mayfly, with a state folder of theirs. */
+/** Starts a store and a Temporal for processes of Mayfly, with a state folder. */
 export async function startServers(closers: Closers): Promise<OwnServers> {
   const { state, remove } = await temporaryState();
   closers.add('state folder', remove);
@@ -26,7 +26,7 @@ export async function startServers(closers: Closers): Promise<OwnServers> {
   return { state, env: { ...servers, ...(await payloadKeyIn(state.root)), MAYFLY_API_PORT: '0' } };
 }
 
-/** Starts `mayfly serve`, which `closers` kills. */
+/** Starts `mayfly serve`; `closers` kills it. */
 export function startService(
   closers: Closers,
   name: 'api' | 'control' | 'host',

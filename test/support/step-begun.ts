@@ -4,7 +4,7 @@ import { eventually } from './eventually.ts';
 
 const { PENDING_ACTIVITY_STATE_STARTED } = proto.temporal.api.enums.v1.PendingActivityState;
 
-/** Resolves when a worker executes that activity of an open run; one that is only scheduled does not count. */
+/** Resolves when a worker executes that activity of an open run, not when it is only scheduled. */
 export async function stepBegun(workflow: Pick<WorkflowHandle, 'describe'>, step: string): Promise<void> {
   await eventually(
     async () => (await workflow.describe()).raw.pendingActivities ?? [],

@@ -3,7 +3,7 @@ import { StorageRoom } from '../../activities/snapshot/storage-room.ts';
 import { StorageWatch } from '../../worker/upkeep/storage-watch.ts';
 import type { TestMayfly } from './mayfly.ts';
 
-/** Watches the disk of the host, four times a second. */
+/** Starts a watch of the host's disk, four times a second. */
 export async function startWatch({ host, store, sagas }: TestMayfly): Promise<StorageWatch> {
   if (!host) throw new Error('there is no host to watch');
   const { hypervisor, ledger, observer } = host.machine;

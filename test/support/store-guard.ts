@@ -5,25 +5,24 @@ import mongoose from 'mongoose';
 import { z } from 'zod';
 import { listen } from './listen.ts';
 
-/** Whose rows there are. */
+/** Processes with a row of rights. */
 export type ProcessName = 'control' | 'host' | 'api' | 'proxy';
 
 const row = z.record(z.string(), z.array(z.enum(['find', 'insert', 'update', 'remove', 'createIndex'])));
-/** The table of rights. */
 export const RIGHTS = z
   .strictObject({ control: row, host: row, api: row, proxy: row })
   .parse(JSON.parse(readFileSync(new URL('../../deploy/mongodb/rights.json', import.meta.url), 'utf8')));
 
-/** By collection, what a process may do to it: a row of deploy/mongodb/rights.json. */
+/** Allowed actions by collection: a row of deploy/mongodb/rights.json. */
 export type Rights = Readonly<Record<string, readonly string[]>>;
 
-/** Opcode of OP_MSG, the header before it and the flags in it (MongoDB wire protocol). */
+/** Opcode of OP_MSG, size of its header, and offset of its body (MongoDB wire protocol). */
 const OP_MSG = 2013;
 const HEADER_BYTES = 16;
 const BODY_AT = 21;
-/** What MongoDB answers to who may not (its error_codes.yml). */
+/** Error code of MongoDB for missing rights (its error_codes.yml). */
 const UNAUTHORIZED = 13;
-/** Commands that need no right on a collection. */
+/** Commands that need no right to a collection. */
 const FREE = new Set(['hello', 'ismaster', 'isMaster', 'ping', 'endSessions', 'buildInfo', 'killCursors']);
 
 interface Update {
@@ -35,11 +34,12 @@ interface Command extends Record<string, unknown> {
   updates?: Update[];
 }
 
-/** Stands between one process and the store, as the server's roles would: what is not in its row is refused. */
+/**
+ * Proxy between one process and the store that acts like server roles: it refuses actions outside the process's row.
+ */
 export class StoreGuard {
-  /** `<collection> <action>` of all that was done. */
+  /** Performed actions as `<collection> <action>`. */
   readonly used = new Set<string>();
-  /** What was refused. */
   readonly refused: string[] = [];
   readonly #sockets = new Set<Socket>();
 
@@ -57,7 +57,7 @@ export class StoreGuard {
     return new StoreGuard(server, new URL(uri), rights);
   }
 
-  /** Of the same database, through here. */
+  /** URI of the same database through this proxy. */
   get uri(): string {
     const address = this.server.address();
     if (address === null || typeof address === 'string') throw new Error('the guard has no port');
@@ -96,7 +96,7 @@ export class StoreGuard {
     });
   }
 
-  /** The answer to a command that is not to be done; null: it may be. */
+  /** Returns the answer to a forbidden command; null: allowed. */
   #refusalOf(message: Buffer): Buffer | null {
     if (message.readInt32LE(12) !== OP_MSG) return null;
     const { name, collection, needs } = parsed(message);
@@ -111,7 +111,7 @@ export class StoreGuard {
   }
 }
 
-/** A command, and the actions that MongoDB's manual names for it ("Privilege Actions"). */
+/** Parses a command, and its required actions by MongoDB's manual ("Privilege Actions"). */
 function parsed(message: Buffer): { name: string; collection: string; needs: string[] } {
   const size = message.readInt32LE(BODY_AT);
   const body = mongoose.mongo.BSON.deserialize(message.subarray(BODY_AT, BODY_AT + size)) as Command;
@@ -143,7 +143,7 @@ function actionsOf(name: string, { updates = [], upsert = false, remove = false 
   }
 }
 
-/** Documents may stand in a section of their own (OP_MSG, kind 1). */
+/** Parses a section of documents (OP_MSG, kind 1). */
 function sequence(message: Buffer, at: number): Record<string, unknown> {
   if (at + 5 >= message.length || message[at] !== 1) return {};
   const nameEnd = message.indexOf(0, at + 5);
@@ -158,7 +158,7 @@ function answerTo(message: Buffer, errmsg: string): Buffer {
   const body = mongoose.mongo.BSON.serialize({ ok: 0, errmsg, code: UNAUTHORIZED, codeName: 'Unauthorized' });
   const head = Buffer.alloc(BODY_AT);
   head.writeInt32LE(BODY_AT + body.length, 0);
-  head.writeInt32LE(message.readInt32LE(4), 8); // which request it answers
+  head.writeInt32LE(message.readInt32LE(4), 8); // id of the request
   head.writeInt32LE(OP_MSG, 12);
   return Buffer.concat([head, body]);
 }

@@ -9,16 +9,19 @@ import { storeBinary } from '../../worker/config/artifacts.mjs';
 import { listen } from './listen.ts';
 
 export interface StoreServer {
-  /** With a database of its own, so that test files can share one real MongoDB. */
+  /** URI with its own database, so that test files can share one real MongoDB. */
   uri: string;
-  /** Where its files are; null when it is not ours. */
+  /** Folder of its files; null for an external server. */
   folder: string | null;
-  /** Ends the server as a power cut would; null when it is not ours to end. */
+  /** Kills the server like a power cut; null for an external one. */
   kill: (() => Promise<void>) | null;
   stop(): Promise<void>;
 }
 
-/** Store for one test file: the server of MONGODB_URI, or one of its own on a new folder. @param within where that is */
+/**
+ * Starts the store of one test file: the server of MONGODB_URI, or its own in a new folder. @param within parent of
+ * that
+ */
 export async function startStoreServer(within = tmpdir()): Promise<StoreServer> {
   const database = `test-${process.pid}-${Date.now()}`;
   const given = process.env['MONGODB_URI'];
@@ -45,7 +48,7 @@ async function start(folder: string): Promise<ChildProcess> {
     binary.kind === 'mongod'
       ? ['--bind_ip', '127.0.0.1', '--port', String(await freePort()), '--dbpath', folder]
       : ['--listen', '127.0.0.1:0', '--dir', folder, '--exit-with-stdin'];
-  // Its standard input stays open for as long as this process lives, however that ends.
+  // Its standard input stays open until the end of this process, however that ends.
   return spawn(binary.path, args, { stdio: ['pipe', 'pipe', 'inherit'] });
 }
 
@@ -55,7 +58,7 @@ function withDatabase(uri: string, database: string): string {
   return url.href;
 }
 
-/** The address in the embedded store's first line, or the port in mongod's log (JSON lines since 4.4). */
+/** Returns the address in the embedded store's first line, or the port in mongod's log (JSON lines since 4.4). */
 async function announced(child: ChildProcess): Promise<string> {
   if (!child.stdout) throw new Error('the store has no standard output');
   const lines = createInterface({ input: child.stdout });
@@ -63,7 +66,7 @@ async function announced(child: ChildProcess): Promise<string> {
     const said = JSON.parse(line) as { uri?: string; msg?: string; attr?: { port?: number } };
     const uri = said.uri ?? (said.msg === 'Waiting for connections' ? `mongodb://127.0.0.1:${said.attr?.port}` : null);
     if (!uri) continue;
-    child.stdout.resume(); // what it says later is read and dropped: a full pipe would stop it
+    child.stdout.resume(); // drains later output: a full pipe would block it
     return uri;
   }
   throw new Error('the store ended without announcing its address');

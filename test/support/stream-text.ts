@@ -1,7 +1,7 @@
-/** What `GET /v1/approvals/events` says when it has sent what waits: after it, it may be silent for ever. */
+/** Comment of `GET /v1/approvals/events` after the pending ones; the stream may then be silent forever. */
 const SO_FAR = ': this is what waits\n\n';
 
-/** The text of an answer; of a stream without an end, until what it has at first was sent. */
+/** Returns the text of an answer; of an endless stream its initial part. */
 export async function textOf(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   const decoder = new TextDecoder();

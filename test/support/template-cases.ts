@@ -1,7 +1,10 @@
 import { useSagaCases } from './saga-cases.ts';
 import { TestTemplates } from './templates.ts';
 
-/** {@link useSagaCases} on the host in memory, with templates. Each test has a machine size of its own, so its templates are its own. */
+/**
+ * Extends {@link useSagaCases} on the host in memory by templates. Each test has its own machine size, and so its own
+ * templates.
+ */
 export function useTemplateCases() {
   const { alone, mayfly } = useSagaCases({ kind: 'in-memory' });
   const test = alone.extend<{ templates: TestTemplates }>({

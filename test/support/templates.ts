@@ -25,7 +25,7 @@ import { reconcileOnce } from './reconcile-once.ts';
 import { stepBegun } from './step-begun.ts';
 import { TEST_TIMEOUTS } from './test-timeouts.ts';
 
-/** Nothing comes by itself that a test does not ask for. */
+/** Template timings without automatic rounds. */
 const TIMES = {
   quietMs: 0,
   quietLookMs: 50,
@@ -36,7 +36,7 @@ const TIMES = {
 };
 let nextMib = 64;
 
-/** The templates of one test: of a machine of a size that no other test asks for. */
+/** Templates of one test, of its own machine size. */
 export class TestTemplates {
   readonly size = { memoryMib: nextMib++ };
   readonly subject = { project: 'default', source: GOLDEN, cpus: null, ...this.size };
@@ -62,7 +62,7 @@ export class TestTemplates {
     return input;
   }
 
-  /** A source of this test alone. */
+  /** Adds a source for this test alone. @returns its name */
   ownSource(): string {
     const name = `golden-${this.size.memoryMib}`;
     this.memory.images.set(name, { files: new Map(), isRunning: false, baked: null });
@@ -73,7 +73,7 @@ export class TestTemplates {
     this.memory.images.set(name, { files: new Map([['new', 'content']]), isRunning: false, baked: null });
   }
 
-  /** The ids of one that is to be built. */
+  /** Returns the ids of a template to build. */
   ids(templateId = snapshotIdFrom(randomBytes(ID_BYTES))): TemplateIds {
     const ids = templateIdsOf(templateId);
     this.#made.add(ids.templateId);
@@ -91,7 +91,7 @@ export class TestTemplates {
     await this.mayfly.sagas.templates.remove(input, templateId);
   }
 
-  /** One round of the reconciler, which goes on with what has no workflow. */
+  /** Runs one round of the reconciler, which restarts missing workflows. */
   async reconcile(): Promise<void> {
     await reconcileOnce(this.mayfly.client);
   }
@@ -100,14 +100,14 @@ export class TestTemplates {
     await this.#workflow(input).signal(LOOK_AT_TEMPLATE);
   }
 
-  /** What its host tells of it from now on. */
+  /** Changes the template's use as reported by its host. */
   change(templateId: string, changes: Partial<TemplateUse>): void {
     for (const template of this.memory.templates.values()) {
       if (template.templateId === templateId) template.use = { ...template.use, ...changes };
     }
   }
 
-  /** The record, as soon as it is in one of those states. */
+  /** Returns the record once it is in one of these states. */
   until(templateId: string, ...states: TemplateState[]): Promise<TemplateRecord> {
     return eventually(
       () => this.mayfly.store.templates.get(templateId),
@@ -115,12 +115,12 @@ export class TestTemplates {
     );
   }
 
-  /** All of that key, whatever their states, the newest first. */
+  /** Returns all templates of the key, in any state, newest first. */
   async all({ templateKey }: TemplateInput): Promise<TemplateRecord[]> {
     return (await this.mayfly.store.templates.all(TEMPLATE_STATES)).filter(({ key }) => key === templateKey);
   }
 
-  /** The id of one that sandboxes have asked for, as soon as it is begun. */
+  /** Returns the id of a template requested by a sandbox, once its build has started. */
   async begun(input: TemplateInput): Promise<string> {
     const [record] = await eventually(
       () => this.all(input),
@@ -129,7 +129,7 @@ export class TestTemplates {
     return this.ids(record?.id).templateId;
   }
 
-  /** A template that is ready. */
+  /** Builds a template, and waits until it is ready. */
   async built(input: TemplateInput): Promise<TemplateIds> {
     const ids = this.ids();
     await this.want(input, ids.templateId);
@@ -138,12 +138,12 @@ export class TestTemplates {
     return ids;
   }
 
-  /** Resolves when its host is at that step of the workflow of that key. */
+  /** Resolves when the host runs that step of the key's workflow. */
   async at(input: TemplateInput, step: string): Promise<void> {
     await stepBegun(this.#workflow(input), step);
   }
 
-  /** Resolves when it has waited for some time: its history has grown by looks. */
+  /** Resolves when the workflow has polled for some time, by the length of its history. */
   async looksOften(input: TemplateInput): Promise<void> {
     await eventually(
       () => this.#workflow(input).describe(),
@@ -151,12 +151,12 @@ export class TestTemplates {
     );
   }
 
-  /** Resolves when the workflow of that key has ended. */
+  /** Resolves when the workflow of the key has ended. */
   async over(input: TemplateInput): Promise<void> {
     await this.#workflow(input).result();
   }
 
-  /** What of it is on the host: its memory, its place among what sandboxes wake from, its builder, its probes. */
+  /** Lists its remains on the host: memory, index entry, builder, probes. */
   async left({ templateId, builderId, probeIds }: TemplateIds): Promise<string[]> {
     const { snapshots, templates, workspaces, domains } = this.memory;
     const left: string[] = [];
@@ -170,7 +170,7 @@ export class TestTemplates {
     return left;
   }
 
-  /** What the audit trail of the source says of the templates of this test, in order. */
+  /** Returns the kinds of the source's audit entries about this test's templates, in order. */
   async told(): Promise<string[]> {
     const { hostId } = this.mayfly.hostRef;
     const entries = await this.mayfly.store.audit.entries(sourceIdOf(hostId, GOLDEN), { limit: 1_000 });
@@ -178,12 +178,12 @@ export class TestTemplates {
     return bodies.filter(({ detail }) => this.#made.has(detail.templateId ?? '')).map(({ kind }) => kind);
   }
 
-  /** One that a sandbox of this test has asked for is to go at its end too. */
+  /** Registers a template requested by a sandbox for the final clean-up. */
   async forget(subject: TemplateSubject): Promise<void> {
     await this.begun(await this.#inputOf(subject));
   }
 
-  /** Takes away what is there of every key, and ends its workflow. */
+  /** Removes the templates of every key, and ends its workflow. */
   async clear(): Promise<void> {
     for (const input of this.#inputs) {
       for (const { id, state } of await this.all(input)) {

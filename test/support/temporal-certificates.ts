@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import { exec } from '../../host/os/exec.ts';
 import { repository } from '../../worker/config/artifacts.mjs';
 
-/** Certificates as an operator makes them. @returns the folder */
+/** Creates certificates as an operator does. @returns the folder */
 export async function makeCertificates(folder: string, names: readonly string[]): Promise<string> {
   await exec('sh', [join(repository, 'deploy/temporal/certificates.sh'), folder, ...names]);
   return folder;
 }
 
-/** With what a process calls Temporal, or the proxy. */
+/** Returns the TLS settings of a process that calls Temporal, or the proxy. */
 export function temporalTls(folder: string, name: string) {
   const file = (what: string) => join(folder, name, what);
   return {
@@ -18,7 +18,7 @@ export function temporalTls(folder: string, name: string) {
   };
 }
 
-/** With what the proxy lets its callers in. */
+/** Returns the TLS settings of the proxy for its callers. */
 export function proxyTls(folder: string) {
   const file = (what: string) => join(folder, 'proxy-server', what);
   return {

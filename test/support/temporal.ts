@@ -12,7 +12,7 @@ declare module 'vitest' {
   }
 }
 
-/** One Temporal server for all test files of a project, unless TEMPORAL_ADDRESS names one. */
+/** Starts one Temporal server for all test files of a project, unless TEMPORAL_ADDRESS is set. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env['TEMPORAL_ADDRESS'];
   if (given) {

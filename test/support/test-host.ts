@@ -23,12 +23,11 @@ import { InMemoryHypervisor } from './in-memory-host/driver.ts';
 import { InMemoryGuests } from './in-memory-host/guests.ts';
 import type { InMemoryMachine } from './in-memory-host/machine.ts';
 
-/** Bakes wait for the next description. */
+/** Interval of host descriptions, ms; bakes wait for one. */
 const DESCRIBED_EVERY_MS = 250;
-/** Steps that hang are cut short soon when their worker is stopped. */
+/** Grace period of hanging steps at the stop of their worker, ms. */
 const SHUTDOWN_GRACE_MS = 500;
 
-/** A host worker that runs, and its machine. */
 export interface HostPart {
   machine: HostMachine;
   guests: HostGuests;
@@ -42,15 +41,15 @@ export interface TestHostOptions {
   store: Store;
   failpoints: Failpoints;
   config: Config;
-  /** The machine, where it is one in memory; it outlives the worker. Null: the one that the configuration names. */
+  /** Machine in memory, which outlives the worker; null: the configured one. */
   memory: InMemoryMachine | null;
-  /** Where the id of the machine's boot stands. `@default` the kernel's */
+  /** File with the machine's boot id. `@default` the kernel's */
   bootIdFile?: string;
-  /** Changes the hypervisor before any task is taken. `@default` nothing is changed */
+  /** Changes the hypervisor before any task is taken. `@default` none */
   prepare?: (hypervisor: Hypervisor) => void;
 }
 
-/** Starts a host worker; after {@link HostPart.stop} another can be started on the same machine. */
+/** Starts a host worker; another can follow on the same machine after {@link HostPart.stop}. */
 export async function startTestHost(options: TestHostOptions): Promise<HostPart> {
   const { connection, dataConverter, store, failpoints, config, client, memory, bootIdFile } = options;
   const machine = memory

@@ -1,11 +1,14 @@
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 
-/** What takes longer hangs, however busy the machine is. Nothing is measured by it. Milliseconds. */
+/** Timeout of anything that hangs, even on a busy machine, ms; not a measurement. */
 export const HANGS_AFTER_MS = 200_000;
-/** Less, so that a step that hangs is told by its name. Ten creates at once take more than a minute on a busy machine. */
+/**
+ * Shorter timeout of a step, so that a hanging one is named. Ten concurrent creates take more than a minute on a busy
+ * machine.
+ */
 const STEP_MS = 180_000;
 
-/** What a step may take is long, since it only ends what hangs: a test that lets one hang shortens that step's. Pauses are short. */
+/** Timeouts of steps are long, and only end hanging ones: a test of a hang shortens its step's. Pauses are short. */
 export const TEST_TIMEOUTS: Timeouts = {
   hostDownMs: 5_000,
   heartbeatMs: 5_000,

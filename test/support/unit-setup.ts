@@ -2,7 +2,7 @@ import childProcess from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
 import { Server } from 'node:net';
 
-/** A unit test starts no program and no server: a file that does is an `.integration.test.ts`. */
+/** Refuses to start programs and servers in a unit test: such a file is an `.integration.test.ts`. */
 function refuse(what: string) {
   return (): never => {
     throw new Error(`a unit test starts no ${what}: rename its file to .integration.test.ts`);

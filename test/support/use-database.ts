@@ -2,7 +2,10 @@ import mongoose from 'mongoose';
 import type { TestMayfly } from './mayfly.ts';
 import { useOpened } from './use-opened.ts';
 
-/** Opens the database of a {@link TestMayfly}, past its repositories, for the tests of a file. @returns its collections by name */
+/**
+ * Opens the database of a {@link TestMayfly} directly, without its repositories, for the tests of a file. @returns its
+ * collections by name
+ */
 export function useDatabase(mayfly: () => TestMayfly) {
   const database = useOpened(
     () => mongoose.createConnection(mayfly().config.mongodbUri ?? '').asPromise(),

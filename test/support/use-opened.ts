@@ -1,6 +1,8 @@
 import { afterAll, beforeAll } from 'vitest';
 
-/** Opens something before the tests of a file, and closes it after them. @returns what was opened. @throws Error before that */
+/**
+ * Opens something before the tests of a file, and closes it after them. @returns accessor. @throws Error before that
+ */
 export function useOpened<T>(open: () => Promise<T>, close: (opened: T) => unknown): () => T {
   let opened: { it: T } | undefined;
   beforeAll(async () => {

@@ -7,12 +7,12 @@ import { useOpened } from './use-opened.ts';
 
 export interface OpenedStore {
   store: Store;
-  /** A connection past all of our code. */
+  /** Direct connection, without Mayfly's code. */
   db: mongoose.Connection;
   uri: string;
 }
 
-/** Opens a store for the tests of a file. @param take is given it before they begin */
+/** Opens a store for the tests of a file. @param take receives it before they start */
 export function useStore(take: (opened: OpenedStore) => unknown, options: StoreOptions = {}): void {
   const closers = new Closers();
   useOpened(

@@ -6,7 +6,6 @@ import type { TestDoor } from './door.ts';
 export type Waitpoint = z.infer<typeof waitpointAnswer>;
 export type WaitpointToken = z.infer<typeof newToken>;
 
-/** Waitpoints of runs, as a caller has them. */
 export class TestWaitpoints {
   constructor(private readonly door: TestDoor) {}
 
@@ -26,7 +25,7 @@ export class TestWaitpoints {
     return ((await response.json()) as { items: Waitpoint[] }).items;
   }
 
-  /** As somebody who has the token alone. */
+  /** Completes a waitpoint like a holder of the token alone. */
   async complete({ path }: Pick<WaitpointToken, 'path'>, data: unknown): Promise<{ status: number; code?: string }> {
     const headers = { 'Content-Type': 'application/json' };
     const response = await this.door.app.request(path, { method: 'POST', headers, body: JSON.stringify({ data }) });

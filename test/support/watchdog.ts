@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs';
 import type { MiddlewareHandler } from 'hono';
 import type { Env } from '../../api/http/context.ts';
 
-/** Processor time that a request may take at a stretch, while no other is answered. Milliseconds. */
+/** Longest CPU time of a request without a break, during which no other is answered, ms. */
 const LONGEST_TURN_MS = 250;
-/** How often the loop of events is looked at while there are requests. Milliseconds. */
+/** Interval between two checks of the event loop during requests, ms. */
 const EVERY_MS = 20;
 
-/** Processor time of this thread, which a busy machine makes no longer. Milliseconds. */
+/** Returns CPU time of this thread, ms, which is independent of other load. */
 function threadMs(): number {
-  return Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')[0]) / 1e6; // nanoseconds: sched-stats
+  return Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')[0]) / 1e6; // nanoseconds, by sched-stats
 }
 
-/** Finds requests that keep the API's thread for themselves. */
+/** Detector of requests that block the API's thread. */
 export class Watchdog {
   readonly #present = new Set<{ longestMs: number }>();
   #slow: string[] = [];
@@ -39,14 +39,14 @@ export class Watchdog {
     }
   };
 
-  /** @throws Error that names the requests which took too long since it was asked before */
+  /** @throws Error that names the slow requests since the last check */
   check(): void {
     const slow = this.#slow;
     this.#slow = [];
     if (slow.length > 0) throw new Error(slow.join('\n'));
   }
 
-  /** Whatever ran since the look before was one turn of the loop, or the timer would have come between. */
+  /** Measures the time since the last check: one turn of the event loop, or the timer would have run in between. */
   #look(): void {
     const now = threadMs();
     const turnMs = now - this.#before;

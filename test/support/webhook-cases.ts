@@ -3,7 +3,7 @@ import { useOpened } from './use-opened.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
 import { TestWebhooks } from './webhooks.ts';
 
-/** {@link useFunctionCases} with webhooks, and a receiver of them. */
+/** Extends {@link useFunctionCases} by webhooks and a receiver. */
 export function useWebhookCases() {
   const cases = useFunctionCases({ env: () => ({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' }) });
   const receiver = useOpened(

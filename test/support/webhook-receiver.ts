@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { eventually } from './eventually.ts';
 import { listen } from './listen.ts';
 
-/** A request as it came. */
 export interface ReceivedWebhook {
   path: string;
   /** Milliseconds since 1970. */
@@ -12,7 +11,7 @@ export interface ReceivedWebhook {
   body: string;
 }
 
-/** What is answered to the n-th request of a path, from 1 on. */
+/** Answers the n-th request of a path, from 1. */
 export type Answering = (response: ServerResponse, n: number, request: IncomingMessage) => void;
 
 export const answers = (status: number, headers: Record<string, string> = {}, body = ''): Answering => {
@@ -38,7 +37,7 @@ export const drips: Answering = (response) => {
   response.on('close', () => clearInterval(timer));
 };
 
-/** Another program that is told of events, on the loopback: how it answers is said by path. */
+/** Foreign webhook receiver on the loopback, with an answer per path. */
 export class WebhookReceiver {
   readonly received: ReceivedWebhook[] = [];
   readonly #answering = new Map<string, Answering>();
@@ -66,7 +65,7 @@ export class WebhookReceiver {
     return this.received.filter((one) => one.path === path);
   }
 
-  /** When so many have come to a path. */
+  /** Waits for this many requests to a path. */
   until(path: string, count: number): Promise<ReceivedWebhook[]> {
     return eventually(
       async () => this.to(path),

@@ -13,7 +13,6 @@ export type Delivery = z.infer<typeof deliveryAnswer>;
 
 const ALL = '/v1/webhook-endpoints';
 
-/** Webhook endpoints and what is sent to them, as a caller has them. */
 export class TestWebhooks {
   constructor(private readonly door: TestDoor) {}
 
@@ -41,7 +40,7 @@ export class TestWebhooks {
     return ((await response.json()) as { items: Delivery[] }).items;
   }
 
-  /** The only one, as soon as it is as wished. */
+  /** Returns the only delivery once it satisfies `wish`. */
   async delivery(endpoint: Pick<Endpoint, 'id'>, wish: (delivery: Delivery) => boolean): Promise<Delivery> {
     const [found] = await eventually(
       () => this.deliveries(endpoint),
@@ -60,7 +59,7 @@ export class TestWebhooks {
   }
 }
 
-/** What the control worker does each second. */
+/** Runs one poll of the control worker's, which is due each second. */
 export async function lookAtWebhooks({ store, client }: Pick<TestMayfly, 'store' | 'client'>): Promise<void> {
   const failures: unknown[] = [];
   await new Announcer(store, new Reconciliation(client)).look((error) => void failures.push(error));

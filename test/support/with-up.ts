@@ -1,7 +1,7 @@
 import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { MayflyProcess } from './mayfly-process.ts';
 
-/** The environment of a `mayfly up` whose servers are its own, whatever the test run was given. */
+/** Returns the environment of a `mayfly up` with its own servers, independent of the test run's. */
 export function ownServersEnv(stateDir: string, hostKind: 'simulated' | 'libvirt'): NodeJS.ProcessEnv {
   return {
     MAYFLY_HOST: hostKind,
@@ -14,7 +14,7 @@ export function ownServersEnv(stateDir: string, hostKind: 'simulated' | 'libvirt
   };
 }
 
-/** Runs `mayfly up` while something is done with it; its sandboxes stay. */
+/** Runs `mayfly up` during `use`; its sandboxes stay. */
 export async function withUp<T>(env: NodeJS.ProcessEnv, use: (client: MayflyClient) => Promise<T>): Promise<T> {
   const up = new MayflyProcess(['up', '--json'], env);
   try {

@@ -12,27 +12,27 @@ test.each([
   ['a call to the kernel', enospc],
   ['a step that failed by it', new MayflyError('clone_failed', 'The disk could not be copied', { cause: noSpace })],
   ['an error with such a cause', new Error('outer', { cause: enospc })],
-])('%s that finds no room on the host is told as such, and not tried again', (_what, error) => {
+])('%s without space on the host is classified as such, and not retried', (_what, error) => {
   const failure = activityFailure(error);
   expect(failure).toBeInstanceOf(ApplicationFailure);
   expect(failure).toMatchObject({ type: 'host_disk_full', nonRetryable: true });
   expect(failure).toMatchObject({ message: expect.stringMatching(/^The host's disk is full: /) });
 });
 
-test('a guest whose own disk is full is another matter', () => {
+test('a full disk of the guest is a different error', () => {
   const guest = new MayflyError('guest_disk_full', 'cp: No space left on device');
   expect(activityFailure(guest)).toMatchObject({ type: 'guest_disk_full' });
   expect(activityFailure(new Error('No space left on device'))).toMatchObject({ type: 'internal' });
 });
 
-test('a store, a host or a Temporal that is away for a moment is tried again', () => {
+test('a store, host or Temporal that is unavailable is retried', () => {
   for (const code of ['store_unavailable', 'host_unavailable', 'temporal_unavailable'] as const) {
     expect(activityFailure(new MayflyError(code, 'away'))).toMatchObject({ type: code, nonRetryable: false });
   }
   expect(activityFailure(new MayflyError('source_not_found', 'no'))).toMatchObject({ nonRetryable: true });
 });
 
-test('a cleanup is tried again whatever it fails by, but for what its saga goes on with', () => {
+test('a clean-up is retried on any failure, except those its saga handles', () => {
   for (const code of ['host_disk_full', 'sandbox_not_found', 'stale_attempt'] as const) {
     expect(untilDoneFailure(new MayflyError(code, 'no'))).toMatchObject({ type: code, nonRetryable: false });
   }

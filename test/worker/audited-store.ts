@@ -9,7 +9,10 @@ import { temporaryState } from '../host/temporary-state.ts';
 import { record } from '../store/support.ts';
 import { startStoreServer } from '../support/store-server.ts';
 
-/** A store with the record of one sandbox, as the control worker of a new state folder has it, whose register has begun. */
+/**
+ * Opens a store with one sandbox's record, as the control worker of a new state folder has it, whose register is
+ * started.
+ */
 export async function auditedStore(closers: Closers): Promise<{ config: Config; key: Uint8Array; store: Store }> {
   const { state, remove } = await temporaryState();
   closers.add('state folder', remove);

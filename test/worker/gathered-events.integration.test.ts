@@ -8,7 +8,7 @@ import { GatheredEvents } from '../../worker/upkeep/gathering/gathered-events.ts
 import { runRecord } from '../store/run-records.ts';
 import { useStore } from '../support/use-store.ts';
 
-/** Events that gather: what becomes of them, whoever dies in between. */
+/** Guards: gathered events are each run once, for a kill at any point. */
 let store: Store;
 let queues: RunQueues;
 const woken: string[] = [];
@@ -31,7 +31,7 @@ const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOStr
 let [count, names] = [0, 0];
 const named = () => `fn-${++names}`;
 
-/** @param seconds since it came */
+/** Accepts a run. @param seconds its age */
 async function gathers(name: string, gathering: Gathering, seconds: number, changes: Partial<RunRecord> = {}) {
   const n = ++count;
   const waits = { function: name, state: 'delayed', waitingFor: gathering.kind, gathering } as const;
@@ -49,7 +49,7 @@ const at = (time: string) => ({ event: { id: time, source: '/s', type: 't', time
 const OLD = '2026-01-01T12:00:00+02:00';
 const NEW = '2026-01-01T11:00:00Z';
 
-/** Every way in which it dies: at the n-th of the writes that make a group into runs. */
+/** Creates a gatherer that dies at the n-th of the writes that turn a group into runs. */
 function dyingAt(n: number): GatheredEvents {
   let calls = 0;
   const dying = <T extends object>(part: T, writes: readonly string[]): T =>
@@ -72,7 +72,7 @@ function dyingAt(n: number): GatheredEvents {
 describe('debounce (case 25)', () => {
   const rule: Gathering = { kind: 'debounce', periodMs: 10_000, maxWaitMs: 60_000 };
 
-  it('runs the newest by its time, whichever came first, for all of them', async () => {
+  it('runs the newest by its time, in any order of arrival, for all of them', async () => {
     const name = named();
     const newer = await gathers(name, rule, 15, at(NEW));
     const older = await gathers(name, rule, 12, at(OLD));
@@ -95,7 +95,7 @@ describe('debounce (case 25)', () => {
     expect(woken).toContain(name);
   });
 
-  it('waits on for one that came within the period, not for the same again, and not longer than it may', async () => {
+  it('is extended by an event within the period, not by a duplicate, and only up to the maximum wait', async () => {
     const [name, long] = [named(), named()];
     const [first, second] = [await gathers(name, rule, 15), await gathers(name, rule, 8)];
     const endless = { ...rule, maxWaitMs: 14_000 } as const;
@@ -109,10 +109,10 @@ describe('debounce (case 25)', () => {
     expect([(await latest(first)).state, (await latest(second)).state]).toEqual(['delayed', 'delayed']);
     expect(await latest(begin)).toMatchObject({ outcome: 'skipped' });
     expect((await latest(stream[0] ?? begin)).events).toHaveLength(2);
-    expect((await latest(stream[1] ?? begin)).state).toBe('delayed'); // after the end of that
+    expect((await latest(stream[1] ?? begin)).state).toBe('delayed'); // beyond the maximum
   });
 
-  it.each([1, 2, 3, 4])('stands for each event once, whoever dies at write %i', async (n) => {
+  it.each([1, 2, 3, 4])('covers each event once, after a kill at write %i', async (n) => {
     const name = named();
     const runs = [await gathers(name, rule, 15), await gathers(name, rule, 14, at(OLD)), await gathers(name, rule, 13)];
     const newest = runs[2] as RunRecord;
@@ -132,7 +132,7 @@ describe('a batch (case 26)', () => {
   const rule: Gathering = { kind: 'batch', maxSize: 3, maxWaitMs: 60_000 };
   const batchOf = async (run: RunRecord) => latest({ id: (await latest(run)).batch ?? '' });
 
-  it('is made as soon as it is full, of the first; the others wait, until the first of them has waited enough', async () => {
+  it('is formed once full, from the first events; others wait, up to the maximum age of the first', async () => {
     const name = named();
     const runs = [await gathers(name, rule, 5), await gathers(name, rule, 4), await gathers(name, rule, 3)];
     const fourth = await gathers(name, rule, 2);
@@ -141,14 +141,14 @@ describe('a batch (case 26)', () => {
     const batch = await batchOf(runs[0] ?? fourth);
     expect(batch).toMatchObject({ state: 'queued', isBatch: true, events: runs.map(({ id }) => ({ runId: id })) });
     expect(JSON.parse(Buffer.from(await storedEvent(store, batch)).toString())).toHaveLength(3);
-    expect((await storedEvent(store, batch)).length).toBe(batch.eventBytes + 3 * ('{"n":00}'.length - 2)); // records say 2
+    expect((await storedEvent(store, batch)).length).toBe(batch.eventBytes + 3 * ('{"n":00}'.length - 2)); // records have 2 bytes each
     expect(await latest(fourth)).toMatchObject({ state: 'delayed', batch: null });
     const old = await gathers(named(), rule, 61);
     await queues.look();
     expect((await batchOf(old)).events).toHaveLength(1);
   });
 
-  it('leaves out what was cancelled before, and cannot lose what it has', async () => {
+  it('omits events cancelled before, and cannot lose its own', async () => {
     const name = named();
     const [first, second] = [await gathers(name, rule, 61), await gathers(name, rule, 60)];
     const cancel = (id: string) =>
@@ -160,7 +160,7 @@ describe('a batch (case 26)', () => {
     expect(await cancel(second.id)).toBe(false);
   });
 
-  it.each([1, 2, 3, 4])('has each event once, whoever dies at write %i, and whoever else looks', async (n) => {
+  it.each([1, 2, 3, 4])('has each event once, after a kill at write %i, and with concurrent polls', async (n) => {
     const name = named();
     const runs = [await gathers(name, rule, 61), await gathers(name, rule, 60), await gathers(name, rule, 59)];
     const first = await latest(runs[0] as RunRecord);
@@ -171,13 +171,13 @@ describe('a batch (case 26)', () => {
     const all = await store.runs.list({ project: 'default', function: name, limit: 100 });
     const batches = all.items.filter(({ isBatch, state }) => isBatch && state === 'queued');
     const had = batches.flatMap(({ id, events }) => events.map(({ runId }) => [runId, id]));
-    const found = await Promise.all(runs.map(latest)); // who goes on may have made two of it
+    const found = await Promise.all(runs.map(latest)); // the successor may have made two of it
     expect(had).toHaveLength(found.length);
     expect(Object.fromEntries(had)).toEqual(Object.fromEntries(found.map(({ id, batch }) => [id, batch])));
     expect(all.items.filter(({ isBatch, state }) => isBatch && state === 'delayed')).toEqual([]);
   });
 
-  it('ends the runs of its events as it has ended, each with its item of the result', async () => {
+  it('ends the runs of its events with its own end, each with its item of the result', async () => {
     const name = named();
     const runs = [await gathers(name, rule, 62), await gathers(name, rule, 61)];
     await queues.look();

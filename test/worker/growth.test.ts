@@ -3,7 +3,7 @@ import { Growth } from '../../worker/upkeep/growth.ts';
 
 const MIB = 1_048_576;
 
-test('names who has grown by more than a guest that does nothing, since there is no room', () => {
+test('names sandboxes that grew more than an idle guest since space ran out', () => {
   const growth = new Growth();
   const look = (idle: number, busy: number) =>
     growth.during(
@@ -17,11 +17,11 @@ test('names who has grown by more than a guest that does nothing, since there is
   expect(look(10.5 * MIB, 50.5 * MIB)).toEqual([]);
   expect(look(10.9 * MIB, 51.5 * MIB)).toEqual(['busy']);
   expect(look(10.9 * MIB, 51.5 * MIB)).toEqual(['busy']);
-  expect(look(11 * MIB, 20 * MIB)).toEqual([]); // a snapshot has taken its layer over
+  expect(look(11 * MIB, 20 * MIB)).toEqual([]); // a snapshot has adopted its layer
   expect(look(11 * MIB, 22 * MIB)).toEqual(['busy']);
 });
 
-test('one that came later is measured from then on, and what is over is forgotten', () => {
+test('a later sandbox is measured from its start, and ended shortages are dropped', () => {
   const growth = new Growth();
   const look = (sizes: Record<string, number>) => growth.during('key', new Map(Object.entries(sizes)));
   look({ one: MIB });

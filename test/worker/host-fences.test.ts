@@ -8,12 +8,12 @@ import { foreignLook, LAYERS } from '../../model/sandbox/layers.ts';
 import { hostRules } from '../../worker/proxy/host-rules.ts';
 import { INSTALLATION } from '../support/installation-id.ts';
 
-/** Promise: a host is its id and its installation; what names no installation, or another one, is refused. */
+/** Guards: a host is identified by its id and its installation; another installation, or none, is refused. */
 const HOST = { hostId: 'kvm-1', installationId: INSTALLATION };
 const OTHER = { hostId: 'kvm-1', installationId: INSTALLATION.replace(/.$/, '1') };
 const LOOK = { lookedAt: 'virsh list --all', absent: true, at: '2026-11-28T08:00:00.000Z' };
 
-test('an observation of another installation, or of none, proves nothing', () => {
+test('an observation of another installation, or without one, proves nothing', () => {
   const observations = LAYERS.map((layer) => ({ ...LOOK, layer }));
   const by = { ...HOST, kind: 'libvirt', hostUuid: null } as const;
   expect(foreignLook(observations, HOST)).toBe(observations[0]);
@@ -28,12 +28,12 @@ test('a machine with the same host id and another installation is another host',
   expect(isSameHost({ hostId: 'kvm-1', installationId: null }, HOST)).toBe(false);
 });
 
-test('an installation id that is not made of a key is none', () => {
+test('an installation id not derived from a key is invalid', () => {
   expect(isInstallationId(INSTALLATION)).toBe(true);
   expect(isInstallationId('ins-0123456789abcdef')).toBe(false);
 });
 
-test('a signal of a host is refused unless its argument has the shape that the handler takes', async () => {
+test("a host's signal is refused unless its argument is valid for the handler", async () => {
   const sandboxId = 'sbx-0000000000000001';
   const codec = { encode: async <T>(all: T) => all, decode: async <T>(all: T) => all };
   const rules = hostRules('kvm-1', { store: { sandboxes: { hostIdOf: async () => 'kvm-1' } }, codec });
@@ -50,7 +50,7 @@ test('a signal of a host is refused unless its argument has the shape that the h
   expect(await send(AT_STEP, { phase: 'booting' })).toContain('another argument');
 });
 
-test('the queue of a host id without an installation is nobody’s', async () => {
+test('the queue of a host id without an installation belongs to no host', async () => {
   const codec = { encode: async <T>(all: T) => all, decode: async <T>(all: T) => all };
   const rules = hostRules('kvm-1', { store: { sandboxes: { hostIdOf: async () => null } }, codec });
   const poll = (name: string) => rules['PollActivityTaskQueue']?.({ taskQueue: { name } });

@@ -14,7 +14,7 @@ const TARGET = { sandboxId: 'sbx-0000000000000001', generation: 1 };
 const RESERVE = { name: 'reserve', phase: 'placing', withinMs: 5_000, shownAfterMs: 50 } as const;
 const CLONE = { name: 'cloneDisk', phase: 'cloning', withinMs: 5_000, shownAfterMs: 50 } as const;
 
-/** What an interceptor needs of an activity, and what it says of itself. */
+/** Creates the context of an activity attempt, and records its heartbeats and signals. */
 function attempt(number: number, heartbeatDetails?: unknown) {
   const beats: MultiStepHeartbeat[] = [];
   const signals: unknown[] = [];
@@ -57,7 +57,7 @@ async function failureOf(work: Promise<unknown>): Promise<ApplicationFailure> {
 }
 
 describe('an activity of several steps on a host', () => {
-  test('runs its steps in order, and tells how long each took', async () => {
+  test('runs its steps in order, and returns their durations', async () => {
     const { context, signals } = attempt(1);
     const steps = await run(context, async () => {
       const runner = currentStepRunner();
@@ -66,10 +66,10 @@ describe('an activity of several steps on a host', () => {
       return runner.steps;
     });
     expect(steps).toMatchObject([{ step: 'reserve' }, { step: 'cloneDisk' }]);
-    expect(signals).toEqual([]); // nobody could have looked
+    expect(signals).toEqual([]); // too short to be shown
   });
 
-  test('goes on where an attempt that died was, and does not repeat what that had done', async () => {
+  test('resumes after a dead attempt, without repeating its finished steps', async () => {
     const at = '2026-11-22T07:00:00.000Z';
     const done = [{ step: 'reserve', startedAt: at, endedAt: at, result: { granted: 7 } }];
     const { context } = attempt(2, { step: 'cloneDisk', seen: 'running', done });
@@ -89,7 +89,7 @@ describe('an activity of several steps on a host', () => {
     ['reserve', 1, true],
     ['reserve', 2, false],
     ['cloneDisk', 1, false],
-  ])('that fails at %s in attempt %i says so, and whether nothing was done', async (step, number, isFirst) => {
+  ])('that fails at %s in attempt %i reports it, and whether nothing was done', async (step, number, isFirst) => {
     const { context } = attempt(number);
     const failure = await failureOf(
       run(
@@ -105,7 +105,7 @@ describe('an activity of several steps on a host', () => {
     expect(failure).toMatchObject({ type: 'capacity_exhausted', nonRetryable: true, details: [{ step, isFirst }] });
   });
 
-  test('what an attempt of the same step may cure stays so', async () => {
+  test('a failure that a retry may cure stays retryable', async () => {
     const { context } = attempt(1);
     const failure = await failureOf(
       run(context, () => currentStepRunner().step(CLONE, () => Promise.reject(new MayflyError('clone_failed', 'no')))),
@@ -117,7 +117,7 @@ describe('an activity of several steps on a host', () => {
     ['awaitIp', 'ip_timeout'],
     ['verifySsh', 'ssh_timeout'],
     ['bootDomain', 'step_timeout'],
-  ])('ends %s at its time with %s, and says what it saw last', async (name, code) => {
+  ])('times out %s with %s, and the last observation', async (name, code) => {
     const { context } = attempt(1);
     const step = { name, phase: 'booting', withinMs: 20, shownAfterMs: 50 } as const;
     const work = run(context, () =>
@@ -133,7 +133,7 @@ describe('an activity of several steps on a host', () => {
     expect(await failureOf(work)).toMatchObject({ type: code, message, nonRetryable: true, details: [{ step: name }] });
   });
 
-  test('whose step does not stop is given up, but an undo waits until it has really ended', async () => {
+  test('a step that ignores its timeout is abandoned, but its compensation waits for its real end', async () => {
     const { context } = attempt(1);
     const mutex = new KeyedMutex();
     const order: string[] = [];
@@ -160,7 +160,7 @@ describe('an activity of several steps on a host', () => {
     expect(order).toEqual(['reserve ended', 'undo']);
   });
 
-  test('tells of a step that takes long, by heartbeat and by signal, with those before it', async () => {
+  test('reports a slow step, by heartbeat and by signal, with the previous ones', async () => {
     const { context, beats, signals } = attempt(1);
     const told = async () =>
       void (await eventually(
@@ -176,7 +176,7 @@ describe('an activity of several steps on a host', () => {
     expect(beats.at(-1)).toMatchObject({ step: 'cloneDisk', done: [{ step: 'reserve' }] });
   });
 
-  test('that was overtaken before it began has begun no step', async () => {
+  test('an attempt that is stale before its start has started no step', async () => {
     const mutex = new KeyedMutex();
     await mutex.run(TARGET.sandboxId, 9, new AbortController().signal, async () => {});
     const failure = await failureOf(run(attempt(1).context, async () => 'ran', { mutex }));

@@ -5,8 +5,9 @@ import { forgedIdIn } from '../../worker/id-check.ts';
 
 const ID = sandboxIdFrom(new Uint8Array(10).fill(7));
 
-// Unit, milliseconds. Holds: whoever queues an activity chooses its argument, and no path or domain is made of what is no id.
-describe('the ids that an activity is given', () => {
+// Unit, milliseconds. Guards: an activity's arguments are untrusted, and an invalid id never becomes part of a path or
+// domain.
+describe("ids in an activity's argument", () => {
   it.each([
     [{ sandboxId: 'production-db' }, 'sandboxId "production-db"'],
     [{ sandboxId: '../../etc', generation: 1 }, 'sandboxId "../../etc"'],
@@ -19,7 +20,7 @@ describe('the ids that an activity is given', () => {
     [{ observer: { hostId: 'a b', installationId: null } }, 'hostId "a b"'],
   ])('refuses %j', (argument, found) => expect(forgedIdIn([argument])).toBe(found));
 
-  it('takes ids, none, and what is called otherwise', () => {
+  it('accepts ids, null, and fields of other names', () => {
     const argument = {
       sandboxId: ID,
       snapshotId: null,
@@ -31,7 +32,7 @@ describe('the ids that an activity is given', () => {
     expect(forgedIdIn([argument, 'sandboxId', null])).toBeNull();
   });
 
-  it('takes what steps on a host are kept in line by, and the undo of a restore', () => {
+  it('accepts the serialization keys of host steps, and the compensation of a restore', () => {
     const end = ID.slice('sbx-'.length);
     for (const sandboxId of [`snp-${end}`, `cap-${end}`, `src-${end}`, `src-${end}/power`]) {
       expect(forgedIdIn([{ sandboxId, restoreId: `opn-${end}-back` }])).toBeNull();
@@ -40,7 +41,7 @@ describe('the ids that an activity is given', () => {
     expect(forgedIdIn([{ restoreId: '-back' }])).not.toBeNull();
   });
 
-  it('refuses every other text', () => {
+  it('refuses any other text', () => {
     const text = fc.string().filter((one) => !/^(?:sbx|src|snp|cap)-[0-9a-hjkmnp-tv-z]{16}(?:\/power)?$/.test(one));
     fc.assert(fc.property(text, (sandboxId) => forgedIdIn([{ sandboxId }]) !== null));
   });

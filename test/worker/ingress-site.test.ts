@@ -6,11 +6,11 @@ test.for([
   ['https://sandboxes.example.net', ['127.0.0.1', 'mayfly.example.com']],
   ['https://example.net:8443', ['api.example.com:443']],
   ['http://localhost:7997', ['127.0.0.1', '[::1]:7999']],
-  // Whatever is on the Public Suffix List is a site for each name below.
+  // Each name below an entry of the Public Suffix List is its own site.
   ['https://guests.github.io', ['api.github.io']],
   ['https://github.io', ['github.com']],
   ['https://sandboxes.co.uk', ['mayfly.co.uk']],
-] as const)('%s is another site than %s', ([url, api]) => {
+] as const)('%s is a different site from %s', ([url, api]) => {
   expect(problemOfIngress(url, api)).toBeNull();
 });
 
@@ -20,7 +20,7 @@ test.for([
   ['https://mayfly.example.com', ['MAYFLY.Example.Com.']],
   ['https://mayfly.co.uk', ['api.mayfly.co.uk']],
   ['https://mine.github.io', ['api.mine.github.io']],
-] as const)('%s is of the same site as %s', ([url, api]) => {
+] as const)('%s is on the same site as %s', ([url, api]) => {
   expect(problemOfIngress(url, api)).toContain('same site');
 });
 
@@ -36,7 +36,7 @@ test.for([
   expect(problemOfIngress(url, [])).not.toBeNull();
 });
 
-test('a start with both on one site is refused, and names the variable and what to do', () => {
+test('a start with both on one site is refused, with the variable and a remedy', () => {
   const env = { MAYFLY_API_NAMES: 'mayfly.example.com', MAYFLY_INGRESS_URL: 'https://sandboxes.example.com' };
   expect(() => readConfig(env)).toThrow(
     /MAYFLY_INGRESS_URL: .*same site as the API at mayfly\.example\.com; give them a domain of their own/,

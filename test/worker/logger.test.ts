@@ -34,7 +34,7 @@ test('an error is logged with its stack', () => {
   });
 });
 
-test('a terminal gets a line for a person, in which nothing moves a cursor', () => {
+test('a terminal gets a readable line, in which nothing moves a cursor', () => {
   const line = logged((logger) => logger.warn({ err: new Error('why\u001b[2J'), id: 'sbx-1' }, 'what\n'));
   expect(lineForPerson(line)).toMatch(/^\d\d:\d\d:\d\d warn what\\n id="sbx-1" "why\\u001b\[2J"\n$/);
 });

@@ -22,9 +22,9 @@ afterAll(async () => {
   await unguard(ip);
 });
 
-// ~1 s. No Temporal runs: a server that only accepts connections stands for it.
+// ~1 s. A server that only accepts connections replaces Temporal.
 describe('the guard of a loopback address', () => {
-  it('sends what the group of the server dials at 127.0.0.1 to the address, and nothing of other groups', async () => {
+  it("redirects connections of the server's group from 127.0.0.1 to the address, and no others", async () => {
     await guardAddress(ip);
     const openAddress = [{ host: '127.0.0.1', port }];
     expect(await connectAs(0, group, openAddress)).toEqual(['connected']);
@@ -32,7 +32,7 @@ describe('the guard of a loopback address', () => {
     expect(await connectAs(0, 0, [{ host: ip, port }])).toEqual(['connected']);
   });
 
-  it('refuses another user, even one who has the group of the server', async () => {
+  it('refuses another user, even with the group of the server', async () => {
     const both = [
       { host: '127.0.0.1', port },
       { host: ip, port },
@@ -41,14 +41,14 @@ describe('the guard of a loopback address', () => {
     expect(await connectAsNobody(both, group)).toEqual(['ECONNREFUSED', 'ECONNREFUSED']);
   });
 
-  it.each(['dial', 'output', 'input'])('is not whole when its chain %s is empty', async (chain) => {
+  it.each(['dial', 'output', 'input'])('is incomplete when its chain %s is empty', async (chain) => {
     await guardAddress(ip);
     expect(await isGuarded(ip, [0])).toBe(true);
     await exec('nft', ['flush', 'chain', 'inet', `mayfly_${ip.replaceAll('.', '_')}`, chain]);
     expect(await isGuarded(ip, [0])).toBe(false);
   });
 
-  it('has a group of its own for each address, above all that users and containers have', () => {
+  it('has a distinct group for each address, above those of users and containers', () => {
     expect(getServerGroup('127.64.0.1')).toBe(2_134_900_737);
     expect(getServerGroup('127.127.255.254')).toBeLessThan(2 ** 31 - 1);
   });

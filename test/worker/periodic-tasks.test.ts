@@ -5,8 +5,8 @@ import { Closers } from '../../worker/config/closers.ts';
 import { judgeTasks } from '../../worker/doctor/periodic-tasks.ts';
 import { startPeriodicTasks } from '../../worker/upkeep/periodic-tasks.ts';
 
-// Promise: each periodic task says by its name that it goes on, or why not. Costs nothing.
-test('a task is reported when it begins to fail, and when it goes on again', async () => {
+// Guards: each periodic task is recorded by name as healthy or failing. Costs nothing.
+test('a task is reported when it starts to fail, and when it recovers', async () => {
   const reported: PeriodicTaskState[] = [];
   const closers = new Closers();
   let turns = 0;
@@ -29,7 +29,7 @@ test('a task is reported when it begins to fail, and when it goes on again', asy
   ]);
 });
 
-test('doctor names what fails, and what has not run for long', () => {
+test('doctor names failing tasks, and overdue ones', () => {
   const now = Date.parse('2026-11-28T12:00:00.000Z');
   const fresh = { name: 'pruning', everyMs: 3_600_000, endedAt: '2026-11-28T10:00:00.000Z', failure: '' };
   expect(judgeTasks([fresh], now)).toEqual([expect.objectContaining({ name: 'periodic tasks', ok: true })]);

@@ -8,7 +8,7 @@ import { serve } from '../../worker/serve.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { listen } from '../support/listen.ts';
 
-it('a port that is taken is told before anything is started', async () => {
+it('a port in use is reported before anything is started', async () => {
   const other = createServer();
   const port = await listen(other);
   const { state, remove } = await temporaryState();

@@ -25,7 +25,7 @@ function mark(sandboxId: string, layer: Layer): Mark {
   return { sandboxId, observation: { layer, lookedAt: 'x', absent: false, at: '2026-01-01T00:00:00.000Z' } };
 }
 
-/** @param installationId of the host that was asked for it */
+/** Returns a live record. @param installationId of the host chosen for it */
 function living(id: string, state = 'running', installationId: string | null = HERE.installationId): SandboxRecord {
   const host = { hostId: HERE.hostId, installationId };
   const spec = { source: 'golden', snapshotId: null, memoryMib: null };
@@ -38,7 +38,7 @@ async function freshState(): Promise<StateDir> {
   return state;
 }
 
-/** A ledger, the machine, and the store, brought in line as at a worker's start. */
+/** Rebuilds a ledger from the machine and the store, as at a worker's start. */
 async function rebuilt(options: {
   promised?: string[];
   damaged?: string[];
@@ -64,19 +64,19 @@ async function rebuilt(options: {
   const deps = { hypervisor, credentials: { marks: async () => [] }, ledger, store: { sandboxes: { get } } };
   const logger = pino({ level: 'silent' });
   await rebuildLedger({ ...deps, observer: HERE, logger } as unknown as Parameters<typeof rebuildLedger>[0]);
-  const successor = new Ledger(state); // the files say the same
+  const successor = new Ledger(state); // the files agree
   await successor.open();
   expect(successor.totals()).toEqual(ledger.totals());
   expect(successor.unreadable()).toEqual([]);
   return ledger;
 }
 
-test('a promise without a living record and without anything here is dropped', async () => {
+test('a reservation without a live record or residue is dropped', async () => {
   const records = [living(idOf(2), 'destroyed'), living(idOf(3), 'running', 'ins-000000000000000000000009')];
   expect((await rebuilt({ promised: [idOf(1), idOf(2), idOf(3)], records })).sandboxIds()).toEqual([]);
 });
 
-test('a promise stays while its sandbox lives, or while anything of it is here', async () => {
+test('a reservation is kept while its sandbox lives, or has residue here', async () => {
   const [here, begun] = [idOf(1), idOf(2)];
   const ledger = await rebuilt({
     promised: [here, begun],
@@ -86,7 +86,7 @@ test('a promise stays while its sandbox lives, or while anything of it is here',
   expect(ledger.totals()).toEqual({ memoryMib: 128, diskBytes: 2_000, sandboxes: 2 });
 });
 
-test('a sandbox that is here without a promise gets one: of what it asked for, or of what it takes', async () => {
+test('a sandbox here without a reservation gets one: of the size in its record, or of its actual use', async () => {
   const [known, unknown, named] = [idOf(1), idOf(2), idOf(3)];
   const marks = [mark(known, 'domain'), mark(known, 'workspace'), mark(unknown, 'workspace'), mark(named, 'lease')];
   const ledger = await rebuilt({ marks, records: [living(known)] });
@@ -94,12 +94,12 @@ test('a sandbox that is here without a promise gets one: of what it asked for, o
   expect(ledger.totals()).toMatchObject({ memoryMib: 512 + 34, diskBytes: 9_000 + 44 });
 });
 
-test('one that is hibernated takes the disk, and no memory', async () => {
+test('a hibernated sandbox reserves disk, and no memory', async () => {
   const ledger = await rebuilt({ marks: [mark(idOf(1), 'domain')], records: [living(idOf(1), 'hibernated')] });
   expect(ledger.totals()).toEqual({ memoryMib: 0, diskBytes: 9_000 + 512 * 1024 * 1024, sandboxes: 1 });
 });
 
-test('a damaged file is replaced where its sandbox is, and removed where nothing of it is', async () => {
+test('a damaged file is replaced if its sandbox is here, and removed otherwise', async () => {
   const [here, gone] = [idOf(1), idOf(2)];
   const ledger = await rebuilt({ damaged: [here, gone], marks: [mark(here, 'domain')], records: [living(here)] });
   expect(ledger.totals()).toEqual({ memoryMib: 512, diskBytes: 9_000, sandboxes: 1 });

@@ -5,7 +5,7 @@ import { passMs } from '../../worker/upkeep/retention.ts';
 
 const HOUR_MS = 3_600_000;
 
-test('records are kept 90 days and audit for ever, unless somebody says otherwise', () => {
+test('records are kept 90 days and audit forever by default', () => {
   const { retention } = readConfig({});
   expect(retention).toEqual({ recordDays: 90, auditDays: null, exportDir: null });
   expect(keptText(retention)).toBe('records of ended sandboxes 90 days (MAYFLY_RETENTION_DAYS), their audit for ever');
@@ -27,7 +27,7 @@ test.each([
   expect(() => readConfig(env)).toThrow(named);
 });
 
-test('a pass begins hourly, and sooner where so little is kept that somebody waits for it', () => {
+test('a pass starts hourly, and sooner for a very short retention', () => {
   const settings = { auditDays: null, exportDir: null };
   expect(passMs({ ...settings, recordDays: 90 })).toBe(HOUR_MS);
   expect(passMs({ ...settings, recordDays: null })).toBe(HOUR_MS);

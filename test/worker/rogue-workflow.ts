@@ -3,7 +3,7 @@ import type { ControlActivities } from '../../activities/control.ts';
 
 type Named = Record<string, (input: unknown) => Promise<unknown>>;
 
-/** A workflow of somebody who reaches Temporal: it schedules any activity of the control worker. */
+/** Workflow of an attacker with access to Temporal: schedules any activity of the control worker. */
 export async function rogue(activity: keyof ControlActivities, taskQueue: string, input: unknown): Promise<unknown> {
   const activities = proxyActivities<Named>({ taskQueue, startToCloseTimeout: '20s', retry: { maximumAttempts: 1 } });
   return activities[activity]?.(input);

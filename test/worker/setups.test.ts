@@ -3,7 +3,7 @@ import type { SetupRecord } from '../../model/functions/setup/setup.ts';
 import { Setups } from '../../worker/setups/setups.ts';
 import { setupRecord } from '../store/run-records.ts';
 
-test('a look at what goes on reads nothing of the setups that are ready', async () => {
+test('a poll of unfinished setups does not read ready ones', async () => {
   const read: string[] = [];
   const ready = setupRecord({ state: 'ready' });
   const reading = (what: string, found: SetupRecord[]) => async () => {

@@ -19,7 +19,7 @@ function host(id: string, silentMs: number, ...names: string[]): KnownHost {
   return { ...hostRecord(id, { sources: names.map((name) => source(name)) }), silentMs };
 }
 
-it('reads what another live host has too, and no more; what cannot be read is not read again at once', async () => {
+it('reads only sources shared with another live host; a failed read is not repeated at once', async () => {
   const read: string[] = [];
   const contentOf = async (name: string) => {
     read.push(name);
@@ -47,7 +47,7 @@ it('reads what another live host has too, and no more; what cannot be read is no
   await shared.read(own, signal);
   expect(read).toEqual(['web', 'broken', 'device']);
   await shared.read(own, signal);
-  expect(read.slice(3)).toEqual(['web']); // changed since
+  expect(read.slice(3)).toEqual(['web']); // has changed
   await shared.read(own, AbortSignal.abort());
   expect(read).toHaveLength(4);
 });

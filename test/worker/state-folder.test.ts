@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { startPrivateLibvirtd } from '../../host/libvirt/network/private-libvirtd.ts';
 import { startStoreServer } from '../../worker/servers/store-server.ts';
 
-// A folder that a server can't be told of is refused, with the setting named, before anything is written.
+// Guards: a folder that a server cannot use is refused, with the setting, before anything is written.
 
 it.each(['/srv/50%', '/srv/a?b', `/srv/${'a'.repeat(100)}`])('a store in %s', async (dir) => {
   await expect(startStoreServer(dir)).rejects.toMatchObject({

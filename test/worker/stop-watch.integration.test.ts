@@ -15,7 +15,7 @@ function watched(signal: AbortSignal): { watch: StopWatch; said: string[]; ended
   return { watch, said, ended };
 }
 
-test('what does not close is named, and ended', async () => {
+test('parts that do not close are named, and the process is ended', async () => {
   const { watch, said, ended } = watched(new AbortController().signal);
   const closed: string[] = [];
   watch.closers.add('store', async () => void closed.push('store'));
@@ -30,7 +30,7 @@ test('what does not close is named, and ended', async () => {
   ]);
 });
 
-test('what holds Node is named when every part is closed', async () => {
+test('the handle that keeps Node alive is named after every part is closed', async () => {
   const server = createServer({ allowHalfOpen: true }, (socket) => void socket.resume().on('error', () => {}));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -44,7 +44,7 @@ test('what holds Node is named when every part is closed', async () => {
   expect(said[1]).toMatch(/still open: none of its parts; Node waits for .*TCPSocketWrap/);
 });
 
-test('the wish to stop begins it, also in the middle of a start', async () => {
+test('an abort starts it, also during a start', async () => {
   const stop = new AbortController();
   const { watch, said, ended } = watched(stop.signal);
   watch.closers.add('Temporal server', async () => {});
@@ -55,7 +55,7 @@ test('the wish to stop begins it, also in the middle of a start', async () => {
   await late.ended;
 });
 
-test('a step under way gets less time than the whole, so that what comes after it can still be closed', () => {
+test('a running step gets less time than the whole, so that later parts can still be closed', () => {
   expect(STOP_MS.grace).toBeLessThan(STOP_MS.say);
   expect(STOP_MS.say).toBeLessThan(STOP_MS.end);
 });

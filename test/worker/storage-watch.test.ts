@@ -7,7 +7,7 @@ import { StorageWatch, type StorageWatchDeps } from '../../worker/upkeep/storage
 const MIB = 1_048_576;
 const ids = Array.from({ length: 10 }, (_, index) => sandboxIdFrom(new Uint8Array(10).fill(index)));
 
-/** A host of ten sandboxes with a megabyte each, and what was measured of them. */
+/** Host of ten sandboxes with a megabyte each; records its measurements. */
 class Machine {
   readonly measured: string[] = [];
   readonly told: MeasuredDisk[] = [];
@@ -53,7 +53,7 @@ class Machine {
     await this.watch.start();
   }
 
-  /** Resolves when so many looks more have begun. */
+  /** Resolves when this many more rounds have started. */
   async look(more: number): Promise<void> {
     const wished = this.looks + more;
     await expect.poll(() => this.looks, { interval: 1 }).toBeGreaterThanOrEqual(wished);
@@ -66,7 +66,7 @@ const quota = { id: 'key', diskBytes: null, sandboxDiskBytes: 1_000 * MIB };
 afterEach(() => machine.watch?.stop());
 
 describe('StorageWatch', () => {
-  it('measures a few in each look while nothing depends on it, and each once', async () => {
+  it('measures a few per round while nothing depends on it, and each once', async () => {
     machine = new Machine();
     await machine.start();
     expect(machine.measured).toHaveLength(4);
@@ -78,7 +78,7 @@ describe('StorageWatch', () => {
   it.each([
     ['somebody has a quota', { limited: [quota] }],
     ['there is little room', { availableBytes: 3_000 * MIB }],
-  ])('measures all in each look when %s', async (_why, change) => {
+  ])('measures all in each round when %s', async (_why, change) => {
     machine = Object.assign(new Machine(), change);
     await machine.start();
     expect(machine.measured).toEqual(ids);
@@ -86,7 +86,7 @@ describe('StorageWatch', () => {
     expect(machine.measured.length).toBeGreaterThanOrEqual(20);
   });
 
-  it('says what the watch before it had measured until it has measured itself, and forgets who is gone', async () => {
+  it("reports the previous watch's measurements until its own, and drops missing sandboxes", async () => {
     machine = new Machine();
     const sandboxes = [...ids, sandboxIdFrom(new Uint8Array(10).fill(99))].map((id) => ({ id, bytes: 7 * MIB }));
     machine.before = [{ hostId: 'kvm-1', measuredAt: '2026-11-22T00:00:00.000Z', sandboxes }];
@@ -99,7 +99,7 @@ describe('StorageWatch', () => {
     await expect.poll(() => machine.told.at(-1)?.sandboxes.map(({ id }) => id)).not.toContain(gone);
   });
 
-  it('measures one anew until it takes something: it is being made', async () => {
+  it('measures a new sandbox again until it has a size', async () => {
     machine = new Machine();
     const [made = ''] = ids;
     machine.sizes.set(made, 0);

@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * Another program that is told of events: it believes what the published verifier of Standard Webhooks believes.
+ * Webhook receiver that verifies requests with the published library of Standard Webhooks.
  *
- *     node verifying-receiver.mjs    (first line of standard input: whsec_…, once the first line of output has said the port)
+ *     node verifying-receiver.mjs    (first line of output: the port; then first line of standard input: whsec_…)
  *
- * Each request is a line of output: what was verified, or `refused`.
+ * Each request is a line of output: the verified event, or `refused`.
  *
  * @module
  */

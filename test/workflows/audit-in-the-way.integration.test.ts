@@ -13,7 +13,7 @@ test.for([
   ['a foreign one', () => foreign],
   ['a copy of the last', (last: object) => last],
 ] as const)(
-  'an audit entry in the way stops no cleanup, its events wait: %s',
+  'a foreign audit entry blocks no clean-up, and its events wait: %s',
   async ([, made], { mayfly, onTestFinished }) => {
     const db = await mongoose.createConnection(mayfly.config.mongodbUri ?? '').asPromise();
     onTestFinished(() => db.close());

@@ -4,7 +4,7 @@ import { useBakeCases } from '../support/bake-cases.ts';
 const { test } = useBakeCases();
 
 describe.concurrent('a bake', () => {
-  test('is a source, whose name no other bake gets past the door', async ({ bakery }) => {
+  test('becomes a source, whose name no concurrent bake can take', async ({ bakery }) => {
     const asked = bakery.input();
     expect(await bakery.bake(asked)).toMatchObject({ state: 'ready', bakeId: asked.bakeId, failure: null });
     expect(await bakery.bake(bakery.input(asked.name))).toMatchObject({
@@ -15,7 +15,7 @@ describe.concurrent('a bake', () => {
     expect(await bakery.audit(asked.name)).toEqual(['source.baking', 'source.baked']);
   });
 
-  test('undos that fail are repeated until they hold', async ({ mayfly, bakery }) => {
+  test('failed compensations are retried until they succeed', async ({ mayfly, bakery }) => {
     const undos = ['discardImages', 'retractSource'].flatMap((undo) => [
       `${undo}.before=1*error`,
       `${undo}.after=1*error`,

@@ -9,7 +9,7 @@ import { intervene } from '../support/interventions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { tier } from '../support/sweep.ts';
 
-/** Actions on many runs. They wait in their queue, so none of them costs a machine. */
+/** Bulk actions on runs, which stay queued, so that none needs a machine. */
 const { test, alone, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
@@ -24,7 +24,7 @@ const over = (name: string, { id }: Pick<BulkAction, 'id'>) =>
     ({ endedAt }) => endedAt !== null,
   );
 
-/** Runs that are dead without ever having had a machine, and the function that they are of, which is paused. */
+/** Creates dead runs that never had a machine, of a paused function. */
 async function dead(count: number): Promise<{ name: string; ids: string[] }> {
   const name = await functions.deploy('true');
   await functions.pause(name);
@@ -49,7 +49,7 @@ async function runsOf(name: string): Promise<Run[]> {
   }
 }
 
-test('dead letters are redriven once each, though the workflow is lost in the middle and all of it is asked again (case 32)', async () => {
+test('dead letters are redriven once each, despite a lost workflow and a repeated request (case 32)', async () => {
   const { name, ids } = await dead(COUNT);
   const key = { 'Idempotency-Key': 'all of them' };
   const first = await start(name, { action: 'redrive' }, key);
@@ -75,7 +75,7 @@ test('dead letters are redriven once each, though the workflow is lost in the mi
   for (const id of ids) expect((await functions.get(id)).redrivenAs).not.toBeNull();
 });
 
-test('whoever acted on a page and died before that was written down is gone on with, and what it did is counted', async ({
+test('a page whose worker died before it was recorded is continued, and its actions are counted', async ({
   mayfly,
 }) => {
   const { name: other } = await dead(0);
@@ -107,7 +107,7 @@ test('whoever acted on a page and died before that was written down is gone on w
   expect(await runsOf(name)).toHaveLength(6);
 });
 
-test('a replay meets none of its own runs; a cancel ends those that wait; what is over stays as it is', async () => {
+test('a replay excludes its own runs; a cancel ends queued ones; ended ones are unchanged', async () => {
   const { name, ids } = await dead(3);
   const replay = await over(name, await start(name, { action: 'replay', filter: { outcome: 'expired' } }));
   expect(replay).toMatchObject({ state: 'succeeded', counts: { done: 3, unchanged: 0, refused: 0 } });
@@ -122,7 +122,7 @@ test('a replay meets none of its own runs; a cancel ends those that wait; what i
   expect(late.state).toBe('succeeded');
 });
 
-test('of a version that is gone each is refused, and told', async () => {
+test('runs of a deleted version are each refused and reported', async () => {
   const { name } = await dead(2);
   await functions.deployAs(name, 'false');
   await all().store.functionVersions.remove({ project: 'default', name }, 1);

@@ -9,12 +9,12 @@ const child = {
   workflowType: { name: COMMAND_WORKFLOW },
 };
 
-/** One event, as Temporal's JSON has it. */
+/** Returns an event in Temporal's JSON. */
 function event(type: string, attributes: object = {}) {
   return { eventType: type, [`${type[0]?.toLowerCase()}${type.slice(1)}EventAttributes`]: attributes };
 }
 
-/** @param at event id of the first of its events */
+/** Returns the events of a workflow task. @param at id of the first event */
 function workflowTask(at: number) {
   return [
     event('WorkflowTaskScheduled'),
@@ -23,8 +23,8 @@ function workflowTask(at: number) {
   ];
 }
 
-/** SDK 1.24 never resolves a start that is cancelled between its two events, and abandoned. */
-it('a task that is cancelled while its command is being started ends', async () => {
+/** Guards: SDK 1.24 never resolves a start that is cancelled between its two events, and abandoned. */
+it("a task cancelled during its command's start ends", async () => {
   const payload = { metadata: { encoding: btoa('json/plain') }, data: btoa(JSON.stringify({ commandId: 'cmd-1' })) };
   const events = [
     event('WorkflowExecutionStarted', {

@@ -8,7 +8,7 @@ const STEPS = SAGA_POINTS.capture.steps;
 const UNDOS = ['thawSource', 'abortCapture', 'removeCapture', 'releaseCapture'] as const;
 
 interface MemorySource extends CapturedSource {
-  /** Whether nothing of it is frozen. */
+  /** Reports whether the source is not frozen. */
   moves(): boolean;
 }
 
@@ -29,7 +29,7 @@ const sweep = sweepOn(test);
 
 describe.concurrent('a step', () => {
   sweep([...pairsOf(STEPS, ['before', 'after']), ...pairsOf(['beginCapture', 'verifyCapture'], ['during'])])(
-    '%s that fails %s its effect leaves nothing, and the source goes on',
+    '%s that fails %s its effect leaves no residue, and the source continues',
     async ([step, where], { mayfly, source }) => {
       const id = source.newId();
       mayfly.arm(`${step}.${where}=error`, id);
@@ -43,21 +43,18 @@ describe.concurrent('a step', () => {
     },
   );
 
-  sweep(STEPS)(
-    '%s, done twice as by the worker after one that died, is one capture',
-    async (step, { mayfly, source }) => {
-      const captureId = source.newId();
-      mayfly.arm(`${step}.after=2*error(host_unavailable)`, captureId);
-      expect(await source.taken(captureId)).toMatchObject({ state: 'ready' });
-      expect(await source.onHost()).toEqual([{ captureId, state: 'whole' }]);
-      expect(source.moves()).toBe(true);
-    },
-  );
+  sweep(STEPS)('%s, repeated after a dead worker, is one capture', async (step, { mayfly, source }) => {
+    const captureId = source.newId();
+    mayfly.arm(`${step}.after=2*error(host_unavailable)`, captureId);
+    expect(await source.taken(captureId)).toMatchObject({ state: 'ready' });
+    expect(await source.onHost()).toEqual([{ captureId, state: 'whole' }]);
+    expect(source.moves()).toBe(true);
+  });
 });
 
 describe.concurrent('a capture', () => {
   sweep(UNDOS)(
-    'with an undo that fails: it is repeated until it holds, and the record says so: %s',
+    'with a failing compensation retries it until it succeeds, and records it: %s',
     async (step, { mayfly, source }) => {
       const id = source.newId();
       mayfly.arm(`keepCapture.after=error;${step}.before=error`, id);

@@ -10,9 +10,7 @@ const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 const door = useTestDoor(all);
 
 describe.concurrent('a pool', () => {
-  test('a create has a member of its pool at once, and all that is its caller’s begins with that', async ({
-    mayfly,
-  }) => {
+  test("a create gets a member of its pool at once, with the caller's settings", async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 });
     const { create, call } = callsIn(door, pool, mayfly);
@@ -39,7 +37,7 @@ describe.concurrent('a pool', () => {
     expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
   });
 
-  test('of two that claim one member at once one has it, and the same request has it again', async ({ mayfly }) => {
+  test('one of several concurrent claims gets a member, and a repeated request gets it again', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 });
     const { id } = await getFirstMember(pool);
@@ -57,7 +55,7 @@ describe.concurrent('a pool', () => {
   });
 
   test.for(['before', 'after'])(
-    'a member whose greeting fails %s its effect is passed over, and the caller is served',
+    'a member whose probe fails %s its effect is skipped, and the caller is served',
     async (where, { mayfly }) => {
       const pool = await TestPool.in(mayfly);
       await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 });

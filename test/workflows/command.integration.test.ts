@@ -12,7 +12,7 @@ async function auditOf(sandboxId: string): Promise<{ kind: AuditKind; detail: Re
 }
 
 describe.concurrent('a command', () => {
-  test('runs once, and its answer says how it ended and what it said', async ({ mayfly, operations: { door } }) => {
+  test('runs once, and its answer has its outcome and output', async ({ mayfly, operations: { door } }) => {
     const { id } = await mayfly.createRunning();
     const command = await door.run(id, { command: 'echo "$GREETING"; echo oops >&2; exit 3', env: { GREETING: 'hi' } });
     expect(command).toMatchObject({
@@ -32,7 +32,7 @@ describe.concurrent('a command', () => {
     expect(JSON.stringify(audit)).not.toContain('"hi"');
   });
 
-  test('asked for twice with one key runs once, also at the same time', async ({ mayfly, operations: { door } }) => {
+  test('with a repeated key runs once, also concurrently', async ({ mayfly, operations: { door } }) => {
     const { id } = await mayfly.createRunning();
     const ask = () =>
       door.call(
@@ -49,7 +49,7 @@ describe.concurrent('a command', () => {
     expect(views.at(-1)).toMatchObject({ output: { stdout: { text: 'x\n' } } });
   });
 
-  test('is told to have started while it runs, and is cancelled with all its processes', async ({
+  test('is reported as started while it runs, and cancelled with all its processes', async ({
     mayfly,
     operations: { door },
   }) => {

@@ -12,7 +12,7 @@ const CLEANUP = SAGA_POINTS.destroy.steps;
 const { test } = useSagaCases({ kind: 'in-memory' });
 
 describe.concurrent('a create', () => {
-  test('comes to run, is used, and its end is proved', async ({ mayfly }) => {
+  test('runs, is used, and ends with a proof', async ({ mayfly }) => {
     const input = mayfly.input({ metadata: { job: '7' } });
     const running = await mayfly.create(input);
     expect(running).toMatchObject({
@@ -38,7 +38,7 @@ describe.concurrent('a create', () => {
     expect(await mayfly.store.audit.verify(input.id)).toMatchObject({ ok: true });
   });
 
-  test('whose undo fails repeats that too, and the first failure is the one that is told', async ({ mayfly }) => {
+  test('with a failing compensation retries that too, and reports the first failure', async ({ mayfly }) => {
     const input = mayfly.input();
     mayfly.arm('verifySsh.before=error;removeDomain.before=2*error;removeWorkspace.after=2*error', input.id);
     await mayfly.create(input);
@@ -49,20 +49,20 @@ describe.concurrent('a create', () => {
     expect(workflow).toMatchObject({ status: { name: 'FAILED' } });
   });
 
-  test('is refused by a host without room, and the answer says so', async ({ mayfly }) => {
+  test('is refused by a host without room, and reports that', async ({ mayfly }) => {
     const failed = await mayfly.end((await mayfly.create(mayfly.input({ memoryMib: 200_000 }))).id);
     expect(failed).toMatchObject({
       state: 'failed',
       hostId: null,
       failure: { code: 'capacity_exhausted', step: 'reserve' },
     });
-    // nobody has to look at it among those that failed
+    // expected: it is not listed as failed
     const workflow = mayfly.client.workflow.getHandle(workflowIdOf(failed.id));
     expect(await workflow.describe()).toMatchObject({ status: { name: 'COMPLETED' } });
     expect(await workflow.result()).toMatchObject({ sandboxId: failed.id, refused: failed.failure });
   });
 
-  test('of a source that no host has is told as such', async ({ mayfly }) => {
+  test('of an unknown source reports that', async ({ mayfly }) => {
     const failed = await mayfly.end((await mayfly.create(mayfly.input({ source: 'nobody' }))).id);
     expect(failed).toMatchObject({ state: 'failed', failure: { code: 'source_not_found', step: 'proposeHosts' } });
   });
@@ -70,7 +70,7 @@ describe.concurrent('a create', () => {
 
 describe.concurrent('a step', () => {
   test.for(pairsOf(STEPS, ['before', 'after']))(
-    '%s that fails %s its effect leaves nothing, and the answer says which step and why',
+    '%s that fails %s its effect leaves no residue, and the answer has the step and the reason',
     async ([step, where], { mayfly }) => {
       const input = mayfly.input();
       mayfly.arm(`${step}.${where}=error`, input.id);
@@ -86,9 +86,9 @@ describe.concurrent('a step', () => {
   );
 });
 
-describe.concurrent('a step of the cleanup', () => {
+describe.concurrent('a step of the clean-up', () => {
   test.for(CLEANUP)(
-    '%s that fails before and after its effect is repeated until it holds',
+    '%s that fails before and after its effect is retried until it succeeds',
     async (step, { mayfly }) => {
       const input = mayfly.input();
       await mayfly.create(input);

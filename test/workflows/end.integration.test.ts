@@ -13,8 +13,8 @@ async function statesOf(mayfly: MayflyCase, id: string): Promise<unknown[]> {
   return events.flatMap(({ detail }) => (detail['state'] === undefined ? [] : [detail['state']]));
 }
 
-describe.concurrent('a change and the end', () => {
-  test('a longer TTL counts that is asked for before the old one ends it, and written after', async ({ mayfly }) => {
+describe.concurrent('an update and the end', () => {
+  test('a longer TTL counts when it is requested before the old one expires, and stored after', async ({ mayfly }) => {
     const { id } = await mayfly.create();
     await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 6, actor });
     const { expiresAt } = await mayfly.record(id);
@@ -24,7 +24,7 @@ describe.concurrent('a change and the end', () => {
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', spec: { ttlSeconds: 600 } });
   });
 
-  test('the same, while an operation is under way', async ({ mayfly, operations }) => {
+  test('a longer TTL also counts during an operation', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create();
     await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 6, actor });
     mayfly.arm('saveSnapshot.before=delay(9000)', id);
@@ -36,10 +36,7 @@ describe.concurrent('a change and the end', () => {
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', spec: { ttlSeconds: 600 } });
   });
 
-  test('what is asked for when the TTL has ended it is refused, though no record says so yet', async ({
-    mayfly,
-    operations,
-  }) => {
+  test('requests after the TTL are refused, even before the record shows the end', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create();
     mayfly.arm('saveSnapshot.before=hang; removeDomain.before=1*delay(8000)', id);
     await operations.beginSnapshot(id);
@@ -53,7 +50,7 @@ describe.concurrent('a change and the end', () => {
     expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   });
 
-  test('two changes at once both count', async ({ mayfly }) => {
+  test('two concurrent updates both count', async ({ mayfly }) => {
     const { id, expiresAt } = await mayfly.create();
     mayfly.arm('remember.before=1*delay(1000)', id);
     await Promise.all([
@@ -67,8 +64,8 @@ describe.concurrent('a change and the end', () => {
   });
 });
 
-describe.concurrent('a delete that comes too late', () => {
-  test.for(['destroyed', 'failed'] as const)('leaves what is %s as it is', async (state, { mayfly }) => {
+describe.concurrent('a late delete', () => {
+  test.for(['destroyed', 'failed'] as const)('leaves a %s sandbox unchanged', async (state, { mayfly }) => {
     const input = mayfly.input();
     if (state === 'failed') mayfly.arm('awaitIp.before=error(ip_timeout)', input.id);
     await mayfly.create(input);
@@ -76,7 +73,7 @@ describe.concurrent('a delete that comes too late', () => {
     const ended = await mayfly.end(input.id);
     expect(ended.state).toBe(state);
     const states = await statesOf(mayfly, input.id);
-    expect(await mayfly.destroy(input)).toEqual(ended); // starts a saga of its own: that of the sandbox has ended
+    expect(await mayfly.destroy(input)).toEqual(ended); // starts a new saga: that of the sandbox has ended
     expect(await statesOf(mayfly, input.id)).toEqual(states);
   });
 });

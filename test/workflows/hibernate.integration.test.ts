@@ -13,7 +13,7 @@ const MIB = 64;
 const readReserved = (id: string) => readReservedMib(all().machine(), id);
 const readMachine = async (id: string) => (await all().machine().hypervisor.whereabouts(id)).domain;
 
-test('its memory is given back, and taken again when it is resumed', async ({ mayfly, operations }) => {
+test('the memory of a hibernated sandbox is released, and reacquired by a resume', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   expect(await readReserved(id)).toBe(MIB);
   for (let twice = 0; twice < 2; twice++) expect(await operations.hibernate(id)).toBeNull();
@@ -28,10 +28,7 @@ test('its memory is given back, and taken again when it is resumed', async ({ ma
   ]);
 });
 
-test('one that wants it is hibernated when it is idle, and tried again where that fails', async ({
-  mayfly,
-  operations,
-}) => {
+test('an idle sandbox is hibernated if configured, and again after a failure', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create(mayfly.input({ idleSeconds: 1, onIdle: 'hibernate' }));
   mayfly.arm('hibernate.before=1*error', id);
   await mayfly.until(id, ({ state }) => state === 'hibernated');
@@ -61,7 +58,7 @@ describe.concurrent('a failure', () => {
   );
 
   test.for(WHERE)(
-    'of yieldMemory, %s its effect, is repeated until it holds',
+    'of yieldMemory, %s its effect, is retried until it succeeds',
     async (where, { mayfly, operations }) => {
       const { id } = await mayfly.create();
       mayfly.arm(`yieldMemory.${where}=1*error`, id);
@@ -83,7 +80,7 @@ describe.concurrent('a failure', () => {
   );
 });
 
-test('a login that does not work leaves it hibernated; what keeps that from holding is said, and tried again', async ({
+test('a failed login leaves it hibernated; a failing compensation is recorded and retried', async ({
   mayfly,
   operations,
 }) => {

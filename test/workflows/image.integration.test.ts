@@ -1,11 +1,11 @@
 import { describe, expect } from 'vitest';
 import { useImageCases } from '../support/image-cases.ts';
 
-/** Builds of Dockerfiles on process trees: steps are commands and snapshots, what was done is not done again. */
+/** Builds of Dockerfiles on process trees: steps are commands and snapshots, and finished ones are reused. */
 const { test, door } = useImageCases();
 
 describe.concurrent('an image', () => {
-  test('is a source with what the steps made, for whoever clones it', async ({ mayfly, operations, images }) => {
+  test('is a source with the results of the steps, for any clone', async ({ mayfly, operations, images }) => {
     const dockerfile = [
       'ARG WHO=nobody',
       'ENV GREETING="hello $WHO" Q="it\'s"',
@@ -46,7 +46,7 @@ describe.concurrent('an image', () => {
     await mayfly.destroy(clone.id);
   });
 
-  test('a step that fails is told with its line, exit code and the end of its log; nothing is left (case 7)', async ({
+  test('a failed step is reported with its line, exit code and end of log, without residue (case 7)', async ({
     mayfly,
     images,
   }) => {
@@ -62,7 +62,7 @@ describe.concurrent('an image', () => {
     expect(await images.sources()).toEqual([]);
   });
 
-  test('is refused by its line before anything runs', async ({ images }) => {
+  test('is refused with its line before anything runs', async ({ images }) => {
     const body = { name: images.name(), dockerfile: 'FROM golden-debian12\nRUN true\nONBUILD RUN x' };
     const answer = await door().call('POST', '/v1/images', body);
     expect(answer.status).toBe(422);

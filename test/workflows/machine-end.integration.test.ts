@@ -3,7 +3,7 @@ import type { MachineEnd } from '../../model/sandbox/machine-end.ts';
 import { expectMachineEnded, getMemory } from '../support/machine-end.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 
-/** The host worker of these tests watches its machines, as in every test of a saga: what Mayfly does itself is no death. */
+/** The host worker watches its machines, as in every saga test: an end by Mayfly is not a death. */
 const { test } = useSagaCases({ kind: 'in-memory' });
 
 const CODES: [MachineEnd, string][] = [

@@ -5,7 +5,7 @@ const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
 const readMachine = async (id: string) => (await all().machine().hypervisor.whereabouts(id)).domain;
 
-test('a sandbox is paused, saved meanwhile, and resumed', async ({ mayfly, operations }) => {
+test('a sandbox is paused, snapshotted, and resumed', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   for (let twice = 0; twice < 2; twice++) expect(await operations.pause(id)).toBeNull();
   expect([(await mayfly.record(id)).state, await readMachine(id)]).toEqual(['paused', 'paused']);
@@ -39,7 +39,7 @@ describe.concurrent('a failure', () => {
     ['pause', 'resume'],
     ['resume', 'pause'],
   ] as const)(
-    'of a %s whose %s back fails too is repeated until it holds',
+    'of a %s whose compensating %s fails too is retried until it succeeds',
     async ([kind, undo], { mayfly, operations }) => {
       const { id } = await mayfly.create();
       if (kind === 'resume') await operations.pause(id);

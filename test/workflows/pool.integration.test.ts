@@ -10,7 +10,7 @@ const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 const door = useTestDoor(all);
 
 describe.concurrent('a pool', () => {
-  test('that is deleted ends all members, each with its proof, and nobody’s sandbox', async ({ mayfly }) => {
+  test('that is deleted destroys all members with proofs, but no claimed sandbox', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 3, max: 3 });
     const { create, call } = callsIn(door, pool, mayfly);
@@ -27,7 +27,7 @@ describe.concurrent('a pool', () => {
     }
   });
 
-  test('that is claimed of is filled again, and no more than it wants', async ({ mayfly }) => {
+  test('is refilled after a claim, but not beyond its target', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 2, max: 2 });
     const { create } = callsIn(door, pool, mayfly);

@@ -20,7 +20,7 @@ alone("Temporal's database is lost: what lives lives on, and its TTL ends it", a
   expect(await mayfly.record(long.id)).toMatchObject({ state: 'running', expiresAt: before.expiresAt, failure: null });
   expect(mayfly.memory?.read(long.id, 'kept')).toBe('yes');
   expect(await mayfly.end(brief.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
-  // And all that can be done to one can be done to it again.
+  // An adopted sandbox can be operated and adopted again.
   await all().sagas.sandboxes.operate(long.id, { kind: 'pause', operationId: `opn-${long.id.slice(4)}`, actor });
   await mayfly.until(long.id, ({ state }) => state === 'paused');
   expect(await listKinds(long.id)).toContain('sandbox.taken-over');
@@ -59,7 +59,7 @@ alone('a sandbox whose workflow an operator terminates is destroyed with its pro
   await all().client.workflow.getHandle(workflowIdOf(id)).terminate('by a test');
   await eventually(
     async () => {
-      await reconcile(); // Temporal's list of what runs follows late
+      await reconcile(); // Temporal's list of open workflows is stale for a while
       return (await mayfly.record(id)).state;
     },
     (state) => state !== 'running',

@@ -7,10 +7,9 @@ import { pairsOf, sweepOn } from '../support/sweep.ts';
 
 const { test } = useSagaCases({ kind: 'in-memory' });
 
-/** Steps of a restore from when the machine goes off. */
-const STEPS = SAGA_POINTS.restore.steps.slice(1); // once the machine goes off
+const STEPS = SAGA_POINTS.restore.steps.slice(1); // from the stop of the machine
 
-test('a snapshot that its host refuses leaves the sandbox running as it was, and the next restore brings it back', async ({
+test('a snapshot refused by its host leaves the sandbox running, and the next restore succeeds', async ({
   mayfly,
   operations,
 }) => {
@@ -54,7 +53,7 @@ describe.concurrent('a step of a restore', () => {
   sweep(pairsOf(STEPS, ['after']))(title, fail);
 
   sweep(STEPS)(
-    '%s that fails, as does what brings it back, is waited for, and a delete ends that',
+    '%s that fails, also in its rollback, is retried until a delete ends it',
     async (step, { mayfly, operations }) => {
       const { id, snapshot } = await changedSandbox(mayfly, operations);
       mayfly.arm(`${step}.before=error`, id);
@@ -62,7 +61,7 @@ describe.concurrent('a step of a restore', () => {
       const waiting = await mayfly.until(id, ({ waitingFor }) => waitingFor !== null);
       expect(waiting).toMatchObject({ state: 'restoring', waitingFor: expect.stringContaining(step) });
       const ended = operations.ended(id, operationId);
-      if (step === 'removeDomain') mayfly.arm(undefined, id); // the cleanup needs it too
+      if (step === 'removeDomain') mayfly.arm(undefined, id); // the clean-up needs it too
       const destroyed = await mayfly.destroy(id);
       expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
       expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);

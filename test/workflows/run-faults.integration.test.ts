@@ -4,7 +4,7 @@ import { useFunctionCases } from '../support/function-cases.ts';
 
 const { test, functions, triggerArmed } = useFunctionCases();
 
-/** How the steps of its sandbox fail is what the create saga shows: of these one will do. */
+/** A few points: failures of its sandbox's steps are tested with the create saga. */
 const POINTS = [
   ['bootDomain', 'after'],
   ['placeRunFiles', 'before'],
@@ -13,7 +13,7 @@ const POINTS = [
 
 describe.concurrent('a step', () => {
   test.for(POINTS)(
-    '%s of a start that fails %s its effect is followed by another sandbox, and the process runs once',
+    '%s of a start that fails %s its effect is retried in another sandbox, and the process runs once',
     async ([step, where], { mayfly }) => {
       const run = await triggerArmed('echo began', {}, ({ runId, sandboxId }) =>
         mayfly.arm(`${step}.${where}=1*error`, step === 'placeRunFiles' ? runId : sandboxId),
@@ -29,7 +29,7 @@ describe.concurrent('a step', () => {
     },
   );
 
-  test.for(['before', 'after'])('collectRun that fails %s its effect is repeated', async (where, { mayfly }) => {
+  test.for(['before', 'after'])('collectRun that fails %s its effect is retried', async (where, { mayfly }) => {
     const run = await triggerArmed('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
       mayfly.arm(`collectRun.${where}=1*error(host_unavailable)`, runId),
     );

@@ -7,7 +7,7 @@ import { SLEEPS, useFunctionCases } from '../support/function-cases.ts';
 /** Runs of functions, from their event to the proof. */
 const { test, mayfly: all, functions, awaitStart } = useFunctionCases();
 
-test('an event comes in, a result goes out, and nothing is left', async () => {
+test('an event yields a result, without residue', async () => {
   const script = [
     '#!/bin/sh',
     'cat > in; cmp in $MAYFLY_EVENT; env | grep ^MAYFLY_ | sort',
@@ -45,7 +45,7 @@ test('an event comes in, a result goes out, and nothing is left', async () => {
 });
 
 describe('a cancel (case 17)', () => {
-  test('of one that waits ends it at once', async () => {
+  test('of a queued one ends it at once', async () => {
     const name = await functions().deploy('true');
     await functions().pause(name);
     const waiting = await functions().trigger(name);
@@ -59,7 +59,7 @@ describe('a cancel (case 17)', () => {
     });
   });
 
-  test('of one that runs ends its process, and the guest says how; of one that has ended it changes nothing', async () => {
+  test("of a running one ends its process, with the guest's outcome; an ended one is unchanged", async () => {
     const run = await functions().trigger(await functions().deploy(SLEEPS));
     await awaitStart(run.id);
     await functions().cancel(run.id);
@@ -70,7 +70,7 @@ describe('a cancel (case 17)', () => {
   });
 });
 
-test('a process that fails is the end of its run, and its result is partial (case 11)', async () => {
+test('a failed process ends its run, and its result is partial (case 11)', async () => {
   const run = await functions().run(await functions().deploy('echo \'{"half":1}\' > $MAYFLY_RESULT; exit 1'));
   expect(run).toMatchObject({
     outcome: 'failed',

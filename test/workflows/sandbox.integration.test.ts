@@ -12,7 +12,9 @@ const { test, alone } = useSagaCases({ kind: 'in-memory' });
 
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
-test('whoever begins a saga may write its record, and whoever joins it leaves that to the saga', async ({ mayfly }) => {
+test('only the request that starts a saga writes its record; one that joins leaves that to the saga', async ({
+  mayfly,
+}) => {
   const [store, sagas] = [mayfly.store, mayfly.sagas];
   const deps = { store, sagas, logger: pino({ level: 'silent' }) };
   const preference = { seconds: 0, applied: null };
@@ -37,7 +39,7 @@ test('the TTL ends a sandbox', async ({ mayfly }) => {
   expect(Date.parse(ended.updatedAt)).toBeGreaterThanOrEqual(Date.parse(ended.expiresAt));
 });
 
-test('what has ended cannot be patched', async ({ mayfly }) => {
+test('an ended sandbox cannot be patched', async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   await mayfly.destroy(input);
@@ -46,7 +48,7 @@ test('what has ended cannot be patched', async ({ mayfly }) => {
   });
 });
 
-test('two deletes at once both end in the one proof', async ({ mayfly }) => {
+test('two concurrent deletes return the same proof', async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   const [one, other] = await Promise.all([mayfly.destroy(input), mayfly.destroy(input)]);
@@ -54,7 +56,7 @@ test('two deletes at once both end in the one proof', async ({ mayfly }) => {
   expect(one.state).toBe('destroyed');
 });
 
-test('a signal that is unencrypted, or lacks its argument, is dropped', async ({ mayfly }) => {
+test('an unencrypted signal, or one without its argument, is dropped', async ({ mayfly }) => {
   const input = await mayfly.createRunning();
   const { connection } = mayfly.client;
   const operator = temporalClient({ connection, namespace: mayfly.client.options.namespace, dataConverter: {} });
@@ -63,14 +65,14 @@ test('a signal that is unencrypted, or lacks its argument, is dropped', async ({
   await workflow.signal(DESTROY, { actor: input.createdBy, reason: 'api' });
   await workflow.signal(MACHINE_ENDED);
   const update = workflow.executeUpdate(PATCH, { args: [{ ttlSeconds: 60 }] });
-  // The refusal itself is encrypted, which this client cannot read.
+  // The refusal is encrypted, so that this client cannot read it.
   await expect(update).rejects.toThrow('binary/encrypted');
   await mayfly.sagas.sandboxes.patch(input.id, { ttlSeconds: 600, actor });
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
 });
 
-test('a cancel of its workflow destroys a running sandbox with proof, and DELETE answers that', async ({ mayfly }) => {
+test('a cancel of its workflow destroys a running sandbox with proof, which DELETE returns', async ({ mayfly }) => {
   const input = await mayfly.createRunning();
   const workflow = mayfly.client.workflow.getHandle(workflowIdOf(input.id));
   await workflow.cancel();

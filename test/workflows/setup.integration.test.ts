@@ -2,12 +2,14 @@ import { expect } from 'vitest';
 import { setupKeyOf, setupTry } from '../../model/functions/setup/setup.ts';
 import { useSetupCases } from '../support/setup-cases.ts';
 
-/** Promise: a setup is done once for its content, each run begins with what it has left, and nothing outlives the last version that needs it. */
+/**
+ * Guards: a setup runs once for its content, each run starts from its result, and nothing outlives its last version.
+ */
 const { alone: test, mayfly: all, door, functions, deploy, remove } = useSetupCases();
 
 const NONCE = 'head -c 16 /dev/urandom | od -An -tx1 | tr -d " \\n" > nonce; echo >> nonce';
 
-test('a setup runs once; each run begins with what it has left, as a machine of its own (case 55); all goes with the function', async () => {
+test('a setup runs once; each run starts from its result, as a distinct machine (case 55); all is deleted with the function', async () => {
   const first = await deploy('once', NONCE);
   expect(first).toMatchObject({ status: 201, version: 1, setup: { state: 'ready', failure: null } });
   const runs = await Promise.all([1, 2, 3, 4].map((n) => functions().trigger('once', { n })));
@@ -31,6 +33,6 @@ test('a setup runs once; each run begins with what it has left, as a machine of 
   const listed = await (await door().call('GET', `/v1/sandboxes/${sandboxId}/snapshots`)).json();
   expect(listed).toMatchObject({ items: [] });
   await remove('once');
-  expect(await deploy('once', NONCE)).toMatchObject({ status: 201, setup: { state: 'ready' } }); // anew, by other names
+  expect(await deploy('once', NONCE)).toMatchObject({ status: 201, setup: { state: 'ready' } }); // again, with new names
   await remove('once');
 });

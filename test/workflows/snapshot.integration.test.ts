@@ -9,7 +9,7 @@ const STEPS = SAGA_POINTS.snapshot.steps;
 
 describe.concurrent('a step', () => {
   test.for(pairsOf(STEPS, ['before', 'during', 'after']))(
-    '%s that fails %s its effect leaves nothing, and its name is free',
+    '%s that fails %s its effect leaves no residue, and its name is free',
     async ([step, where], { mayfly, operations }) => {
       const { id } = await mayfly.create();
       mayfly.arm(`${step}.${where}=error`, id);
@@ -24,9 +24,9 @@ describe.concurrent('a step', () => {
   );
 });
 
-describe.concurrent('an undo', () => {
+describe.concurrent('a compensation', () => {
   test.for(pairsOf(['thaw', 'removeSnapshot'], ['before', 'after']))(
-    '%s that fails %s its effect a few times is repeated until it holds',
+    '%s that fails %s its effect a few times is retried until it succeeds',
     async ([undo, where], { mayfly, operations }) => {
       const { id } = await mayfly.create();
       mayfly.arm(`saveSnapshot.after=error;${undo}.${where}=4*error`, id);
@@ -37,8 +37,9 @@ describe.concurrent('an undo', () => {
   );
 });
 
-// What a local activity writes is in the store before Temporal keeps the update that asked: a server that dies then forgets it.
-test('the first that an operation writes is an activity of the queue', async ({ mayfly, operations }) => {
+// Guards: a local activity writes to the store before Temporal stores the update, which a crash of its server would
+// lose.
+test('the first write of an operation is an activity of the queue', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   await operations.restore(id, (await operations.snapshot(id)).id, { keep: false });
   const { events } = await mayfly.client.workflow.getHandle(workflowIdOf(id)).fetchHistory();
@@ -46,7 +47,7 @@ test('the first that an operation writes is an activity of the queue', async ({ 
   expect(queued).toEqual(expect.arrayContaining(['recordSnapshot', 'restorable']));
 });
 
-test.concurrent('one operation at a time: another is refused while one is under way, and the same joins it', async ({
+test.concurrent('operations are exclusive: a second one is refused, and a repeated one joins', async ({
   mayfly,
   operations,
 }) => {
@@ -64,7 +65,7 @@ test.concurrent('one operation at a time: another is refused while one is under 
 
 describe.concurrent('deleting', () => {
   test.for(['before', 'during', 'after'])(
-    'that fails %s its effect a few times is repeated',
+    'that fails %s its effect a few times is retried',
     async (where, { mayfly, operations }) => {
       const input = mayfly.input();
       await mayfly.create(input);

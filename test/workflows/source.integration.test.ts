@@ -9,7 +9,7 @@ const {
 const test = useSourceCases();
 
 describe.concurrent('a source', () => {
-  test('is prepared, cannot be cloned while it runs, and is as it was when that is taken back', async ({
+  test('is prepared, cannot be cloned while it runs, and is unchanged after it is unprepared', async ({
     mayfly,
     source,
   }) => {
@@ -42,7 +42,7 @@ describe.concurrent('a source', () => {
     expect((await mayfly.store.audit.verify(source.id)).problems).toEqual([]);
   });
 
-  test('is undone by steps that are repeated until they hold', async ({ source }) => {
+  test('is unprepared by steps that are retried until they succeed', async ({ source }) => {
     const before = await source.tree();
     await source.done('prepare');
     source.arm(UNDOS.flatMap((step) => [`${step}.before=1*error`, `${step}.after=1*error`]).join(';'));

@@ -4,7 +4,10 @@ import { useTemplateCases } from '../support/template-cases.ts';
 
 const { test } = useTemplateCases();
 
-/** The points of a build, and in which of its sandboxes; null: in none. How its sandboxes fail is what their own saga shows. */
+/**
+ * Points of a build, with the affected sandbox; null: none. Failures of its sandboxes' steps are tested with their own
+ * saga.
+ */
 const POINTS = [
   ['bootDomain.before', 'builder', 'startBuilder'],
   ...pairsOf(['settleTemplate', 'saveSnapshot', 'verifySnapshot', 'publishTemplate'], ['before', 'after']).map(
@@ -19,7 +22,7 @@ const POINTS = [
 ] as const;
 
 describe.concurrent('a template', () => {
-  test.for(POINTS)('that fails at %s leaves nothing', async ([point, of, step], { mayfly, templates }) => {
+  test.for(POINTS)('that fails at %s leaves no residue', async ([point, of, step], { mayfly, templates }) => {
     const input = await templates.input({ rememberedMs: 600_000 });
     const ids = templates.ids();
     const at = of === 'builder' ? ids.builderId : of === 'probe' ? ids.probeIds[0] : ids.templateId;

@@ -5,7 +5,10 @@ import { useTemplateCases } from '../support/template-cases.ts';
 const { test } = useTemplateCases();
 
 describe.concurrent('a template', () => {
-  test('is built once for all who want it, woken from, and goes when it is deleted', async ({ mayfly, templates }) => {
+  test('is built once for concurrent requests, woken from, and removed when it is deleted', async ({
+    mayfly,
+    templates,
+  }) => {
     const input = await templates.input();
     const ids = templates.ids();
     await Promise.all(Array.from({ length: 3 }, () => templates.want(input, ids.templateId)));
@@ -29,7 +32,7 @@ describe.concurrent('a template', () => {
     expect(await templates.told()).toEqual(['template.building', 'template.ready', 'template.gone']);
   });
 
-  test('undos that fail are repeated until they hold', async ({ mayfly, templates }) => {
+  test('failed compensations are retried until they succeed', async ({ mayfly, templates }) => {
     const input = await templates.input();
     const ids = templates.ids();
     const undos = pairsOf(['retireTemplate', 'removeSnapshot'], ['before', 'during', 'after']);
@@ -43,7 +46,7 @@ describe.concurrent('a template', () => {
     expect(await templates.left(ids)).toEqual([]);
   });
 
-  test('that is not ready refuses who wants nothing else, and leaves nothing', async ({ mayfly, templates }) => {
+  test('that is not ready refuses a create that requires it, without residue', async ({ mayfly, templates }) => {
     const asked = mayfly.input({ ...templates.size, boot: 'template' });
     const refused = await mayfly.create({ ...asked, ...mayfly.proposals() });
     expect(refused).toMatchObject({ state: 'failed', failure: { code: 'template_unavailable', step: 'cloneDisk' } });

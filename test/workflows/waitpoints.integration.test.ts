@@ -5,7 +5,7 @@ import { type Run, TestFunctions } from '../support/functions.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { TestWaitpoints } from '../support/waitpoints.ts';
 
-/** Promise: what is sent for a waitpoint reaches its process once, whoever is first, and through no network of the guest. */
+/** Guards: data for a waitpoint reaches its process once, in any order, and through no network of the guest. */
 const { test, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
@@ -13,8 +13,8 @@ const waitpoints = new TestWaitpoints(door);
 
 const isWaiting = ({ waitingFor }: Run) => waitingFor === 'waitpoint';
 
-describe.concurrent('a process that waits', () => {
-  test('goes on where it was, with the data that came first (case 57)', async () => {
+describe.concurrent('a waiting process', () => {
+  test('resumes where it was, with the first data (case 57)', async () => {
     const name = await functions.deploy('echo before; "$MAYFLY_WAIT" approval > $MAYFLY_RESULT; echo after');
     const run = await functions.trigger(name);
     await functions.until(run.id, isWaiting);
@@ -37,7 +37,7 @@ describe.concurrent('a process that waits', () => {
     expect((await waitpoints.ask(run.id, { name: 'other' })).status).toBe(409);
   });
 
-  test('goes on at once when the data was there before it waited (case 57)', async () => {
+  test('resumes at once when the data precedes the wait (case 57)', async () => {
     const name = await functions.deploy(
       'cd "$MAYFLY_WAITPOINTS"; until [ -f default.data ]; do sleep 0.1; done; "$MAYFLY_WAIT"',
     );
@@ -51,7 +51,7 @@ describe.concurrent('a process that waits', () => {
     expect(await functions.output(run.id)).toBe('[1,"two",null]\n');
   });
 
-  test('is told that the time of its waitpoint is over', async () => {
+  test('learns that its waitpoint has expired', async () => {
     const name = await functions.deploy('"$MAYFLY_WAIT" late --timeout 1; echo "exit code $?"');
     const run = await functions.run(name);
     expect(await functions.output(run.id)).toBe('exit code 75\n');
@@ -59,7 +59,7 @@ describe.concurrent('a process that waits', () => {
     expect(await waitpoints.list(run.id)).toMatchObject([{ name: 'late', state: 'expired' }]);
   });
 
-  test('is ended by a cancel, and nothing of it is left (case 17)', async () => {
+  test('is ended by a cancel, without residue (case 17)', async () => {
     const run = await functions.trigger(await functions.deploy('"$MAYFLY_WAIT" never; echo woken'));
     await functions.until(run.id, isWaiting);
     const waitpoint = await waitpoints.token(run.id, { name: 'never' });
@@ -72,7 +72,7 @@ describe.concurrent('a process that waits', () => {
   });
 });
 
-test('a token opens its own waitpoint alone, and not after its time', async () => {
+test('a token is valid for its own waitpoint alone, until it expires', async () => {
   const name = await functions.deploy('true');
   await functions.pause(name);
   const { id } = await functions.trigger(name);

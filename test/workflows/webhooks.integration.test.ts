@@ -5,10 +5,10 @@ import { eventually } from '../support/eventually.ts';
 import { useWebhookCases } from '../support/webhook-cases.ts';
 import { lookAtWebhooks } from '../support/webhooks.ts';
 
-/** From the end of a run to who is told of it. */
+/** Webhooks of runs, from the end of a run to their delivery. */
 const { test, alone, mayfly: all, functions, webhooks, receiver } = useWebhookCases();
 
-test('the end of a run is told, signed, without what came in, and its cleanup after it', async () => {
+test('the end of a run is delivered, signed, without its input, followed by its cleanup', async () => {
   const path = '/ended';
   const types = ['run.ended', 'run.cleaned', 'run.dead-lettered'];
   const endpoint = await webhooks().create(receiver().at(path), { types });

@@ -10,11 +10,12 @@ import { numberText } from '../../store/register/facts.ts';
 const NAME = /^\d{12}\.json$/;
 
 /**
- * The anchor as a folder beside the audit key (0700), with a file named by the entry's number (0600). The greatest name
- * counts, and only lower ones are removed: several control workers with one folder need no lock, and none turns it back.
+ * Anchor in a folder beside the audit key (0700), one file per tip named by the entry's number (0600). The greatest
+ * name counts, and only lower ones are removed: control workers that share a folder need no lock, and none turns it
+ * back.
  */
 export class AnchorFiles implements Anchor {
-  /** What this process has put last. */
+  /** Name of the last file that this process wrote. */
   #own: string | null = null;
 
   constructor(private readonly folder: string) {}
@@ -53,19 +54,19 @@ export class AnchorFiles implements Anchor {
     }
   }
 
-  /** Looks for those of others once: from then on each removes its own. */
+  /** Removes lower files: those of other processes once, then only its own. */
   async #removeBelow(name: string): Promise<void> {
     const lower = this.#own === null ? (await this.#names()).filter((other) => other < name) : [this.#own];
     this.#own = name;
     for (const other of lower) if (other < name) await rm(join(this.folder, other), { force: true });
   }
 
-  /** Lowest first. */
+  /** Returns the names, lowest first. */
   async #names(): Promise<string[]> {
     return ((await entriesOf(this.folder)) ?? []).filter((name) => NAME.test(name)).toSorted();
   }
 
-  /** Null when it was removed just now: then there is a greater one. */
+  /** @returns null when another process has just removed the file: then a greater one exists */
   #text(name: string): Promise<string | null> {
     return orAbsent(readFile(join(this.folder, name), 'utf8'));
   }
@@ -75,7 +76,7 @@ function nameOf({ number }: AnchorTip): string {
   return `${numberText(number)}.json`;
 }
 
-/** @throws Error when it is not one of ours */
+/** @throws Error when the file is not an anchor */
 function tipOf(text: string, path: string): AnchorTip {
   const { number, hash, at } = JSON.parse(text) as Partial<AnchorTip>;
   if (typeof number !== 'number' || typeof hash !== 'string' || typeof at !== 'string')

@@ -5,13 +5,13 @@ import { auditKey } from '../config/secret-file.ts';
 import { keysHere } from '../payloads/data-converter.ts';
 import { AnchorFiles } from './anchor-files.ts';
 
-/** As {@link auditAccess}, for a command of the command line. @throws MayflyError internal, payload_key_unusable */
+/** Like {@link auditAccess}, for commands of the CLI. @throws MayflyError internal, payload_key_unusable */
 export async function auditReading(config: Pick<Config, 'payloadKeyFile' | 'stateDir'>): Promise<StoreOptions> {
   return { ...(await auditAccess(config.stateDir)), ...(await keysHere(config)) };
 }
 
 /**
- * What opens the audit trail for whoever appends to it or verifies it: the key, and the anchor beside it.
+ * Opens the audit key and its anchor, to append to the audit trail or to verify it.
  * @param stateDir of the control worker
  * @throws MayflyError internal when others may read the key, or when it is not a key
  */

@@ -4,8 +4,8 @@ import type { Store } from '../../store/connect.ts';
 type Records = Pick<Store, 'sandboxes' | 'snapshots' | 'captures' | 'sources' | 'bakedSources'>;
 
 /**
- * The chains that the records of an installation speak of, by sandbox or source, each with the snapshots or captures that it must
- * tell of. What has only been asked for may not be in its chain yet.
+ * Lists the audit chains that the records of an installation require, by sandbox or source, each with the snapshots or
+ * captures that it must mention. Merely requested resources are left out: they may not be in a chain yet.
  */
 export async function expectedChains(store: Records): Promise<Map<string, string[]>> {
   const [sandboxes, snapshots, captures, prepared, baked] = await Promise.all([

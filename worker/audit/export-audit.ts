@@ -6,12 +6,13 @@ import type { Config } from '../config/config.ts';
 import { withStore } from '../servers/local-store.ts';
 import { auditReading } from './audit-access.ts';
 
-/** Everything but printable ASCII: a line is the same bytes in every encoding, and safe on a terminal. */
+/** Everything but printable ASCII is escaped: a line is the same bytes in every encoding, and safe on a terminal. */
 const OTHERS = /[^\x20-\x7e]/g;
 
 /**
- * Writes the audit trail as JSON lines that another tool can verify (docs/audit-export.md). The last line has a keyed hash of
- * all before it, and the signature of the key that signs receipts, which needs no secret to be verified. Needs the audit key, so it runs where the control worker does.
+ * Writes the audit trail as JSON lines that another tool can verify (docs/audit-export.md). The last line has a keyed
+ * hash of all lines before it, and a signature by the receipts' key, verifiable without a secret. Needs the audit key
+ * of the control worker.
  * @param subjects sandboxes and sources; null: all
  * @param write resolves when there is room for more
  */
@@ -37,7 +38,10 @@ export async function exportAudit(
   });
 }
 
-/** Public key, in PEM, with which this machine's control worker signs exports. @throws Error when there is none here */
+/**
+ * Returns the public key, in PEM, with which this machine's control worker signs exports. @throws Error when there is
+ * none
+ */
 export async function exportPublicKey(config: Pick<Config, 'stateDir'>): Promise<string> {
   return (await ReceiptSigningKey.read(keyPath(config))).publicKey;
 }

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { Store } from '../../store/connect.ts';
 
-/** How much of a chain that was cut back with its head may go unseen: what was appended since. Milliseconds. */
+/** Interval between two records of the chains' heads, ms: truncating entries appended since then may go unnoticed. */
 export const NOTE_EVERY_MS = 60_000;
 
-/** Has the register of the audit know of every chain, how far it has come, and of API keys. */
+/** Records new chains, their heads and API keys in the audit's transparency log. */
 export class RegisterWatch {
   #hasCaughtUp = false;
 
@@ -13,7 +13,7 @@ export class RegisterWatch {
     private readonly logger: Logger,
   ) {}
 
-  /** Never rejects: a fault of the audit stops nobody. What was not told is told the next time. */
+  /** Never rejects: a failure of the audit blocks nothing. Missed entries are recorded by the next call. */
   async look(): Promise<void> {
     const { audit, apiKeys } = this.store;
     try {

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Where the things that set-up makes are found: the one place that knows the cache's layout.
+ * Paths of everything that set-up builds; only this module knows the cache's layout.
  *
  * ```
  * <cache>/temporal/<digest of go/dev-server>/temporal
@@ -10,13 +10,14 @@
  * <cache>/ansible/<digest of its script>/{ansible.tar.gz,version}
  * <cache>/images/<name>/<digest of its part of images and of the agent>/{disk.qcow2,vmlinux,initrd,image.json}
  * ```
- * `golden-debian12` is of these; every other image is made when somebody asks for it (`mayfly image pull`).
- * Two things are made when they are first needed, by bin/program.mjs and worker/bundle.ts:
+ * `golden-debian12` is one of these; every other image is built on demand (`mayfly image pull`).
+ * Two things are built when they are first needed, by bin/program.mjs and worker/bundle.ts:
  * ```
  * <cache>/program/<digest of the repository's path>/{manifest.json,<build>/main.js}
  * <cache>/workflows/<digest of workflows, model and packages>.js
  * ```
- * A version's folder appears by rename, so what is there is whole. The digests make a changed source a new version.
+ * A version's folder appears by rename, so it is always complete. A changed source changes the digest, thus the
+ * version.
  *
  * @module
  */
@@ -26,16 +27,15 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The repository's root folder. */
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** The images that `images/build.sh` can make, by their names as sources; the first is made by set-up. */
+/** Images that `images/build.sh` can build, by their names as sources; set-up builds the first. */
 export const imageNames = /** @type {const} */ (['golden-debian12', 'golden-agent', 'desktop-debian12']);
 
 /** @typedef {typeof imageNames[number]} ImageName */
 
 /**
- * How people call an image, and what the files end with that it alone has: `agent`, `desktop`.
+ * Returns an image's short name, also the suffix of files that only this image has: `agent`, `desktop`.
  * @param {ImageName} name
  * @returns {string}
  */
@@ -43,11 +43,11 @@ export function shortImageName(name) {
   return name.replace('golden-', '').replace('-debian12', '');
 }
 
-/** Those that are made when somebody asks for them; model/image/own-images.ts says it to the API. */
+/** Images built on demand; model/image/own-images.ts lists them for the API. */
 export const pulledImages = imageNames.slice(1);
 
 /**
- * @typedef {object} GoldenImage What `images/build.sh` made.
+ * @typedef {object} GoldenImage Result of `images/build.sh`.
  * @property {string} dir Folder of the files below.
  * @property {string} disk Root disk, qcow2; never to be written to.
  * @property {string} kernel Kernel to boot directly.
@@ -57,10 +57,10 @@ export const pulledImages = imageNames.slice(1);
  * @property {number} diskBytes Size of the disk file.
  * @property {number} virtualBytes Size of the disk that a guest sees.
  * @property {string} kernelVersion For example `6.1.0-56-amd64`.
- * @property {string} kernelCommandLine What to boot the kernel with.
+ * @property {string} kernelCommandLine Kernel command line.
  * @property {string} builtAt ISO 8601.
  * @property {Record<string, string>} packages Version of every Debian package, by name.
- * @property {Record<string, string>} npmPackages Version of every npm package that Node.js was made of, by name.
+ * @property {Record<string, string>} npmPackages Version of every npm package that Node.js was built of, by name.
  */
 
 /** @typedef {{ kind: 'mongod' | 'embedded', path: string }} StoreBinary */
@@ -68,40 +68,40 @@ export const pulledImages = imageNames.slice(1);
 /**
  * @typedef {object} GuestBinaries Static programs for every Linux guest of this architecture.
  * @property {string} agent Path; runs in sandboxes.
- * @property {string} gate Path; runs on sources that are looked at.
+ * @property {string} gate Path; runs on sources that are inspected.
  * @property {string} root Path; runs in the sandbox of a build that begins at a root file system.
- * @property {string} version What the agent calls itself.
+ * @property {string} version Version that the agent reports.
  */
 
 /**
- * Folder of everything that set-up makes.
+ * Returns the folder of everything that set-up builds.
  * @returns {string}
  */
 export function cacheDir() {
   return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'mayfly');
 }
 
-/** @returns {string} where the Temporal CLI is, or will be, installed */
+/** @returns {string} path of the Temporal CLI, installed or not */
 export function temporalCachePath() {
   return join(cacheDir(), 'temporal', sourceDigest(join(repository, 'go', 'dev-server'), /_test\.go$/), 'temporal');
 }
 
-/** @returns {string} where the embedded store is, or will be, built */
+/** @returns {string} path of the embedded store, built or not */
 export function storeCachePath() {
   const digest = sourceDigest(join(repository, 'go', 'store'), /_test\.go$/);
   return join(cacheDir(), 'store', digest, 'mayfly-store');
 }
 
 /**
- * What the agent and the gate call themselves, and what the host expects of an agent that answers it. The agent's own
- * sources: the golden image holds it, and need not be built anew for another gate.
+ * Returns the version that agent and gate report, and that the host expects of an agent. Covers only the agent's
+ * sources: the golden image contains the agent, and needs no rebuild for another gate.
  * @returns {string}
  */
 export function guestVersion() {
   return sourceDigest(join(repository, 'go', 'agent'), /_test\.go$/);
 }
 
-/** @returns {string} the folder where the agent and the gate are, or will be, built */
+/** @returns {string} folder of the agent and the gate, built or not */
 export function guestCachePath() {
   const digests = ['agent', 'gate', 'root', 'readonly'].map((folder) =>
     sourceDigest(join(repository, 'go', folder), /_test\.go$/),
@@ -109,26 +109,26 @@ export function guestCachePath() {
   return join(cacheDir(), 'guest', digests.join('-'));
 }
 
-/** @returns {string} what the program that compares file systems calls itself */
+/** @returns {string} version that the program that compares file systems reports */
 export function diffVersion() {
   return sourceDigest(join(repository, 'go', 'diff'), /_test\.go$/);
 }
 
-/** @returns {string} the folder where the program that compares file systems is, or will be, built */
+/** @returns {string} folder of the program that compares file systems, built or not */
 export function diffCachePath() {
   return join(cacheDir(), 'diff', diffVersion());
 }
 
 /**
  * @param {ImageName} name
- * @returns {string} the folder where that image is, or will be, built
+ * @returns {string} folder of that image, built or not
  */
 export function imageCachePath(name) {
   return join(cacheDir(), 'images', name, imageDigest(name, join(repository, 'images')));
 }
 
 /**
- * What an image is made of: all of the folder but what belongs to others, whose names such files and folders end with
+ * Returns the digest of an image's sources: the folder without files and folders whose suffix belongs to other images
  * (`packages.agent`, `root.desktop`).
  * @param {ImageName} name
  * @param {string} folder
@@ -143,12 +143,12 @@ export function imageDigest(name, folder) {
     .slice(0, 16);
 }
 
-/** What a workflow may be made of, besides packages: folders of the repository. */
+/** Folders of the repository that workflows may import from, besides packages. */
 export const workflowFolders = /** @type {const} */ (['workflows', 'model']);
 
 /**
- * @param {readonly string[]} [interceptorModules] what they are bundled with besides
- * @returns {string} the file that has, or will have, all workflows as one script
+ * @param {readonly string[]} [interceptorModules] further modules of the bundle
+ * @returns {string} path of the script with all workflows, bundled or not
  */
 export function workflowBundlePath(interceptorModules = []) {
   const hash = createHash('sha256');
@@ -159,7 +159,7 @@ export function workflowBundlePath(interceptorModules = []) {
 }
 
 /**
- * The Temporal CLI to run a development server with: the pinned version, not one that is on PATH.
+ * Returns the Temporal CLI for a development server: the pinned version, not one on PATH.
  * @returns {string | null} null when set-up has not run
  */
 export function temporalBinary() {
@@ -167,7 +167,7 @@ export function temporalBinary() {
 }
 
 /**
- * The database server to run: `mongod` where there is one, else the embedded store.
+ * Returns the database server to run: `mongod` if installed, else the embedded store.
  * @returns {StoreBinary | null} null when set-up has not run
  */
 export function storeBinary() {
@@ -178,7 +178,7 @@ export function storeBinary() {
 }
 
 /**
- * What runs inside guests.
+ * Returns the programs that run inside guests.
  * @returns {GuestBinaries | null} null when set-up has not run
  */
 export function guestBinaries() {
@@ -188,7 +188,7 @@ export function guestBinaries() {
 }
 
 /**
- * What compares file systems of guests on the host.
+ * Returns the program that compares guests' file systems on the host.
  * @returns {string | null} null when set-up has not run
  */
 export function diffBinary() {
@@ -196,10 +196,10 @@ export function diffBinary() {
 }
 
 /**
- * An image as it was built of the present sources.
+ * Returns an image built of the present sources.
  * @param {ImageName} [name] `@default` the one that set-up builds
- * @returns {GoldenImage | null} null when it was not built: set-up has not run, or for the simulated host only, or
- *   nobody has asked for that image
+ * @returns {GoldenImage | null} null when it is not built: set-up has not run, ran for the simulated host only, or the
+ * image was never pulled
  */
 export function goldenImage(name = imageNames[0]) {
   const dir = imageCachePath(name);
@@ -214,15 +214,15 @@ export function goldenImage(name = imageNames[0]) {
   };
 }
 
-/** @returns {string} the folder where Ansible for guests is, or will be, made */
+/** @returns {string} folder of Ansible for guests, built or not */
 export function ansibleCachePath() {
   const digest = createHash('sha256').update(readFileSync(join(repository, 'scripts', 'setup', 'ansible.sh')));
   return join(cacheDir(), 'ansible', digest.digest('hex').slice(0, 16));
 }
 
 /**
- * Ansible as it is put into a guest, to try a playbook there.
- * @returns {{ archive: string, version: string } | null} null when nobody has had it made
+ * Returns Ansible as it is copied into a guest to try a playbook.
+ * @returns {{ archive: string, version: string } | null} null when it is not built
  */
 export function ansibleArchive() {
   const archive = ifThere(join(ansibleCachePath(), 'ansible.tar.gz'));
@@ -236,7 +236,7 @@ export function ansibleArchive() {
  * @returns {string | null}
  */
 export function onPath(name) {
-  // Where an ordinary user's PATH ends, root's tools still are.
+  // Root's tools are also found where PATH omits their folders.
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
   return folders.map((folder) => join(folder, name)).find(isProgram) ?? null;
 }
@@ -250,7 +250,6 @@ function isProgram(path) {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();
   } catch {
-    // Absent or not ours to run: not a program, either way.
     return false;
   }
 }
@@ -264,9 +263,9 @@ function ifThere(path) {
 }
 
 /**
- * A name for the present content of a source folder: names, contents and which files are programs.
+ * Returns a digest of a source folder: names, contents and executable bits.
  * @param {string} folder
- * @param {RegExp} except Paths in it that do not change what is built.
+ * @param {RegExp} except Paths in it that do not change the build.
  * @returns {string}
  */
 export function sourceDigest(folder, except) {

@@ -4,31 +4,31 @@ interface Opened {
   begin: () => void;
 }
 
-/** What was opened, to be closed newest first. */
+/** Opened resources, closed newest first. */
 export class Closers {
   readonly #open: Opened[] = [];
   #closing: Opened[] = [];
 
   /**
    * @param whenClosing is called each time that closing begins
-   * @param whenClosed is called each time that nothing is left open
+   * @param whenClosed is called each time that nothing is open
    */
   constructor(
     private readonly whenClosing: () => void = () => {},
     private readonly whenClosed: () => void = () => {},
   ) {}
 
-  /** @param begin what `close` does is begun with it already when the first of all is closed, so that it takes no time of its own */
+  /** @param begin starts the close as soon as the first resource closes, so that it takes no time of its own */
   add(name: string, close: () => Promise<void>, begin: () => void = () => {}): void {
     this.#open.push({ name, close, begin });
   }
 
-  /** What is not closed yet, in the order in which it is closed. */
+  /** Resources that are not closed yet, in closing order. */
   get names(): string[] {
     return [...this.#closing, ...this.#open.toReversed()].map(({ name }) => name);
   }
 
-  /** Closes everything, also when one of them fails. @throws AggregateError of all that failed */
+  /** Closes everything, also when one of them fails. @throws AggregateError of all failures */
   async close(): Promise<void> {
     this.whenClosing();
     const closing = this.#open.splice(0).reverse();

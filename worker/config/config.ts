@@ -15,7 +15,7 @@ const MAX_DAYS = 36_500;
 const INGRESS_PORT = 7997;
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 
-/** Between commas. */
+/** Comma-separated. */
 const listed = z
   .string()
   .default('')
@@ -26,7 +26,7 @@ const listed = z
       .filter(Boolean),
   );
 
-/** Days, also parts of one; `forever` is null. */
+/** Days, also fractions; `forever` is null. */
 const days = (fallback: string) =>
   z
     .string()
@@ -97,17 +97,17 @@ const environment = z.object({
 
 /** Files in PEM format, absolute. A process has a certificate and its key, or neither. */
 export interface TemporalTls {
-  /** Of the CA that Temporal's certificate is of. `@default` those that the system trusts */
+  /** CA of Temporal's certificate. `@default` those that the system trusts */
   ca: string | undefined;
   cert: string | undefined;
   key: string | undefined;
-  /** What Temporal's certificate is for. `@default` the host of its address */
+  /** Name in Temporal's certificate. `@default` the host of its address */
   serverName: string | undefined;
-  /** Where systemd puts what it reads to this unit alone (LoadCredential=). Undefined: it gave nothing. */
+  /** Folder of this unit's credentials by systemd (LoadCredential=). Undefined: it has none. */
   credentialsDir: string | undefined;
 }
 
-/** Everything that the environment decides; docs/operations.md has the table. */
+/** Settings from the environment; docs/operations.md has the table. */
 export type Config = ReturnType<typeof readConfig>;
 
 export type RetentionSettings = ReturnType<typeof retentionOf>;
@@ -122,55 +122,55 @@ export function readConfig(env: NodeJS.ProcessEnv) {
   const values = parsed.data;
   return {
     hostKind: values.MAYFLY_HOST,
-    /** Stable across restarts; `@default` made of the machine's name. */
+    /** Stable across restarts; `@default` derived from the machine's name. */
     hostId: values.MAYFLY_HOST_ID ?? hostIdOfMachine(),
     /** Absolute. `@default` `/var/lib/mayfly` */
     stateDir: values.MAYFLY_STATE_DIR,
-    /** `names`: under which clients of MCP reach it, beside those of loopback. */
+    /** `names`: names by which MCP clients reach it, besides loopback. */
     api: { address: values.MAYFLY_API_ADDRESS, port: values.MAYFLY_API_PORT, names: values.MAYFLY_API_NAMES },
     /**
-     * Where events come in to hooks. `port`: of their own, and nothing else is there; undefined: that of the API. `url`: as
-     * senders call it; undefined: the address and the port.
+     * Endpoint of events for hooks. `port`: serves hooks alone; undefined: the API's port. `url`: as senders call it;
+     * undefined: the address and the port.
      */
     hooks: {
       address: values.MAYFLY_HOOKS_ADDRESS,
       port: values.MAYFLY_HOOKS_PORT,
       url: values.MAYFLY_HOOKS_URL,
     },
-    /** Where callers of open ports of sandboxes come in. `url`: as they call it; undefined: `http://localhost` and the port. */
+    /** Endpoint of open ports of sandboxes. `url`: as callers call it; undefined: `http://localhost` and the port. */
     ingress: ingressOf(values),
-    /** Where the API reaches this host's guests. Port 0: any free one; the store tells the API which. */
+    /** Endpoint by which the API reaches this host's guests. Port 0: any free one; the API reads it from the store. */
     relay: { address: values.MAYFLY_RELAY_ADDRESS, port: values.MAYFLY_RELAY_PORT },
-    /** A connection URI, or `private` for a libvirtd of our own. Undefined: the one that runs here, else a private one. */
+    /** Connection URI, or `private` for a libvirtd of Mayfly's own. Undefined: the running one, else a private one. */
     libvirtUri: values.MAYFLY_LIBVIRT_URI,
     /** IPv4 networks of sandboxes, for egress `none` and `internet`. */
     subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },
-    /** A sandbox is taken to write 1/n of the disk that it sees, until it has written more. `@default` 4 */
+    /** A sandbox counts as 1/n of its disk size until it has written more. `@default` 4 */
     diskOvercommit: values.MAYFLY_DISK_OVERCOMMIT,
-    /** Whether sandboxes wake from templates where they can, and a host makes them. `@default` true */
+    /** True when sandboxes restore from templates, and hosts build them. `@default` true */
     templates: values.MAYFLY_TEMPLATES === 'on',
-    /** Whether Temporal's UI of `mayfly up` can cancel, terminate, signal and reset. `@default` false */
+    /** True when Temporal's UI of `mayfly up` can cancel, terminate, signal and reset. `@default` false */
     temporalUiWrites: values.MAYFLY_TEMPORAL_UI_WRITES === 'on',
-    /** Interval of comparing store, Temporal and hosts, and how long what belongs to nobody is left alone. */
+    /** Interval of reconciling store, Temporal and hosts, and the grace period of orphans. */
     reconcile: {
       everyMs: values.MAYFLY_RECONCILE_SECONDS * 1_000,
       graceMs: values.MAYFLY_ORPHAN_GRACE_SECONDS * 1_000,
     },
     retention: retentionOf(values),
-    /** Networks, as CIDRs, in which webhooks may be sent besides what is reached at large. `@default` none */
+    /** Networks, as CIDRs, to which webhooks may be sent besides public addresses. `@default` none */
     webhookAllow: values.MAYFLY_WEBHOOK_ALLOW,
-    /** The keys with which payloads in Temporal are encrypted, absolute. Undefined: `<stateDir>/control/payload.key`. */
+    /** Path of the keys that encrypt payloads in Temporal, absolute. Undefined: `<stateDir>/control/payload.key`. */
     payloadKeyFile: values.MAYFLY_PAYLOAD_KEY_FILE,
     failpoints: values.MAYFLY_FAILPOINTS,
     logLevel: values.MAYFLY_LOG_LEVEL,
-    /** Undefined: a store of our own. */
+    /** Undefined: Mayfly starts its own store. */
     mongodbUri: values.MONGODB_URI,
-    /** Undefined: a Temporal dev server of our own. */
+    /** Undefined: Mayfly starts its own Temporal dev server. */
     temporalAddress: values.TEMPORAL_ADDRESS,
     temporalNamespace: values.TEMPORAL_NAMESPACE,
-    /** Null: Temporal is reached in the clear, as our own dev server is. */
+    /** Null: no TLS, as with Mayfly's own dev server. */
     temporalTls: temporalTlsOf(values),
-    /** Where `mayfly serve proxy` listens, and what it shows its callers; their certificates are of its CA. */
+    /** Listener of `mayfly serve proxy` and its certificate; callers' certificates are of its CA. */
     proxy: {
       address: values.MAYFLY_PROXY_ADDRESS,
       port: values.MAYFLY_PROXY_PORT,
@@ -182,13 +182,13 @@ export function readConfig(env: NodeJS.ProcessEnv) {
         credentialsDir: values.CREDENTIALS_DIRECTORY,
       } satisfies TemporalTls as TemporalTls,
     },
-    /** Where traces go, by OTLP over HTTP. Undefined: there are none. */
+    /** Endpoint of traces, OTLP over HTTP. Undefined: tracing is off. */
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT,
   };
 }
 
 /**
- * Its port is any free one where the API's is.
+ * Chooses any free port if the API's port is 0.
  * @throws MayflyError invalid_setting
  */
 function ingressOf(values: z.infer<typeof environment>) {
@@ -213,7 +213,8 @@ function temporalTlsOf(values: z.infer<typeof environment>): TemporalTls | null 
 }
 
 /**
- * Days after the end of a sandbox until its record (with commands, output, certificates, snapshots' records) and its audit go; null: never.
+ * Days from the end of a sandbox until its record (with commands, output, certificates, snapshots' records) and its
+ * audit are removed; null: never.
  * @throws MayflyError invalid_setting
  */
 function retentionOf({
@@ -230,7 +231,7 @@ function retentionOf({
   return { recordDays, auditDays, exportDir };
 }
 
-/** It is told to the API, so it must lead here from there. */
+/** Reports whether an address cannot be published to the API as this host's relay. */
 function isWildcard(address: string): boolean {
   return ['', '*', '0.0.0.0', '::'].includes(address);
 }

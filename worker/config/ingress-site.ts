@@ -2,10 +2,10 @@ import { isIP } from 'node:net';
 import { getDomain } from 'tldts';
 
 /**
- * What is wrong with the address of open ports; null: nothing. Pages of guests are anybody's, so to a browser they must be
- * another site than the API: else its cookies, frames and storage are theirs too.
+ * Returns the problem with the address of open ports, or null. Guests' pages are untrusted, so browsers must treat them
+ * as another site than the API: otherwise they share its cookies, frames and storage.
  * @param url scheme, name and port of all
- * @param api addresses and names at which the API is reached, with or without a port
+ * @param api addresses and names of the API, with or without a port
  */
 export function problemOfIngress(url: string, api: readonly string[]): string | null {
   const parsed = URL.canParse(url) ? new URL(url) : null;
@@ -22,18 +22,21 @@ export function problemOfIngress(url: string, api: readonly string[]): string | 
   return `to a browser, pages of sandboxes below ${hostname} are of the same site as the API at ${same}; give them a domain of their own (such as https://sandboxes.example.net beside https://mayfly.example.com)`;
 }
 
-/** The registrable domain; of a name that has none, itself. https://html.spec.whatwg.org/multipage/browsers.html#obtain-a-site */
+/**
+ * Returns the registrable domain, or the name itself if it has none.
+ * https://html.spec.whatwg.org/multipage/browsers.html#obtain-a-site
+ */
 function siteOf(name: string): string {
   return getDomain(name, { allowPrivateDomains: true }) ?? name;
 }
 
-/** Without its port, in lower case. */
+/** Returns the host without its port, in lower case. */
 function nameOf(authority: string): string {
   const host = isIP(authority) === 6 ? `[${authority}]` : authority;
   return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname.replace(/\.$/, '') : authority;
 }
 
-/** What is wrong with the address at which senders reach hooks; null: nothing. */
+/** Returns the problem with the address of hooks for senders, or null. */
 export function problemOfHooks(url: string): string | null {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const { pathname, search, hash, username, password, protocol } = parsed ?? {};

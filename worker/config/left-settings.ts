@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { orAbsent } from '../../host/os/absent.ts';
 import { writeFileAtomic } from '../../host/os/atomic-file.ts';
 
-/** What says where an installation is and what it is made of; the state folder itself is where this is kept. */
+/** Variables that locate an installation and its parts; their file is in the state folder itself. */
 const KEPT = [
   'MAYFLY_HOST',
   'MAYFLY_HOST_ID',
@@ -25,21 +25,21 @@ const KEPT = [
 ];
 const settings = z.record(z.string(), z.string());
 
-/** Leaves for commands on this machine with which variables of the environment `mayfly up` runs. */
+/** Saves the environment variables of `mayfly up` for commands on this machine. */
 export async function leaveSettings(stateDir: string, env: NodeJS.ProcessEnv): Promise<void> {
   const set = KEPT.flatMap((name) => (env[name] ? [[name, env[name]]] : []));
   await writeFileAtomic(fileOf(stateDir), `${JSON.stringify(Object.fromEntries(set))}\n`, 0o600);
 }
 
-/** `problem`: why what was left is not used, a sentence; null where it is, or nothing was left. */
+/** `problem`: sentence about why the saved settings are not used; null when they are used, or none were saved. */
 interface LeftSettings {
   env: Record<string, string>;
   problem: string | null;
 }
 
 /**
- * With what the last `mayfly up` of the folder ran. A file that another user can have written is not used: its settings say
- * which programs are started.
+ * Loads the settings of the folder's last `mayfly up`. Ignores a file that another user can have written: its settings
+ * decide which programs are started.
  */
 export async function settingsLeft(stateDir: string): Promise<LeftSettings> {
   const path = fileOf(stateDir);
@@ -59,7 +59,7 @@ export async function settingsLeft(stateDir: string): Promise<LeftSettings> {
   }
 }
 
-/** Null where others own it, or may read or write it. */
+/** @returns null when others own the file, or may read or write it */
 async function ownText(file: FileHandle): Promise<string | null> {
   try {
     const { uid, mode } = await file.stat();

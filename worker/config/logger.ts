@@ -3,17 +3,17 @@ import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSeria
 import { redact, redactText } from '../../model/redaction/redact.ts';
 import { currentRequestId } from '../../store/audit/request-id.ts';
 
-/** What the SDK warns of and we mean: a host worker runs activities alone. */
+/** SDK warnings about intended states: a host worker runs activities alone. */
 const BY_DESIGN = new Set(['No workflows registered, not polling for workflow tasks']);
 
-/** Each line names the request on whose behalf it is written. */
+/** Adds the id of the request on whose behalf a line is written. */
 function requestOf(): object {
   const requestId = currentRequestId();
   return requestId === undefined ? {} : { requestId };
 }
 
 /**
- * JSON lines on standard error, or lines for a person where that is a terminal; standard output belongs to the CLI.
+ * Logs JSON lines to standard error, or readable lines if that is a terminal; standard output belongs to the CLI.
  * @param to `@default` standard error
  */
 export function createLogger(level: string, to: DestinationStream = standardError()): Logger {
@@ -25,7 +25,7 @@ function standardError(): DestinationStream {
   return { write: (line) => void process.stderr.write(lineForPerson(line)) };
 }
 
-/** @param line of JSON; texts stay quoted as they are in it, so nothing in them moves a cursor */
+/** @param line of JSON; strings stay JSON-escaped, so nothing in them moves a cursor */
 export function lineForPerson(line: string): string {
   const { level, time, msg = '', name: _name, pid: _pid, hostname: _host, err, ...rest } = JSON.parse(line);
   const why = err?.message === undefined ? [] : [JSON.stringify(err.message)];
@@ -34,7 +34,7 @@ export function lineForPerson(line: string): string {
   return `${[new Date(time).toISOString().slice(11, 19), pino.levels.labels[level], said, ...fields, ...why].join(' ')}\n`;
 }
 
-/** What is logged quotes guests, callers and programs: all of it is redacted, also the causes of errors. */
+/** Redacts all log fields, also the causes of errors: they quote guests, callers and programs. */
 const WITHOUT_SECRETS: Pick<LoggerOptions, 'formatters' | 'serializers' | 'hooks'> = {
   formatters: { log: redactFields },
   serializers: { err: (error: unknown) => redact(error instanceof Error ? stdSerializers.err(error) : error) },
@@ -49,16 +49,16 @@ const WITHOUT_SECRETS: Pick<LoggerOptions, 'formatters' | 'serializers' | 'hooks
   },
 };
 
-/** Errors are left to their serializer. */
+/** Redacts all fields but errors, which their serializer redacts. */
 function redactFields(fields: Record<string, unknown>): Record<string, unknown> {
   const errors = Object.entries(fields).filter(([, value]) => value instanceof Error);
   return { ...redact(fields), ...Object.fromEntries(errors) };
 }
 
-/** Temporal's own messages through the same logger. Once a process, before anything else of Temporal's. */
+/** Routes Temporal's own messages to the same logger. Call once per process, before anything else of Temporal's. */
 export function installTemporalRuntime(logger: Logger): TemporalLogger {
   const bridge = temporalLogger(logger);
-  // Otherwise the SDK's native half prints lines of its own, with colours, past the logger and its redaction.
+  // Otherwise the SDK's native half prints coloured lines of its own, past the logger and its redaction.
   Runtime.install({ logger: bridge, shutdownSignals: [], telemetryOptions: { logging: { forward: {} } } });
   return bridge;
 }
@@ -71,7 +71,7 @@ function temporalLogger(logger: Logger): TemporalLogger {
       at(level.toLowerCase() as 'trace' | 'debug' | 'info' | 'warn' | 'error')(message, meta),
     trace: at('trace'),
     debug: at('debug'),
-    info: at('debug'), // a line an activity is for those who debug
+    info: at('debug'), // one line per activity is for debugging
     warn: (message, meta) => at(BY_DESIGN.has(message) ? 'debug' : 'warn')(message, meta),
     error: at('error'),
   };

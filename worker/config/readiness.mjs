@@ -1,9 +1,9 @@
 // @ts-check
-/** @module Tells whether Mayfly can be loaded here: the version of Node, and the packages that set-up installs. */
+/** @module Checks whether Mayfly can be loaded here: the version of Node, and the packages that set-up installs. */
 
 /** @typedef {{ what: string, why: string, remedy: string }} Unready */
 
-/** Oldest release of Node that runs Mayfly, as package.json says. */
+/** Oldest release of Node that runs Mayfly, as in package.json. */
 const oldest = [20, 19];
 
 /**
@@ -23,7 +23,7 @@ export function findOldNode(version = process.versions.node) {
 }
 
 /**
- * Describes what a fresh clone, or one whose packages were removed in part, fails with.
+ * Describes the error of a fresh clone, or of one that lacks packages.
  * @param {unknown} error
  * @returns {Unready | null} null: it is another error
  */
@@ -45,7 +45,7 @@ export function findMissingPackage(error) {
  * @param {string[]} argv
  */
 export function printUnready({ what, why, remedy }, argv) {
-  const exitCode = 2; // as cli/terminal/cli-error.ts has it: the environment is not valid
+  const exitCode = 2; // as in cli/terminal/cli-error.ts: the environment is not valid
   const end = argv.indexOf('--');
   const isJson = (end === -1 ? argv : argv.slice(0, end)).includes('--json');
   if (isJson) process.stdout.write(`${JSON.stringify({ error: { exitCode, what, why, remedy } })}\n`);

@@ -12,8 +12,8 @@ export function auditKey(path: string): Promise<Uint8Array> {
 }
 
 /**
- * A key of 256 random bits, made at the first start, readable by us alone.
- * @param what it is, for who reads the error
+ * Returns a key of 256 random bits, created at the first start, readable by this user alone.
+ * @param what name of the key, for errors
  * @throws MayflyError internal when others may read it, or when it is not a key
  */
 export async function secretKey(path: string, what: string): Promise<Uint8Array> {

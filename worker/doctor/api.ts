@@ -5,7 +5,7 @@ import { type Check, fault, fine, NothingThere, type Probe } from './check.ts';
 const answer = z.object({ status: z.literal('ok'), version: z.string() });
 const ANSWER_MS = 5_000;
 
-/** Whether the API, or somebody else, answers where it should. */
+/** Checks whether the API, or another program, answers at its address. */
 export function apiProbe({ api }: Config, isServed: boolean): Probe {
   const { address, port } = api;
   const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '[::1]' : address;
@@ -15,7 +15,7 @@ export function apiProbe({ api }: Config, isServed: boolean): Probe {
     remedy:
       'systemctl start mayfly-api (or `mayfly serve api`, `mayfly up`), or correct MAYFLY_API_ADDRESS and MAYFLY_API_PORT.',
     look: async (): Promise<Check[]> => {
-      // Any free one: only who runs knows which.
+      // A free port was chosen: only the running process knows which.
       if (port === 0) throw new NothingThere('MAYFLY_API_PORT is 0, so only `mayfly up` knows where it is');
       let response: Response;
       try {

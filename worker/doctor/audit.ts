@@ -7,11 +7,11 @@ import type { Config } from '../config/config.ts';
 import { judged, type RegisterVerification } from '../upkeep/audit.ts';
 import { type Check, fault, fine, type Probe } from './check.ts';
 
-/** Chains that are verified: those of the living, and of the latest others up to so many. */
+/** Maximum number of latest sandboxes whose chains are verified, besides those of all living ones. */
 const MOST = 300;
 const REGISTER = 'register of the audit';
 
-/** The audit trail, where this is the machine that has its key. `mayfly audit verify` verifies all of it. */
+/** Verifies the audit trail on the machine that has its key. `mayfly audit verify` verifies all of it. */
 export function auditProbe(config: Config): Probe {
   const path = join(config.stateDir, 'control', 'audit.key');
   return {
@@ -43,7 +43,7 @@ export function auditProbe(config: Config): Probe {
   };
 }
 
-/** The register and its anchor, by the first of what is wrong with it. */
+/** Reports the transparency log and its anchor, by the first of its problems. */
 function registerCheck({ entries, problems, notes }: RegisterVerification): Check {
   const [first] = problems;
   if (first) {

@@ -7,7 +7,7 @@ import { goldenImage, guestBinaries } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
 import { type Check, fault, fine, type Probe } from './check.ts';
 
-/** What set-up builds, for which a host worker does not start. */
+/** Checks the programs that set-up builds and that a host worker needs to start. */
 export function guestProgramsProbe(): Probe {
   return {
     name: 'guest programs',
@@ -22,7 +22,7 @@ export function guestProgramsProbe(): Probe {
   };
 }
 
-/** The image that is always a source: built, and what lies in the state folder is what was built. */
+/** Checks the image that is always a source: it is built, and the copy in the state folder is unchanged. */
 export function goldenProbe({ hostKind, stateDir }: Config): Probe {
   return {
     name: 'golden image',
@@ -37,13 +37,13 @@ export function goldenProbe({ hostKind, stateDir }: Config): Probe {
   };
 }
 
-/** @param digest SHA-256 of its disk as it was built, hex: also the name of its folder */
+/** @param digest SHA-256 of its disk as built, hex: also the name of its folder */
 export async function judgeGolden(images: string, digest: string): Promise<Check[]> {
   const folder = join(images, digest);
   const disk = join(folder, 'disk.qcow2');
   try {
     await stat(folder);
-    // Hashing takes seconds: only what has been touched since it was hashed is hashed again.
+    // Hashing takes seconds: only a file touched since its last hash is hashed again.
     const found = (await new BaseDigests(images).remembered(disk)) ?? (await sha256Of(disk));
     if (found === digest) return [fine('golden image', disk)];
     const remedy = `rm -r ${folder}, then restart the host worker, which copies it anew. Sandboxes cloned of it are broken: destroy them.`;

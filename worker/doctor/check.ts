@@ -1,27 +1,27 @@
-/** One thing Mayfly needs, as it was found. `optional`: without it something is slower or left out, nothing broken. */
+/** Result for one thing Mayfly needs. `optional`: without it something is slower or missing, nothing broken. */
 export interface Check {
   name: string;
   ok: boolean;
   optional: boolean;
-  /** What was found; `could not look: …` when nobody knows. */
+  /** Finding; `could not look: …` when the probe failed. */
   found: string;
-  /** A command to type or a file to change, when it is not ok; empty when it is. */
+  /** Command to type or file to change when it is not ok; empty when it is. */
   remedy: string;
 }
 
-/** Looks at one thing, or at several of one kind. Nothing is changed. */
+/** Inspects one thing, or several of one kind. Changes nothing. */
 export interface Probe {
   name: string;
-  /** What to do when it cannot look. */
+  /** Remedy when the probe fails. */
   remedy: string;
-  /** @throws NothingThere; anything else is told as the reason for not having been able to look */
+  /** @throws NothingThere; any other error is reported as the reason why the probe failed */
   look: () => Promise<Check[]>;
 }
 
-/** How long one probe may take. Milliseconds. */
+/** Timeout of one probe, ms. */
 const LOOK_MS = 8_000;
 
-/** What is asked for is not meant to be there now, as the servers of a `mayfly up` that does not run: no fault. */
+/** Subject of a probe that is not expected to exist now, such as the servers of a stopped `mayfly up`: no fault. */
 export class NothingThere extends Error {}
 
 export function fine(name: string, found: string): Check {
@@ -32,12 +32,12 @@ export function fault(name: string, found: string, remedy: string): Check {
   return { name, ok: false, optional: false, found, remedy };
 }
 
-/** What is worth knowing, and breaks nothing. */
+/** Makes a check that is worth knowing, and breaks nothing. */
 export function note(name: string, found: string, remedy: string): Check {
   return { name, ok: false, optional: true, found, remedy };
 }
 
-/** Runs all of them side by side. One that fails or takes too long has not seen anything, which is not fine. */
+/** Runs all probes concurrently. A probe that fails or times out is a fault. */
 export async function runProbes(probes: readonly Probe[], withinMs = LOOK_MS): Promise<Check[]> {
   return (await Promise.all(probes.map((probe) => runProbe(probe, withinMs)))).flat();
 }

@@ -6,16 +6,16 @@ import type { Config } from '../config/config.ts';
 import { networkPlans, ownLibvirt, runningLibvirt } from '../machine/hypervisor.ts';
 import { type Check, fault, fine, NothingThere, note, type Probe } from './check.ts';
 
-/** Prints what a program prints. @throws ExecError */
+/** Returns a program's standard output. @throws ExecError */
 export type Run = (program: string, args: readonly string[]) => Promise<string>;
 
 export const run: Run = async (program, args) => (await exec(program, args, { timeoutMs: 7_000 })).stdout;
 
-/** Of Debian 12, and what is tried here: incremental backups of disks, and `virsh --domain=` throughout. */
+/** Versions of Debian 12, and those tested here: incremental backups of disks, and `virsh --domain=` throughout. */
 const OLDEST: Readonly<Record<string, readonly [number, number]>> = { virsh: [9, 0], 'qemu-img': [7, 2] };
 const RESTART = 'systemctl restart mayfly-host (or `mayfly up`), which makes both networks and their rules.';
 
-/** Two daemons, each with machines of ours: a step that asks the wrong one finds nothing. */
+/** Detects two daemons, each with sandboxes: a step that uses the wrong one finds nothing. */
 export function daemonsProbe(config: Config): Probe {
   return {
     name: 'libvirtd',
@@ -28,7 +28,7 @@ export function daemonsProbe(config: Config): Probe {
   };
 }
 
-/** @param at.own where the private one answers, null when none runs; `system`: whether the machine's own answers */
+/** @param at `own`: URI of the private daemon, null when none runs; `system`: true when the machine's own answers */
 export function judgeDaemons(at: { own: string | null; system: boolean; chosen: string | undefined }): Check[] {
   if (at.own === null || !at.system || at.chosen !== undefined) return [];
   const remedy =
@@ -38,7 +38,7 @@ export function judgeDaemons(at: { own: string | null; system: boolean; chosen: 
   ];
 }
 
-/** Our two networks and their firewall, once a worker has made them. */
+/** Checks Mayfly's two networks and their firewall, once a worker has created them. */
 export function networksProbe(config: Config, isServed: boolean): Probe {
   return {
     name: 'networks',
@@ -63,7 +63,7 @@ export async function judgeNetwork(
   { name, bridge, isServed }: { name: string; bridge: string; isServed: boolean },
 ): Promise<Check[]> {
   const all = linesOf(await tell('virsh', ['-c', uri, 'net-list', '--all', '--name']));
-  // None yet, where no worker has started here.
+  // Without a worker, no network exists yet.
   if (!all.includes(name))
     return [(isServed ? fault : note)(`network ${name}`, 'libvirt has no network of that name', RESTART)];
   if (!linesOf(await tell('virsh', ['-c', uri, 'net-list', '--name'])).includes(name)) {
@@ -85,7 +85,7 @@ export async function judgeNetwork(
   return [fine(`network ${name}`, `active, on ${bridge}`)];
 }
 
-/** What keeps guests from the host and from one another. @param changed tables that are not as they should be */
+/** Checks the rules that isolate guests from the host and from each other. @param changed tables that differ */
 export function judgeFirewall(changed: readonly string[]): Check[] {
   if (changed.length === 0) return [fine('firewall', 'its rules are as they were loaded')];
   const found = `not as Mayfly loads it: nft table ${changed.join(', ')}; guests may reach each other and services of this host`;
@@ -106,7 +106,7 @@ export function firewallProbe(config: Config): Probe {
   };
 }
 
-/** Programs that are there, and too old. */
+/** Finds installed programs that are too old. */
 export function versionsProbe(): Probe {
   return { name: 'versions', remedy: 'apt-get install libvirt-clients qemu-utils', look: () => judgeVersions(run) };
 }
@@ -115,7 +115,7 @@ export async function judgeVersions(tell: Run): Promise<Check[]> {
   const checks = await Promise.all(
     Object.entries(OLDEST).map(async ([program, oldest]): Promise<Check[]> => {
       const said = await tell(program, ['--version']).catch((error: unknown) => {
-        if (error instanceof ExecError) return null; // not there: told by another check
+        if (error instanceof ExecError) return null; // not installed: another check reports it
         throw error;
       });
       const [version, major, minor] = /(\d+)\.(\d+)(?:\.\d+)?/.exec(said ?? '') ?? [];
@@ -141,7 +141,6 @@ export function linesOf(text: string): string[] {
   return text.split('\n').map((line) => line.trim());
 }
 
-/** What it said instead. */
 function why(error: unknown): string {
   return error instanceof ExecError ? error.stderr : String(error);
 }

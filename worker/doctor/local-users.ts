@@ -6,7 +6,7 @@ import type { Config, TemporalTls } from '../config/config.ts';
 import { type Check, fine, note, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** What of the state folder other users of the machine have no business in. */
+/** Entries of the state folder that other users of the machine must not read. */
 const CLOSED = [
   'store',
   'temporal',
@@ -22,7 +22,7 @@ const CLOSED = [
 /** gRPC status code. */
 const PERMISSION_DENIED = 7;
 
-/** Whether who has a login here, and no key, is kept out: of Temporal, of the store, of the disks. What is open is said, and breaks nothing. */
+/** Checks that users without a key are locked out of Temporal, the store and the disks; reports only. */
 export function localUsersProbe(surroundings: Surroundings): Probe {
   const { config, temporalAddress } = surroundings;
   return {
@@ -51,7 +51,7 @@ async function temporalCheck({ temporalTls, stateDir }: Config, address: string)
   );
 }
 
-/** Our having a certificate says nothing of who else gets in: so we come without. */
+/** Connects without a certificate: success with one proves nothing about others. */
 async function certificateCheck(files: TemporalTls, address: string): Promise<Check> {
   const { wantsCertificate } = await import('../servers/temporal-tls.ts');
   const remedy =
@@ -74,7 +74,10 @@ async function certificateCheck(files: TemporalTls, address: string): Promise<Ch
   );
 }
 
-/** Whether what our certificate opens is the proxy, which knows what is ours to ask. The control worker and the proxy may all. */
+/**
+ * Checks that Mayfly's certificate opens the proxy, which restricts requests. The control worker and the proxy have
+ * full access.
+ */
 async function rightsChecks(surroundings: Surroundings, cert: string): Promise<Check[]> {
   const remedy =
     'Run `mayfly serve proxy`, have TEMPORAL_ADDRESS name it, and take a certificate of its CA: docs/operations.md, Who may speak to Temporal.';
@@ -93,7 +96,7 @@ async function rightsChecks(surroundings: Surroundings, cert: string): Promise<C
   }
 }
 
-/** Its user and password are not looked at, only whether there is one; a socket is closed by the folder it is in. */
+/** Checks only that there is a user and password; a socket is protected by its folder. */
 export function storeCheck(uri: string): Check {
   const [, user, place = ''] = /^mongodb(?:\+srv)?:\/\/(?:([^@/]*)@)?([^/]*)/.exec(uri) ?? [];
   if (user) return fine('store is closed', 'it is asked with a user and a password');

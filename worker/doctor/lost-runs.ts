@@ -5,15 +5,20 @@ import { temporalClient } from '../payloads/data-converter.ts';
 import { type Check, fine, note, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** Of those that Temporal knows the newest are looked at. A run is kept for longer than Temporal knows it (model/limits.ts). */
+/**
+ * Maximum number of newest runs in Temporal that are checked. The store keeps a run longer than Temporal does
+ * (model/limits.ts).
+ */
 const MOST = 1_000;
-/** At once. */
+/** Concurrent requests. */
 const SIDE_BY_SIDE = 20;
-/** Of those that are lost so many are named. */
+/** Maximum number of lost runs in the report. */
 const NAMED = 10;
 const NAME = 'lost runs';
 
-/** Runs that Temporal knows and the store does not: it was set back, and what was accepted since is lost. */
+/**
+ * Finds runs that Temporal has and the store does not: the store was restored from a backup, and later runs are lost.
+ */
 export function lostRunsProbe(surroundings: Surroundings): Probe {
   return {
     name: NAME,

@@ -2,10 +2,12 @@ import type { PeriodicTaskState } from '../../store/periodic-tasks.ts';
 import { type Check, fault, fine, note, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** A task is reported at least once a minute, or once an interval. A few of them may be missed. Milliseconds. */
+/**
+ * Age at which a task's last turn is too old; a task reports every minute or every interval, and may miss a few. ms.
+ */
 const LATE = { intervals: 3, leastMs: 300_000 };
 
-/** Checks each task that control workers repeat: whether its last turn failed, or was long ago. */
+/** Checks that no periodic task of the control workers failed last time, or is late. */
 export function periodicTasksProbe(surroundings: Surroundings): Probe {
   return {
     name: 'periodic tasks',

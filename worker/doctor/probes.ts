@@ -16,13 +16,15 @@ import { Surroundings } from './surroundings.ts';
 import { temporalProbe } from './temporal.ts';
 import { throttlesProbe } from './throttles.ts';
 
-/** The store, looked at before anybody connects to it in the way that brings it up to date. */
+/** Checks the store before any connection that migrates it. */
 export async function checkStore({ mongodbUri, stateDir }: Config): Promise<Check[]> {
   const uri = mongodbUri ?? (await recallServers(stateDir))?.storeUri;
   return runProbes([storeProbe(uri, mongodbUri !== undefined)]);
 }
 
-/** What an installation can be ill with, beside what its machine lacks. All are looked at side by side; nothing is changed. */
+/**
+ * Checks an installation's parts, besides the needs of its machine. All probes run concurrently; nothing is changed.
+ */
 export async function checkInstallationParts(config: Config): Promise<Check[]> {
   const surroundings = await Surroundings.of(config);
   try {

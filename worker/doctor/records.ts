@@ -3,7 +3,7 @@ import type { Scan } from '../../store/sealed/scan.ts';
 import { type Check, fault, fine, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** Time for reading all, ms: less than a probe has. */
+/** Time limit of the scan, ms: below a probe's timeout. */
 const SCAN_MS = 5_000;
 const NAME = 'records';
 

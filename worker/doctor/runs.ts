@@ -6,16 +6,18 @@ import { temporalClient } from '../payloads/data-converter.ts';
 import { type Check, fault, fine, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** Of these the newest are looked at: each is a request to Temporal. */
+/** Maximum number of newest sandboxes that are checked: each is a request to Temporal. */
 const MOST = 500;
-/** At once. */
+/** Concurrent requests. */
 const SIDE_BY_SIDE = 20;
-/** A task that was cut off by a worker's end is at its second attempt; one at its third fails for a reason of its own. */
+/**
+ * A workflow task that a worker's end cut off is at its second attempt; one at its third fails for a reason of its own.
+ */
 const FAILING_ATTEMPTS = 3;
-/** Between the first record and its run, which the API makes in this order. Milliseconds. */
+/** Age below which a sandbox may have no workflow yet, ms: the API writes the record first. */
 const YOUNG_MS = 60_000;
 
-/** Whether each sandbox that lives by its record has a workflow that will end it, and that can go on. */
+/** Checks that each living sandbox has a workflow that will end it and can make progress. */
 export function runsProbe(surroundings: Surroundings): Probe {
   return {
     name: 'runs',
@@ -24,7 +26,7 @@ export function runsProbe(surroundings: Surroundings): Probe {
       const [connection, store] = await Promise.all([surroundings.temporal(), surroundings.store()]);
       const client = temporalClient({
         connection,
-        dataConverter: {}, // it looks at states alone, also where the key of payloads is not
+        dataConverter: {}, // only states are read, also without the payload key
         namespace: surroundings.config.temporalNamespace,
       });
       const alive = (await store.sandboxes.all(LIVING_STATES)).filter(
@@ -53,7 +55,7 @@ async function lookAt(client: Client, record: SandboxRecord): Promise<Check[]> {
   }
 }
 
-/** @param run null: Temporal knows of none */
+/** @param run null: Temporal has none */
 function judgeRun(
   { id, state }: Pick<SandboxRecord, 'id' | 'state'>,
   run: Pick<WorkflowExecutionDescription, 'status' | 'raw'> | null,

@@ -10,10 +10,10 @@ import { payloadKeyPath } from '../payloads/data-converter.ts';
 import { payloadKeys } from '../payloads/payload-keys.ts';
 import { type Check, fault, fine, type Probe } from './check.ts';
 
-/** A rotation's steps take minutes each; one that stands for a day was forgotten. Milliseconds. */
+/** Age at which an unfinished rotation counts as forgotten, ms; its steps take minutes. */
 const ROTATION_MS = 24 * 3_600_000;
 
-/** The state folder: ours, and written by nobody else. Whoever may write it puts a disk or a key there. */
+/** Checks that only this user can write the state folder: others could put a disk or a key there. */
 export function stateFolderProbe(stateDir: string): Probe {
   return {
     name: 'state folder',
@@ -36,7 +36,7 @@ export function stateFolderProbe(stateDir: string): Probe {
   };
 }
 
-/** The keys of the control worker, where this is its machine. */
+/** Checks the keys of the control worker, on its machine. */
 export function keysProbe(config: Pick<Config, 'stateDir' | 'payloadKeyFile'>): Probe {
   const { stateDir } = config;
   const control = join(stateDir, 'control');
@@ -66,7 +66,7 @@ async function auditKeyCheck(path: string): Promise<Check[]> {
     ];
   }
   try {
-    await auditKey(path); // there, so it is read and none is made
+    await auditKey(path); // exists, so this reads it and creates none
     return [fine('audit key', path)];
   } catch (error) {
     return [fault('audit key', messageOf(error), `chmod 600 ${path}, or restore it from your backup.`)];
@@ -86,7 +86,7 @@ async function payloadKeyCheck(path: string): Promise<Check> {
   }
 }
 
-/** The control worker makes it at its start. */
+/** Checks the receipts' key, which the control worker creates at its start. */
 async function receiptKeyCheck(path: string): Promise<Check[]> {
   if (!(await orAbsent(lstat(path)))) return [];
   try {
@@ -118,7 +118,7 @@ async function caCheck(folder: string): Promise<Check[]> {
   }
 }
 
-/** A rotation that was begun, and not ended for a day: two keys open every sandbox all that time. */
+/** Finds a rotation unfinished for a day: until it ends, guests trust two keys. */
 async function rotationCheck(folder: string, stage: Awaited<ReturnType<typeof readKeys>>['stage']): Promise<Check[]> {
   if (stage === 'none') return [];
   const [file, next] = stage === 'begun' ? ['user_ca_next.pub', '--finish'] : ['user_ca_previous.pub', '--forget'];

@@ -4,17 +4,19 @@ import { lookAtStore, type StoreLook } from '../../store/look.ts';
 import { type Check, fault, fine, NothingThere, note, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** A read of the API takes 10 ms: a store that is slower than this for nothing at all is what sagas wait for. Milliseconds. */
+/** Latency of a ping above which the store slows every workflow, ms; a read of the API takes 10 ms. */
 const SLOW_MS = 500;
-/** Certificates are back-dated by a minute, hosts count as silent after 30 s: half of that is past noticing. Milliseconds. */
+/**
+ * Maximum clock skew, ms: half of the 30 s after which hosts count as silent. Certificates are back-dated by a minute.
+ */
 const SKEW_MS = 15_000;
-/** What waits for longer than this wants a person. Milliseconds. */
+/** Wait after which a workflow needs an operator, ms. */
 const STUCK_MS = 600_000;
 
-/** The check that is there when another version of Mayfly writes this store. */
+/** Name of the check that reports a store written by another version of Mayfly. */
 export const OTHER_LAYOUT = 'store layout';
 
-/** The store itself. @param isNamed else it is that of a `mayfly up`, which need not run */
+/** Checks the store. @param isNamed false: the store belongs to a `mayfly up`, which need not run */
 export function storeProbe(uri: string | undefined, isNamed: boolean): Probe {
   return {
     name: 'store is fit',
@@ -76,7 +78,7 @@ function clock(whose: string, aheadMs: number): Check {
   return fault('clocks', found, 'Set both by NTP: `timedatectl set-ntp true`, then `timedatectl timesync-status`.');
 }
 
-/** Hosts as they last described themselves. */
+/** Checks hosts by their last descriptions. */
 export function hostsProbe(surroundings: Surroundings): Probe {
   return {
     name: 'hosts',
@@ -89,7 +91,7 @@ export function hostsProbe(surroundings: Surroundings): Probe {
         if (aheadMs > SKEW_MS) return [clock(`the host ${host.id}`, aheadMs)];
         if (isLive(host)) return [fine(`host ${host.id}`, 'its worker describes it')];
         const isHere = host.id === hostId;
-        // Where nothing runs on purpose, as after `mayfly up`, its sandboxes wait for the next.
+        // When nothing runs on purpose, as after `mayfly up`, its sandboxes wait for the next start.
         if (isHere && !surroundings.isServed && surroundings.config.temporalAddress === undefined) return [];
         const found = `its worker was last heard of at ${host.lastSeenAt}; sandboxes on it: ${host.promised.sandboxes}`;
         const where = isHere ? 'here' : `on ${host.id}`;
@@ -105,7 +107,7 @@ export function hostsProbe(surroundings: Surroundings): Probe {
   };
 }
 
-/** Sandboxes whose saga says for long that it waits. */
+/** Finds sandboxes whose workflow has been waiting for long. */
 export function waitingProbe(surroundings: Surroundings): Probe {
   return {
     name: 'sagas',
@@ -113,7 +115,7 @@ export function waitingProbe(surroundings: Surroundings): Probe {
     look: async () => {
       const alive = await (await surroundings.store()).sandboxes.all(LIVING_STATES);
       const since = new Date(Date.now() - STUCK_MS).toISOString();
-      // One that is out of room is listed apart: it waits for somebody to make some.
+      // A sandbox suspended for space is listed apart: an operator must free space.
       const stuck = alive.filter(
         ({ waitingFor, updatedAt, stalledBy }) => waitingFor !== null && !stalledBy && updatedAt < since,
       );

@@ -9,15 +9,15 @@ import { recallServers } from '../servers/remembered-servers.ts';
 import { readTemporalTls, whyNoTls } from '../servers/temporal-tls.ts';
 import { NothingThere } from './check.ts';
 
-/** How long a server may take to accept a connection. Milliseconds. */
+/** Timeout of connecting to a server, ms. */
 const CONNECT_MS = 2_000;
 
-/** What probes look at. What several of them need is opened once, and closed with it. */
+/** Context of probes. Shared connections are opened once, and closed with it. */
 export class Surroundings {
   readonly config: Config;
-  /** Whether a host worker serves the state folder at this moment. */
+  /** True when a host worker serves the state folder now. */
   readonly isServed: boolean;
-  /** Undefined: of a `mayfly up` that does not run. */
+  /** Undefined: it belongs to a `mayfly up` that does not run. */
   readonly temporalAddress: string | undefined;
   #store: Promise<Store> | null = null;
   #temporal: Promise<Connection> | null = null;
@@ -28,7 +28,7 @@ export class Surroundings {
     this.temporalAddress = temporalAddress;
   }
 
-  /** @param config names the store, where there is one to be asked */
+  /** @param config names the store, if there is one */
   static async of(config: Config): Promise<Surroundings> {
     const isHere = await HostLock.isHeld(config.stateDir);
     const remembered = isHere ? (await recallServers(config.stateDir))?.temporalAddress : undefined;

@@ -9,12 +9,12 @@ import type { Surroundings } from './surroundings.ts';
 const NOT_FOUND = 5;
 /** temporal.api.enums.v1.TaskQueueType. */
 const QUEUES = { workflow: 1, activity: 2 } as const;
-/** Who has not asked for work for so long is gone; a poll takes a minute at most. Milliseconds. */
+/** Age at which a poller counts as dead, ms; a poll takes a minute at most. */
 const POLLED_MS = 90_000;
 
 const START = 'Start it, or correct TEMPORAL_ADDRESS.';
 
-/** Namespace, search attributes, and who takes work from the queues. */
+/** Checks namespace, search attributes, and pollers of the task queues. */
 export function temporalProbe(surroundings: Surroundings): Probe {
   return {
     name: 'Temporal is fit',
@@ -39,7 +39,7 @@ export function temporalProbe(surroundings: Surroundings): Probe {
   };
 }
 
-/** Those that live by their own word; of one that is silent another check speaks. */
+/** Returns the task queues of live hosts; another check reports silent ones. */
 async function hostQueues(surroundings: Surroundings): Promise<HostRef[]> {
   const { isLive } = await import('../../model/host.ts');
   const hosts = await surroundings.store().then((store) => store.hosts.list());
@@ -66,7 +66,7 @@ async function searchAttributes(connection: Connection, namespace: string): Prom
   return [fault('search attributes', `missing: ${missing.join(', ')}; no sandbox can be created`, remedy)];
 }
 
-/** Workflow tasks and activities, of the control worker; activities alone, of a host's. */
+/** Checks pollers of a queue: of workflow tasks and activities for the control worker, of activities for a host's. */
 async function polled(
   connection: Connection,
   namespace: string,
@@ -82,7 +82,9 @@ async function polled(
   return [fault(name, `nobody takes ${silent.join(' and ')} tasks from ${queue}: sagas stand still`, remedy)];
 }
 
-/** Two machines of one id take each other's steps, look in the wrong place, and prove what is not so. */
+/**
+ * Detects machines that share a host id: they take each other's steps, search the wrong machine, and prove falsehoods.
+ */
 async function served(connection: Connection, namespace: string, host: HostRef): Promise<Check[]> {
   const { hostId } = host;
   const pollers = await pollersOf(connection, namespace, hostQueue(host), 'activity');
@@ -94,7 +96,7 @@ async function served(connection: Connection, namespace: string, host: HostRef):
   return [fault(`host id ${hostId}`, `${names.length} workers serve it: ${names.join(', ')}`, remedy)];
 }
 
-/** Who asked for work lately, as `<pid>@<host name>`. */
+/** Returns recent pollers, as `<pid>@<host name>`. */
 async function pollersOf(
   connection: Connection,
   namespace: string,

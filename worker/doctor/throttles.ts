@@ -10,7 +10,7 @@ import { linesOf, type Run, run } from './libvirt.ts';
 const NAME = 'CPU limits';
 const REMEDY = 'Run the machines under the system’s libvirtd, on a machine with systemd and cgroup v2.';
 
-/** Whether what QEMU does beside a guest's vCPUs is bounded: that takes cgroups. Its disks and its network are always. */
+/** Checks that cgroups limit QEMU's CPU use besides a guest's vCPUs. Disks and networks are always limited. */
 export function throttlesProbe(config: Config): Probe {
   return {
     name: NAME,
@@ -23,7 +23,7 @@ export function throttlesProbe(config: Config): Probe {
   };
 }
 
-/** By what libvirt says of a sandbox that runs; nothing where none does. */
+/** Judges by libvirt's limits of one running sandbox; returns nothing when none runs. */
 export async function judgeThrottles(tell: Run, uri: string): Promise<Check[]> {
   const [running] = linesOf(await tell('virsh', ['-c', uri, 'list', '--name'])).filter(isSandboxId);
   if (running === undefined) return [];

@@ -4,15 +4,15 @@ import { orAbsent } from '../../host/os/absent.ts';
 import { writeFileAtomic } from '../../host/os/atomic-file.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 
-/** A random UUID that the kernel makes at each boot (proc(5), `/proc/sys/kernel/random/boot_id`). */
+/** Random UUID that the kernel makes at each boot (proc(5), `/proc/sys/kernel/random/boot_id`). */
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
-/** Which boot of its machine a host worker knows of. */
+/** Last boot of the machine that its host worker has handled. */
 export class HostBoot {
   private constructor(
     private readonly file: string,
     private readonly bootId: string,
-    /** Whether the machine has restarted, and what that has ended has not been told to {@link settle}. */
+    /** True when the machine has restarted, until {@link settle}. */
     public isNew: boolean,
   ) {}
 
@@ -26,7 +26,10 @@ export class HostBoot {
     return boot;
   }
 
-  /** Whatever ended with the boot before has been told: what ends from now on has another reason. */
+  /**
+   * Records this boot as handled: all machine ends caused by the restart are reported, and later ones have another
+   * reason.
+   */
   async settle(): Promise<void> {
     await writeFileAtomic(this.file, `${this.bootId}\n`, 0o600);
     this.isNew = false;

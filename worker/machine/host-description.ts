@@ -9,7 +9,6 @@ import type { Store } from '../../store/connect.ts';
 import { SharedSources } from './shared-sources.ts';
 
 interface DescriptionDeps {
-  /** What this worker is. */
   observer: Observer;
   hypervisor: Hypervisor;
   ledger: Ledger;
@@ -19,7 +18,7 @@ interface DescriptionDeps {
   describeMs?: number;
 }
 
-/** Tells the store every few seconds what this host is and has, so that placement can propose it. */
+/** Writes this host's state and resources to the store every few seconds, so that placement can choose it. */
 export class HostDescription {
   readonly #stopped = new AbortController();
   readonly #startedAt = new Date().toISOString();
@@ -29,7 +28,7 @@ export class HostDescription {
   #epoch = 0;
   #isFenced = false;
   #fenced: (why: Error) => void = () => {};
-  /** Rejects when another worker has taken the host over: this one is to end. */
+  /** Rejects when another worker has taken the host over: this one must end. */
   readonly fenced: Promise<never>;
 
   constructor(private readonly deps: DescriptionDeps) {
@@ -38,11 +37,11 @@ export class HostDescription {
     this.fenced = new Promise((_resolve, reject) => {
       this.#fenced = reject;
     });
-    this.fenced.catch(() => undefined); // told to whoever awaits it
+    this.fenced.catch(() => undefined); // its awaiter handles the rejection
   }
 
   /**
-   * Makes this worker the one of its host, before it takes any work.
+   * Makes this worker the host's only one, before it takes any work.
    * @throws MayflyError host_taken, another_installation
    */
   async claim(): Promise<void> {
@@ -51,7 +50,7 @@ export class HostDescription {
     this.#epoch = await store.hosts.claim({ id, installationId, kind, hostUuid, startedAt: this.#startedAt });
   }
 
-  /** Describes the host once, so that it can be proposed when this returns, and goes on doing so. */
+  /** Describes the host once, so that placement can choose it on return, then periodically. */
   async start(): Promise<void> {
     await this.#describe();
     const { describeMs = DEFAULT_INTERVALS.describeMs } = this.deps;
@@ -100,7 +99,7 @@ export class HostDescription {
     this.#readShared(sources);
   }
 
-  /** Beside the descriptions: it may take minutes. */
+  /** Runs concurrently with descriptions: it may take minutes. */
   #readShared(sources: readonly SourceInfo[]): void {
     this.#reading ??= this.#shared
       .read(sources, this.#stopped.signal)

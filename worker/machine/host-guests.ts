@@ -31,7 +31,7 @@ interface HostGuestsDeps {
   removal: ResidueRemoval;
 }
 
-/** A host worker's way into its sandboxes: their connections, the commands in them, and the relay for the API. */
+/** Access of a host worker to its sandboxes: connections, commands, and the relay for the API. */
 export class HostGuests {
   readonly guests: GuestConnections;
   readonly commandRuns: CommandRuns;
@@ -55,7 +55,7 @@ export class HostGuests {
     this.#openCommands = new OpenCommands({ observer: machine.observer, store, commandRuns: this.commandRuns, logger });
   }
 
-  /** Goes on with the commands that run, and lets the API in. */
+  /** Resumes the running commands, and starts the relay for the API. */
   async open(): Promise<void> {
     const { config, machine, store, logger, removal } = this.#deps;
     const { guests, commandRuns } = this;
@@ -76,7 +76,7 @@ export class HostGuests {
     await store.relays.announce(config.hostId, { url, key: key.toString('hex') });
   }
 
-  /** Commands run on, and are gone on with by the next worker. */
+  /** Commands keep running; the next worker resumes them. */
   async close(): Promise<void> {
     await this.commandRuns.stop();
     await this.#openCommands.stop();
@@ -90,7 +90,7 @@ export class HostGuests {
     return new SourceRelay({ hostId: config.hostId, store, sourceReads: machine.sourceReads, certify });
   }
 
-  /** A certificate for the key that is there. */
+  /** Issues a certificate for the existing key. */
   async #renew(sandboxId: string): Promise<string> {
     const publicKey = await this.#deps.machine.credentials.publicKey(sandboxId);
     if (publicKey === null) {
@@ -99,7 +99,7 @@ export class HostGuests {
     return this.#certify(sandboxId, publicKey);
   }
 
-  /** The CA is the control worker's, so Temporal carries the wish. */
+  /** Requests the certificate by Temporal, since the control worker has the CA. */
   async #certify(sandboxId: string, publicKey: string): Promise<string> {
     const input: CertificateInput = { sandboxId, publicKey, purpose: 'host', actor: null, ttlSeconds: null };
     const { certificates } = new Reconciliation(this.#deps.client, this.#deps.machine.signer);

@@ -4,10 +4,10 @@ import { orAbsent } from '../../host/os/absent.ts';
 import { locked } from '../../host/os/flock.ts';
 import { MayflyError } from '../../model/errors.ts';
 
-/** Who only looks whether it is held, holds it for a moment. Seconds. */
+/** Wait for the lock, s: {@link HostLock.isHeld} takes it for a moment. */
 const WAIT_SECONDS = 2;
 
-/** What the one host worker of a state folder holds: a lock on a file that no other user can open. */
+/** Lock of a state folder's only host worker, on a file that no other user can open. */
 export class HostLock {
   private constructor(private readonly file: FileHandle) {}
 
@@ -20,7 +20,7 @@ export class HostLock {
     throw new MayflyError('host_unavailable', why);
   }
 
-  /** Whether a host worker serves the state folder at this moment. */
+  /** Reports whether a host worker serves the state folder now. */
   static async isHeld(stateDir: string): Promise<boolean> {
     const file = await orAbsent(open(fileOf(stateDir), 'r'));
     if (file === null) return false;

@@ -16,30 +16,33 @@ import type { Config } from '../config/config.ts';
 import { HostLock } from './host-lock.ts';
 import { type OpenHypervisor, openHypervisor } from './hypervisor.ts';
 
-/** What one machine's worker holds: its hypervisor, what it has promised, and its keys to its sandboxes. */
+/** Resources of one machine's worker: hypervisor, ledger and keys to its sandboxes. */
 export interface HostMachine {
   hypervisor: Hypervisor;
   ledger: Ledger;
   credentials: Credentials;
-  /** Its way to the sources that are looked at. */
+  /** Access to the sources that are inspected. */
   sourceReads: SourceReads;
-  /** What is put on a source that is prepared. @throws MayflyError host_unavailable when it is not built */
+  /** Returns the program that prepared sources get. @throws MayflyError host_unavailable when it is not built */
   gate(): Promise<Gate>;
   state: StateDir;
-  /** What ties this folder to this machine. */
+  /** Binding of this folder to this machine. */
   installation: Installation;
-  /** In whose name it says what it sees. */
+  /** Identity in the worker's observations. */
   observer: Observer;
-  /** Signs what it asks the control worker for. */
+  /** Signs requests to the control worker. */
   signer: RequestSigner;
-  /** Whether a libvirtd of our own had to be started to open it: then it ran nothing before. */
+  /** True when Mayfly's own libvirtd had to be started: then it ran nothing before. */
   isNew: boolean;
-  /** Starts a libvirtd of our own once more where it has died. @throws MayflyError host_unavailable */
+  /** Restarts Mayfly's own libvirtd if it has died. @throws MayflyError host_unavailable */
   revive(): Promise<void>;
   mendRules: OpenHypervisor['mendRules'];
-  /** Lets go of the machine; sandboxes, and a libvirtd of our own, run on. */
+  /** Closes the machine; sandboxes, and Mayfly's own libvirtd, keep running. */
   close(): Promise<void>;
-  /** What was started for this installation alone ends with {@link close}, with all that it runs: nobody watches it then, and starts it once more. */
+  /**
+   * Makes {@link close} end what this installation alone started, with all that runs there: later nothing would watch
+   * and restart it.
+   */
   endOnClose(): void;
 }
 
@@ -47,7 +50,7 @@ export interface HostMachine {
  * Opens this machine for its one host worker.
  * @param open `@default` the hypervisor that the configuration names
  * @throws MayflyError host_unavailable when another worker serves the same folder, or the hypervisor does not answer;
- *   another_installation when the folder is of another machine
+ * another_installation when the folder belongs to another machine
  */
 export async function openHostMachine(
   config: Config,
@@ -56,7 +59,7 @@ export async function openHostMachine(
 ): Promise<HostMachine> {
   const state = new StateDir(config.stateDir);
   await makeSearchable(state.root);
-  const lock = await HostLock.take(state.root); // admission is counted by one process a folder
+  const lock = await HostLock.take(state.root); // one process per folder counts admission
   try {
     const known = await readInstallation(state);
     const { hypervisor, found, ...opened } = await open(config, state, failpoints, known);

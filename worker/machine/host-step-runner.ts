@@ -13,9 +13,9 @@ import {
 import type { StepTiming } from '../../model/sandbox/sandbox.ts';
 import { timeoutCode, timeoutMessage } from '../../model/sandbox/timeouts.ts';
 
-/** The steps of one attempt of an activity on its host. */
+/** Steps of one attempt of an activity on its host. */
 export class HostStepRunner implements StepRunner {
-  /** Rejects when a step has not ended in its time, whether it stops or not. */
+  /** Rejects when a step exceeds its timeout, even if the step continues. */
   readonly overdue: Promise<never>;
   #overdue: (why: MayflyError) => void = () => {};
   #step = '';
@@ -27,23 +27,23 @@ export class HostStepRunner implements StepRunner {
   constructor(
     private readonly context: Context,
     private readonly failpoints: Failpoints,
-    /** Whom the faults of its steps may be keyed by. */
+    /** Keys by which failpoints may select its steps. */
     private readonly about: readonly string[],
   ) {
     this.overdue = new Promise((_resolve, reject) => {
       this.#overdue = reject;
     });
-    this.overdue.catch(() => undefined); // told to whoever races with it
+    this.overdue.catch(() => undefined); // the racing caller handles the rejection
     this.#signal = context.cancellationSignal;
     const { heartbeatDetails, attempt } = context.info;
     this.#isResumed = attempt > 1;
     if (isMultiStepHeartbeat(heartbeatDetails)) this.#done = heartbeatDetails.done;
   }
 
-  /** Begins, when those before it in line have ended. @param signal also ends it when a newer activity overtakes it */
+  /** Starts after the steps queued before it. @param signal also fires when a newer activity overtakes it */
   begin(signal: AbortSignal): void {
     this.#signal = signal;
-    this.heartbeat(); // so that it is known to have begun, should this process die
+    this.heartbeat(); // records the start, should this process die
   }
 
   heartbeat(): void {
@@ -62,7 +62,7 @@ export class HostStepRunner implements StepRunner {
   async step<T>(step: RunnerStep, run: () => Promise<T>): Promise<T> {
     const { name } = step;
     const before = this.#done.find((done) => done.step === name);
-    if (before) return before.result as T; // what this very step has returned, by way of JSON
+    if (before) return before.result as T; // the step's own result, parsed from JSON
     const startedAt = new Date().toISOString();
     this.#step = name;
     this.#seen = 'running';
@@ -75,7 +75,7 @@ export class HostStepRunner implements StepRunner {
     }, step.withinMs);
     try {
       const result = await this.#run(name, AbortSignal.any([this.#signal, late.signal]), run);
-      late.signal.throwIfAborted(); // nobody waits for it any more: the next step is not begun
+      late.signal.throwIfAborted(); // the caller has given up: the next step is not started
       this.#done = [...this.#done, { step: name, startedAt, endedAt: new Date().toISOString(), result }];
       return result;
     } finally {
@@ -94,7 +94,7 @@ export class HostStepRunner implements StepRunner {
     return result;
   }
 
-  /** By heartbeat to Temporal, and by signal to the workflow, which writes it into the record. */
+  /** Reports by heartbeat to Temporal, and by signal to the workflow, which updates the record. */
   #report({ phase, ssh }: RunnerStep): void {
     this.heartbeat();
     const { workflowExecution } = this.context.info;

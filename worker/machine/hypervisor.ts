@@ -32,24 +32,23 @@ import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { diffBinary, goldenImage, guestBinaries, pulledImages } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
 
-/** Opened, and whatever had to be started for it. */
+/** Hypervisor that is open, with controls of its daemon. */
 export interface OpenHypervisor {
   hypervisor: Hypervisor;
-  /** The machine that it was found on. */
   found: FoundMachine;
-  /** Whether a libvirtd of our own had to be started for it. */
+  /** True when Mayfly's own libvirtd had to be started. */
   isNew: boolean;
-  /** Starts what was started for it once more where it has died: a private libvirtd. @throws MayflyError host_unavailable */
+  /** Restarts the private libvirtd if it has died. @throws MayflyError host_unavailable */
   revive(): Promise<void>;
-  /** Loads the rules that keep guests apart anew where somebody has changed them, and says which. @throws ExecError */
+  /** Reloads changed firewall rules that isolate guests, and returns the changed tables. @throws ExecError */
   mendRules(): Promise<string[]>;
-  /** Ends what was started for this installation alone: a private libvirtd with all it runs. */
+  /** Ends the private libvirtd that this installation started, with all it runs. */
   end(): Promise<void>;
 }
 
 /**
- * @param known what the folder is tied to
- * @throws MayflyError host_unavailable; another_installation, before anything of the machine was changed
+ * @param known binding of the folder
+ * @throws MayflyError host_unavailable; another_installation, before any change to the machine
  */
 export async function openHypervisor(
   config: Config,
@@ -62,8 +61,8 @@ export async function openHypervisor(
 }
 
 /**
- * What {@link Hypervisor.marks} says, without opening the hypervisor: nothing is started, defined or made, so it may be
- * asked on any machine, also beside its host worker.
+ * Returns {@link Hypervisor.marks} without opening the hypervisor: starts, defines and creates nothing, so it may run
+ * on any machine, also next to its host worker.
  * @throws MayflyError host_unavailable when a libvirtd that should answer does not
  */
 export async function hypervisorMarks(config: Config, state: StateDir): Promise<Mark[]> {
@@ -140,13 +139,13 @@ async function openLibvirt(config: Config, state: StateDir, known: Installation 
   }
 }
 
-/** Machines outlive the daemon, but not the namespaces that hold it: with those their networks are gone too. */
+/** Machines outlive the daemon, but not its namespaces: when those end, the networks must be made again. */
 async function revivePrivate(state: StateDir, hypervisor: LibvirtHypervisor): Promise<void> {
   const { isNew } = await startPrivateLibvirtd(privateFolder(state));
   if (isNew) await hypervisor.openNetworks();
 }
 
-/** The image of set-up always; another where it was pulled, unless a source that is none of ours has its name. */
+/** Registers the image of set-up always; another one where it was pulled, unless a foreign source has its name. */
 async function registerImages(virsh: Virsh, state: StateDir): Promise<void> {
   const image = goldenImage();
   if (image) await registerGolden(virsh, state, image.dir);
@@ -157,13 +156,13 @@ async function registerImages(virsh: Virsh, state: StateDir): Promise<void> {
   }
 }
 
-/** Where this installation's libvirt answers, without starting anything; null: it is one of our own, which does not run. */
+/** Returns the URI of this installation's libvirt without starting anything; null: Mayfly's own, which does not run. */
 export async function runningLibvirt(config: Config, state: StateDir): Promise<string | null> {
   const given = await chosenLibvirt(config, state, await readInstallation(state));
   return given === PRIVATE ? ((await findPrivateLibvirtd(privateFolder(state)))?.uri ?? null) : given;
 }
 
-/** Where a libvirtd of our own answers, whichever is chosen; null: none runs. */
+/** Returns the URI of Mayfly's own libvirtd, even if not chosen; null: none runs. */
 export async function ownLibvirt(state: StateDir): Promise<string | null> {
   return (await findPrivateLibvirtd(privateFolder(state)))?.uri ?? null;
 }
@@ -172,9 +171,9 @@ const SYSTEM_URI = 'qemu:///system';
 const PRIVATE = 'private';
 
 /**
- * The libvirtd that this folder's machines run under. Where that was never chosen: the one that is named, the system's where
- * it answers, or else one of our own.
- * @throws MayflyError another_installation when another is named than was chosen
+ * Returns the libvirtd that this folder's machines run under. Without an earlier choice: the configured one, the
+ * running system's, or else a private one.
+ * @throws MayflyError another_installation when the configured one differs from the chosen one
  */
 async function chosenLibvirt({ libvirtUri }: Config, state: StateDir, known: Installation | null): Promise<string> {
   if (known?.libvirtd === 'private') {
@@ -184,11 +183,14 @@ async function chosenLibvirt({ libvirtUri }: Config, state: StateDir, known: Ins
   }
   if (libvirtUri !== undefined) return libvirtUri;
   if (known?.libvirtd === 'system') return SYSTEM_URI;
-  if (await findPrivateLibvirtd(privateFolder(state))) return PRIVATE; // chosen before choices were remembered
+  if (await findPrivateLibvirtd(privateFolder(state))) return PRIVATE; // not recorded by older versions
   return (await runsHere()) ? SYSTEM_URI : PRIVATE;
 }
 
-/** A libvirtd of our own is told to name the machine by the machine's own id, see {@link startPrivateLibvirtd}; one that runs yet may not have been. */
+/**
+ * Finds the machine's identity. A private libvirtd gets the machine's own id, see {@link startPrivateLibvirtd}; a
+ * running one may have another.
+ */
 async function foundMachine(virsh: Virsh, libvirtd: 'system' | 'private'): Promise<FoundMachine> {
   const own = await machineId();
   if (libvirtd === 'private' && own !== null) {
@@ -197,7 +199,7 @@ async function foundMachine(virsh: Virsh, libvirtd: 'system' | 'private'): Promi
   return { kind: 'libvirt', libvirtd, ...(await hostUuidOf(virsh)), machineId: own };
 }
 
-/** Of a libvirtd of our own. */
+/** Returns the folder of Mayfly's own libvirtd. */
 export function privateFolder(state: StateDir): string {
   return join(state.root, 'libvirt');
 }

@@ -2,15 +2,15 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 
-/** Above this share of a core, something happens, and V8 collects by itself. */
+/** Share of a core above which the process is busy, and V8 collects on its own. */
 const IDLE_SHARE = 0.05;
-/** Below this, a collection is not worth the 50 to 100 ms for which it stops everything. Bytes. */
+/** Garbage below which a collection is not worth its pause of 50 to 100 ms, bytes. */
 const WORTHWHILE_BYTES = 4 * 1_048_576;
 
 /**
- * Gives back what work has left, once there is none. V8 collects when something is allocated, so an idle process would
- * keep the garbage of its start, a fifth of its memory, for hours.
- * @returns what ends it
+ * Collects garbage once the process is idle. V8 collects on allocation, so an idle process would keep the garbage of
+ * its start, a fifth of its memory, for hours.
+ * @returns stops it
  */
 export function collectWhenIdle(everyMs = DEFAULT_INTERVALS.collectMs): () => Promise<void> {
   setFlagsFromString('--expose-gc');

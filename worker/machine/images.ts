@@ -9,23 +9,23 @@ import { type GoldenImage, goldenImage, type ImageName, imageNames } from '../co
 import type { Config } from '../config/config.ts';
 import { runningLibvirt } from './hypervisor.ts';
 
-/** A golden image, and whether it is a source of this host. */
+/** Golden image, and its state as a source of this host. */
 export interface ImageState {
   name: ImageName;
   /** Null: not built of the present sources. */
   image: GoldenImage | null;
   /**
-   * `registered`: of this build; `earlier`: of another; `foreign`: a domain that was not made of an image has its name;
-   * `at-start`: as soon as the host worker starts; `simulated`: it cannot be one on this host.
+   * `registered`: of this build; `earlier`: of another build; `foreign`: a domain that no image made has its name;
+   * `at-start`: as soon as the host worker starts; `simulated`: this host cannot have it.
    */
   source: 'registered' | 'earlier' | 'foreign' | 'at-start' | 'simulated' | 'none';
 }
 
-/** Kernel, initrd and description, with room to spare. Bytes. */
+/** Space for kernel, initrd and description, with a reserve, bytes. */
 const BESIDE_DISK = 128 * 1024 * 1024;
 
 /**
- * The images of this machine. Nothing is started or changed.
+ * Lists the images of this machine. Starts and changes nothing.
  * @throws MayflyError host_unavailable when a libvirtd that should answer does not
  */
 export async function imageStates(config: Config): Promise<ImageState[]> {
@@ -48,11 +48,10 @@ function sourceOf(image: GoldenImage | null, digest: string | null): 'registered
 }
 
 /**
- * Makes a built image a source of this host, whether or not its worker runs: as an operator would who defines a domain.
- * Safe to repeat, safe to interrupt; one process at a time.
- * @param copying is called when files have to be copied, which takes seconds
- * @returns whether it is one now; else as soon as the host worker starts
- * @throws MayflyError host_disk_full, source_exists, source_changed
+ * Makes a built image a source of this host, with or without a running worker, like an operator who defines a domain.
+ * Idempotent and safe to interrupt; one process at a time.
+ * @param copying is called when files must be copied, which takes seconds
+ * @returns true when it is a source now; false: as soon as the host worker starts
  */
 export async function offerImage(
   config: Config,

@@ -10,7 +10,7 @@ import { isAsleep } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HostBoot } from './host-boot.ts';
 
-/** A death that its workflow has been told of is told again while it lasts, at growing intervals. Milliseconds. */
+/** Backoff of reporting a lasting death again to its workflow, ms. */
 const AGAIN = { first: 5_000, longest: 300_000 };
 
 interface MachineWatchDeps {
@@ -18,11 +18,11 @@ interface MachineWatchDeps {
   hypervisor: Pick<Hypervisor, 'machines' | 'watch'>;
   ledger: Pick<Ledger, 'sandboxIds'>;
   boot: HostBoot;
-  /** Starts what the hypervisor needs once more, where it has died. */
+  /** Restarts a dead daemon of the hypervisor. */
   revive: () => Promise<void>;
   guests: Pick<GuestConnections, 'close'>;
   store: Store;
-  /** Tells the sandbox's workflow. */
+  /** Notifies the sandbox's workflow. */
   report: (sandboxId: string, report: MachineEndReport) => Promise<void>;
   logger: Logger;
   /** `@default` {@link DEFAULT_INTERVALS} */
@@ -30,15 +30,15 @@ interface MachineWatchDeps {
 }
 
 /**
- * Notices that the machine of a sandbox has died: when the hypervisor says that one may have, every few seconds besides,
- * and at its start, for those that died while nobody watched. Each look begins anew with what is there.
+ * Detects that the machine of a sandbox has died: on events of the hypervisor, by a poll every few seconds, and at its
+ * start, for deaths without a worker. Each inspection reads the present state.
  */
 export class MachineWatch {
   readonly #stopped = new AbortController();
   readonly #bell = new Bell();
-  /** Sandboxes whose machine was seen to be there. */
+  /** Sandboxes whose machine was observed alive. */
   readonly #seen = new Set<string>();
-  /** What workflows have been told, and when to tell it again (performance.now). */
+  /** Reported deaths, and when to report them again (performance.now). */
   readonly #told = new Map<string, { again: number; pauseMs: number }>();
   #isTimely = true;
   #timer: NodeJS.Timeout | undefined;
@@ -96,7 +96,10 @@ export class MachineWatch {
     }
   }
 
-  /** @param all also those that nobody has seen alive: one that is being made is not there yet, which costs a question to the store */
+  /**
+   * @param all includes machines never observed alive; one under construction may be missing, which costs a read of the
+   * store
+   */
   async #look(all: boolean): Promise<void> {
     const { hypervisor, ledger, boot } = this.deps;
     const ids = ledger.sandboxIds();
@@ -128,7 +131,7 @@ export class MachineWatch {
     const told = this.#told.get(sandboxId);
     if (told && performance.now() < told.again) return;
     const record = await store.sandboxes.get(sandboxId);
-    // Being made, restored or removed, it may well be off; if it still is afterwards, that is seen then.
+    // During a create, restore or removal it may well be off; a death that lasts is detected afterwards.
     if (record?.hostId !== hostId) return;
     if (!(record.state === 'running' || record.state === 'warm' || isAsleep(record.state))) return;
     const seenAt = new Date().toISOString();

@@ -14,20 +14,20 @@ export interface OpenCommandsDeps {
 }
 
 /**
- * Goes on with the commands of this host that run, as soon as its worker starts: Temporal notices the death of the one
- * before only when its heartbeats stay away. Who asks for them later joins.
+ * Resumes the running commands of this host as soon as its worker starts: Temporal notices the previous worker's death
+ * only when heartbeats stop. Later requests for a command join it.
  */
 export class OpenCommands {
   readonly #deps: OpenCommandsDeps;
   #stopSweeping: () => Promise<void> = async () => {};
-  /** Those that had no record when they were last looked at: it is written beside what opens them. */
+  /** Commands without a record at the last sweep: the record is written concurrently. */
   #unrecorded = new Set<string>();
 
   constructor(deps: OpenCommandsDeps) {
     this.#deps = deps;
   }
 
-  /** Looks once, and then every `openCommandsMs`. */
+  /** Sweeps once, and then every `openCommandsMs`. */
   async start(): Promise<void> {
     await this.#sweep();
     this.#stopSweeping = repeating(() => this.#sweep(), DEFAULT_INTERVALS.openCommandsMs, false);
@@ -54,7 +54,7 @@ export class OpenCommands {
     const { observer, store, commandRuns } = this.#deps;
     const record = await store.commands.get(commandId);
     if (!record && !wasUnrecorded) this.#unrecorded.add(commandId);
-    // Whoever ended it was killed before it could tidy up; or whoever asked for it, before it was recorded.
+    // A process was killed: after the end but before the cleanup, or after the request but before the record.
     if (record ? record.state === 'ended' : wasUnrecorded) {
       await store.commandInputs.remove(commandId);
       await store.activity.closeCommand(sandboxId, commandId);
@@ -65,7 +65,7 @@ export class OpenCommands {
     if (record.state === 'requested' && age > ABANDONED_AFTER_MS) this.#goOn(commandId, commandRuns.settle(commandId));
   }
 
-  /** Its failure is no end: Temporal asks for the command again, and so does the next sweep. */
+  /** A failure does not end the command: Temporal retries it, and so does the next sweep. */
   #goOn(commandId: string, ended: Promise<unknown>): void {
     ended.catch((error: unknown) =>
       this.#deps.logger.info({ err: error, commandId }, 'a command is to be gone on with later'),

@@ -18,8 +18,8 @@ interface LedgerDeps {
 }
 
 /**
- * Brings what this host has promised in line with the store and the machine, before it takes work: a promise that is nobody's
- * is dropped, and a sandbox that is here without one, or with one that cannot be read, gets one.
+ * Reconciles the ledger with the store and the machine, before the host takes work: drops orphaned promises, and gives
+ * each sandbox on this machine a readable one.
  */
 export async function rebuildLedger(deps: LedgerDeps): Promise<void> {
   const { hypervisor, credentials, ledger, logger } = deps;
@@ -50,7 +50,7 @@ export async function rebuildLedger(deps: LedgerDeps): Promise<void> {
   }
 }
 
-/** Its record, unless it has ended, or this machine was never asked for it. */
+/** Returns its record, unless it has ended, or placement never tried this machine. */
 async function livingHere({ store, observer }: LedgerDeps, sandboxId: string): Promise<SandboxRecord | null> {
   const record = await store.sandboxes.get(sandboxId);
   if (!record || isFinal(record.state)) return null;
@@ -61,7 +61,7 @@ function takesRoom(sandboxId: string, marks: Awaited<ReturnType<Hypervisor['mark
   return marks.some((mark) => mark.sandboxId === sandboxId && ['domain', 'workspace'].includes(mark.observation.layer));
 }
 
-/** What it was promised, as far as that can be told: what it asked for, what its source has, or else what it has taken. */
+/** Promises the requested resources, else those of its source, else those it uses. */
 async function promise(
   { hypervisor, ledger }: LedgerDeps,
   sandboxId: string,

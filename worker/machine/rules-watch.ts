@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import { repeating } from '../../host/os/repeating.ts';
 
-/** A look runs nft once. Milliseconds. */
+/** Interval between two checks, ms; each runs nft once. */
 const LOOK_EVERY_MS = 30_000;
 
 /**
- * Has the rules that keep guests apart loaded again when somebody else has changed or flushed them.
- * @param mend loads them where they are not as they were, and says which tables those are
- * @returns what stops it
+ * Reloads the firewall rules that isolate guests when another program has changed or flushed them.
+ * @param mend reloads changed rules, and returns their tables
+ * @returns stops it
  */
 export function watchRules(mend: () => Promise<string[]>, logger: Pick<Logger, 'error' | 'warn'>): () => Promise<void> {
   return repeating(async () => {

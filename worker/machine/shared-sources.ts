@@ -3,7 +3,7 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 import { isLive, type SourceInfo } from '../../model/host.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** What could not be read is tried again after this. Milliseconds. */
+/** Retry interval for unreadable sources, ms. */
 const AGAIN_MS = 300_000;
 
 interface SharedSourcesDeps {
@@ -14,16 +14,16 @@ interface SharedSourcesDeps {
 }
 
 /**
- * Reads what a source of this host holds as soon as another host has one of its name: until all of them are known, only one
- * of the hosts is given sandboxes of it. Who has one host never pays for that.
+ * Hashes a source of this host once another host has one of its name: until all digests are known, only one of the
+ * hosts gets sandboxes of it. A single host never pays for that.
  */
 export class SharedSources {
-  /** When what could not be read may be tried again (performance.now). */
+  /** Time of the next retry of an unreadable source (performance.now). */
   readonly #notBefore = new Map<string, number>();
 
   constructor(private readonly deps: SharedSourcesDeps) {}
 
-  /** @param own as this host lists them. Resolves when all that must be read was tried */
+  /** @param own this host's sources. Resolves when all necessary reads were tried */
   async read(own: readonly SourceInfo[], signal: AbortSignal): Promise<void> {
     const unknown = own.filter(({ name, cloneable, content }) => cloneable && !content && this.#isDue(name));
     if (unknown.length === 0) return;

@@ -17,24 +17,23 @@ import { ownAddress, unguard } from '../servers/loopback-guard.ts';
 import { HostLock } from './host-lock.ts';
 import { hypervisorMarks, networkPlans, privateFolder, runningLibvirt } from './hypervisor.ts';
 
-/** Something of Mayfly on this machine. */
 interface Removal {
-  /** As a person is told of it. */
+  /** Description for a person. */
   what: string;
   remove: () => Promise<void>;
 }
 
-/** What is here; nothing starts in the state folder while it is looked at. */
+/** Parts of Mayfly on this machine; locks keep processes of the state folder from starting. */
 interface Installed {
-  /** Of which something is on this machine: they are to be destroyed, with their proof, first. */
+  /** Sandboxes with residue on this machine: they must be destroyed, with proof, first. */
   sandboxIds: string[];
-  /** In the order in which it is to be removed; all of it is Mayfly's alone. */
+  /** In removal order; all of it belongs to Mayfly alone. */
   removals: Removal[];
 }
 
 /**
- * Lists what set-up and `mayfly up` have made on this machine.
- * @throws MayflyError state_folder_in_use, host_unavailable while something of it runs
+ * Lists everything that set-up and `mayfly up` have created on this machine.
+ * @throws MayflyError state_folder_in_use, host_unavailable while a part of it runs
  */
 export async function withInstalled<T>(config: Config, use: (installed: Installed) => Promise<T>): Promise<T> {
   const state = new StateDir(config.stateDir);
@@ -70,7 +69,7 @@ async function stateRemoval({ root, snapshots, captures }: StateDir): Promise<Re
   };
 }
 
-/** Networks with their firewall's rules, and sources; or a libvirtd of Mayfly's own, which ends with all that it has. */
+/** Lists networks with their firewall rules, and sources; or Mayfly's own libvirtd with everything in it. */
 async function libvirtRemovals(config: Config, state: StateDir): Promise<Removal[]> {
   const folder = privateFolder(state);
   if ((await entriesOf(folder)) !== null) {
@@ -104,7 +103,7 @@ async function libvirtRemovals(config: Config, state: StateDir): Promise<Removal
   ];
 }
 
-/** Domains that are off and have every disk in our folder of images. */
+/** Returns domains that are off and have every disk in Mayfly's folder of images. */
 async function sourcesOf(virsh: Virsh, state: StateDir): Promise<string[]> {
   const found: string[] = [];
   for (const name of names(await virsh.run(['list', '--inactive', '--name']))) {
@@ -116,7 +115,7 @@ async function sourcesOf(virsh: Virsh, state: StateDir): Promise<string[]> {
   return found;
 }
 
-/** Leaves what is mounted below it. */
+/** Removes a folder, but no file system mounted below it. */
 function folderRemoval(what: string, folder: string): Removal {
   return { what, remove: async () => void (await exec('rm', ['-rf', '--one-file-system', '--', folder])) };
 }

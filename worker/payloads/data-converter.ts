@@ -9,17 +9,17 @@ import { MarkedPayloads } from './marked-payloads.ts';
 import { EncryptedPayloads } from './payload-codec.ts';
 import { type PayloadKeys, payloadKeys } from './payload-keys.ts';
 
-/** For the bundle of workflows too. */
+/** Also part of the bundle of workflows. */
 export const FAILURE_CONVERTER = fileURLToPath(new URL('../../workflows/saga/failure-converter.cjs', import.meta.url));
 
-/** Where the keys of payloads are: beside the CA's, unless the environment names another file. */
+/** Returns the path of the payload keys: beside the CA's, unless the environment names another file. */
 export function payloadKeyPath({ payloadKeyFile, stateDir }: Pick<Config, 'payloadKeyFile' | 'stateDir'>): string {
   return payloadKeyFile ?? join(stateDir, 'control', 'payload.key');
 }
 
 /**
- * The keys of the installation, for what Temporal and the store keep.
- * @param makes one is made where there is none
+ * Loads the keys of the installation, for data in Temporal and the store.
+ * @param makes creates a key if there is none
  * @throws MayflyError payload_key_unusable
  */
 export function installationKeys(
@@ -30,9 +30,9 @@ export function installationKeys(
 }
 
 /**
- * What opens the store for a command of the command line: the keys of the installation, where this machine has them. Without
- * them it can be asked for what is not sealed.
- * @throws MayflyError payload_key_unusable when they are there and cannot be used
+ * Loads the installation's keys for a command of the CLI, if this machine has them. Without keys only unencrypted data
+ * can be read.
+ * @throws MayflyError payload_key_unusable when they exist and cannot be used
  */
 export async function keysHere(
   config: Pick<Config, 'payloadKeyFile' | 'stateDir'>,
@@ -40,17 +40,17 @@ export async function keysHere(
   return (await isThere(payloadKeyPath(config))) ? { keys: await installationKeys(config) } : {};
 }
 
-/** How everything that is sent to Temporal is written and read. */
+/** Returns the converter of everything sent to Temporal. */
 export function dataConverterOf(keys: PayloadKeys): DataConverter {
   return { payloadCodecs: [new EncryptedPayloads(keys)], failureConverterPath: FAILURE_CONVERTER };
 }
 
-/** The same for a worker of workflows; workflows/saga/refused-payloads.ts sees what is not encrypted. */
+/** Returns the converter of a worker of workflows; workflows/saga/refused-payloads.ts handles unencrypted payloads. */
 export function workflowConverterOf(converter: DataConverter): DataConverter {
   return { ...converter, payloadCodecs: (converter.payloadCodecs ?? []).map((codec) => new MarkedPayloads(codec)) };
 }
 
-/** The one way to a client of Temporal, so that none writes in the clear. */
+/** Creates every Temporal client, so that none writes in the clear. */
 export function temporalClient(options: ClientOptions & { dataConverter: DataConverter }): Client {
   return new Client(options);
 }

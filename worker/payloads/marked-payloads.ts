@@ -3,7 +3,10 @@ import { isReadable } from '../../model/sagas/readable.ts';
 import { UNENCRYPTED } from '../../model/sagas/unencrypted.ts';
 import { isEncrypted } from './payload-codec.ts';
 
-/** A codec for workflows, whose task would fail again and again: decodes what is not encrypted as {@link UNENCRYPTED}. */
+/**
+ * Codec for workflows: decodes unencrypted payloads as {@link UNENCRYPTED}, since an error would fail the workflow task
+ * forever.
+ */
 export class MarkedPayloads implements PayloadCodec {
   constructor(private readonly codec: PayloadCodec) {}
 
@@ -11,7 +14,10 @@ export class MarkedPayloads implements PayloadCodec {
     return this.codec.encode(payloads);
   }
 
-  /** @throws MayflyError payload_key_unusable when the key of an encrypted payload is not among ours, or it was changed */
+  /**
+   * @throws MayflyError payload_key_unusable when the key of an encrypted payload is unknown, or the payload was
+   * changed
+   */
   decode(payloads: Payload[]): Promise<Payload[]> {
     const isMayflys = (payload: Payload) => isEncrypted(payload) || isReadable(payload.data);
     const mark = defaultPayloadConverter.toPayload(UNENCRYPTED);

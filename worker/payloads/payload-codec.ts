@@ -5,19 +5,19 @@ import { MayflyError } from '../../model/errors.ts';
 import { isReadable } from '../../model/sagas/readable.ts';
 import type { PayloadKey, PayloadKeys } from './payload-keys.ts';
 
-/** The names in Temporal's encryption samples, so that other tools know what they see. */
+/** Names of Temporal's encryption samples, which other tools recognize. */
 const ENCODING = 'encoding';
 const ENCRYPTED = Buffer.from('binary/encrypted');
 const KEY_ID = 'encryption-key-id';
 
 const CIPHER = 'aes-256-gcm';
-/** NIST SP 800-38D §8.2.2: random, for at most 2³² payloads a key. Bytes. */
+/** NIST SP 800-38D §8.2.2: random, for at most 2³² payloads per key. Bytes. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts what Temporal keeps of arguments, results, signals, heartbeats, memos and failures: nonce, ciphertext of the whole
- * payload, tag. Lines for people stay readable; anything else in the clear is refused.
+ * Encrypts arguments, results, signals, heartbeats, memos and failures in Temporal: nonce, ciphertext of the whole
+ * payload, tag. Lines for people stay readable; any other cleartext is refused.
  */
 export class EncryptedPayloads implements PayloadCodec {
   readonly #first: PayloadKey;
@@ -32,7 +32,7 @@ export class EncryptedPayloads implements PayloadCodec {
     return payloads.map((payload) => (isReadable(payload.data) ? payload : this.#encrypted(payload)));
   }
 
-  /** @throws MayflyError payload_key_unusable when a payload is not encrypted, its key is not among ours, or it was changed */
+  /** @throws MayflyError payload_key_unusable when a payload is not encrypted, its key is unknown, or it was changed */
   async decode(payloads: Payload[]): Promise<Payload[]> {
     return payloads.map((payload) => (isEncrypted(payload) ? this.#decrypted(payload) : requireReadable(payload)));
   }
@@ -67,7 +67,7 @@ export class EncryptedPayloads implements PayloadCodec {
   }
 }
 
-/** Whether a payload says that it is encrypted: Temporal's own (markers, search attributes, headers) are not. */
+/** Reports whether a payload is marked as encrypted: Temporal's own (markers, search attributes, headers) are not. */
 export function isEncrypted({ metadata }: Payload): boolean {
   const encoding = metadata?.[ENCODING];
   return encoding !== undefined && encoding !== null && ENCRYPTED.equals(encoding);
@@ -78,7 +78,7 @@ function requireReadable(payload: Payload): Payload {
   throw unreadable('a payload is not encrypted: it was sent to Temporal past Mayfly');
 }
 
-/** What is encrypted for Temporal is for nothing else, and under no other key. */
+/** Binds a ciphertext to its use in Temporal and to its key. */
 function boundTo(keyId: string): Buffer {
   return Buffer.from(`mayfly payload\n${keyId}`);
 }

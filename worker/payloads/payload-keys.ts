@@ -6,20 +6,20 @@ import { MayflyError } from '../../model/errors.ts';
 
 const BYTES = 32;
 
-/** A key of AES-256 with the name under which payloads say that it is theirs. */
+/** AES-256 key with the name that its payloads carry. */
 export interface PayloadKey {
-  /** 16 hex digits of the SHA-256 of the key. */
+  /** First 16 hex digits of the SHA-256 of the key. */
   id: string;
   key: Uint8Array;
 }
 
-/** The first encrypts, all decrypt. */
+/** The first key encrypts, all decrypt. */
 export type PayloadKeys = readonly [PayloadKey, ...PayloadKey[]];
 
 /**
- * The keys of a file, one of 64 hex digits a line: the first encrypts, all decrypt.
- * @param makes there is one afterwards, made of 256 random bits, readable by us alone
- * @throws MayflyError payload_key_unusable when there is none, others may read it, or it has something else
+ * Reads the keys of a file, one of 64 hex digits a line: the first encrypts, all decrypt.
+ * @param makes creates a missing file with a key of 256 random bits, readable by this user alone
+ * @throws MayflyError payload_key_unusable when there is none, others may read it, or it has other content
  */
 export async function payloadKeys(path: string, makes = false): Promise<PayloadKeys> {
   const text = (await readPrivate(path)) ?? (makes ? await make(path) : null);

@@ -48,10 +48,10 @@ import {
 import { endOf, LOOKING, type Rules } from './rules.ts';
 import { whyNotStarted } from './starts.ts';
 
-/** A source on a host; the ids of its workflows begin with what comes before both. */
+/** Empty source; ids of source workflows begin with the prefix before its fields. */
 const NO_SOURCE = { hostId: '', name: '', source: '' };
 
-/** What requests of the API begin, and how the ids of it start. */
+/** Workflow types that the API may start, with the prefix of their ids. */
 const STARTS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     [SANDBOX_WORKFLOW]: workflowIdOf(''),
@@ -104,7 +104,10 @@ const signalled = (name: string | null | undefined) =>
 const updated = (name: string | null | undefined) =>
   UPDATES.has(name ?? '') ? null : `the update ${name} is not for it to ask for`;
 
-/** The API begins sagas and asks of them what its callers ask for. It runs none, and ends none but by its own story. */
+/**
+ * Rules of the API: it starts workflows and sends them its callers' signals and updates. It runs no workflow, and ends
+ * none but by its own signals.
+ */
 export const API_RULES: Rules = {
   ...LOOKING,
   StartWorkflowExecution: (request) => whyNotStarted(request, STARTS),

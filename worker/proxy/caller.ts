@@ -1,12 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isHostId } from '../../model/ids.ts';
 
-/** Who is let in by the proxy. The control worker is not: it speaks to Temporal itself. */
+/** Client that the proxy admits. The control worker is not one: it connects to Temporal itself. */
 export type Caller = { process: 'api' } | { process: 'host'; hostId: string };
 
 const HOST = 'host-';
 
-/** Whose certificate has this common name: `api`, or `host-<host id>`; null when it is nobody's of ours. */
+/** Returns the caller of a certificate's common name: `api`, or `host-<host id>`; null when it is unknown. */
 export function callerOf(commonName: unknown): Caller | null {
   if (commonName === 'api') return { process: 'api' };
   if (typeof commonName !== 'string' || !commonName.startsWith(HOST)) return null;
@@ -22,18 +22,18 @@ export function nameOf(caller: Caller): string {
 const SEAL_BYTES = 32;
 
 /**
- * Binds a task's token to who was given the task. Temporal's own is made of ids that anybody can put together, and who has
- * one answers for the worker.
+ * Binds a task token to the caller that received it. Temporal's own token consists of ids that anyone can compose, and
+ * lets its holder answer for the worker.
  */
 export class TaskTokens {
-  /** @param key 256 random bits, which callers have not */
+  /** @param key 256 random bits, unknown to callers */
   constructor(private readonly key: Uint8Array) {}
 
   sealed(token: Uint8Array, caller: Caller): Uint8Array {
     return Buffer.concat([token, this.#seal(token, caller)]);
   }
 
-  /** Temporal's token; null when it was not given to this caller. */
+  /** Returns Temporal's token; null when another caller received it. */
   opened(sealed: Uint8Array, caller: Caller): Uint8Array | null {
     if (sealed.length < SEAL_BYTES) return null;
     const token = sealed.subarray(0, -SEAL_BYTES);

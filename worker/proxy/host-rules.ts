@@ -10,14 +10,17 @@ import { endOf, LOOKING, type Rules } from './rules.ts';
 import { whyNotStarted } from './starts.ts';
 
 const CERTIFICATES = 'certificate/';
-/** Its signals, with the shape of their argument: a handler that met another one would fail the workflow task for ever. */
+/**
+ * Signals that a host may send, with the schema of their argument: any other argument would fail the workflow task
+ * forever.
+ */
 const SIGNALS = new Map<string, z.ZodType<object>>([
   [AT_STEP, z.looseObject({ phase: z.string(), steps: z.array(z.looseObject({})) })],
   [MACHINE_ENDED, z.looseObject({ hostId: z.string(), reason: z.string(), seenAt: z.iso.datetime() })],
 ]);
 const UPDATES = new Set([OPERATE, OPERATED]);
 
-/** What a host asks of a sandbox: that it waits for room, and goes on. */
+/** Operations that a host may request of a sandbox: suspend it for space, and resume it. */
 const forSpace = z.looseObject({ kind: z.enum(['suspend-for-space', 'resume-with-space']) });
 const compared = z.looseObject({ hostId: z.string() });
 
@@ -26,11 +29,11 @@ interface HostRulesDeps {
   codec: PayloadCodec;
 }
 
-/** A host takes the work of its own queue, and says of its own sandboxes what only it sees. */
+/** Returns the rules of a host: it polls its own queue, and reports on its own sandboxes. */
 export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rules {
   const prefix = hostQueuePrefix(hostId);
   const starts = new Map([
-    [CERTIFICATE_WORKFLOW, CERTIFICATES], // which is signed, see activities/access/askers.ts
+    [CERTIFICATE_WORKFLOW, CERTIFICATES], // signed requests, see activities/access/askers.ts
     [RECONCILE_HOST_WORKFLOW, reconcileHostWorkflowIdOf(hostId)],
   ]);
 
@@ -43,11 +46,11 @@ export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rule
   }
 
   async function whyNotIn(input: Payloads, schema: z.ZodType<object>, why: string): Promise<string | null> {
-    const [payload] = await codec.decode(input?.payloads ?? []).catch(() => []); // unencrypted: refused like another shape
+    const [payload] = await codec.decode(input?.payloads ?? []).catch(() => []); // unencrypted: refused, too
     return payload && schema.safeParse(defaultPayloadConverter.fromPayload(payload)).success ? null : why;
   }
 
-  const ownTask = () => null; // its token was opened: it was given to this host
+  const ownTask = () => null; // the token was verified: this host received it
   return {
     ...LOOKING,
     PollActivityTaskQueue: ({ taskQueue }) => {

@@ -1,7 +1,7 @@
 import proto from '@temporalio/proto';
 import type { Service } from 'protobufjs';
 
-/** What a message of Temporal's API is written and read with. */
+/** Codec of a message of Temporal's API. */
 export interface MessageType {
   decode(bytes: Uint8Array): object;
   encode(message: object): { finish(): Uint8Array };
@@ -9,14 +9,14 @@ export interface MessageType {
 
 export interface Method {
   name: string;
-  /** As `/temporal.api.workflowservice.v1.WorkflowService/GetSystemInfo`. */
+  /** For example `/temporal.api.workflowservice.v1.WorkflowService/GetSystemInfo`. */
   path: string;
   request: MessageType;
   response: MessageType;
 }
 
 const { workflowservice, operatorservice } = proto.temporal.api;
-/** The services of a Temporal frontend that our processes call; the package says which at run time only. */
+/** Services of a Temporal frontend that Mayfly's processes call; the package exports their methods at run time only. */
 const SERVICES = [workflowservice.v1.WorkflowService, operatorservice.v1.OperatorService] as unknown as Service[];
 
 export function temporalMethods(): Method[] {

@@ -23,7 +23,10 @@ interface ProxyPartDeps {
   closers: Closers;
 }
 
-/** Serves Temporal to the API and to hosts, to each what its row in docs/security.md says. @throws MayflyError temporal_unavailable */
+/**
+ * Serves Temporal to the API and to hosts, to each by its row in docs/security.md. @throws MayflyError
+ * temporal_unavailable
+ */
 export async function startProxyPart(deps: ProxyPartDeps): Promise<{ address: string }> {
   const { config, temporalAddress, storeUri, dataConverter, logger, closers } = deps;
   const [codec] = dataConverter.payloadCodecs ?? [];
@@ -51,7 +54,7 @@ export async function startProxyPart(deps: ProxyPartDeps): Promise<{ address: st
   return { address: `${address}:${await proxy.listen(`${address}:${port}`, credentials)}` };
 }
 
-/** Who has no certificate of the CA is not let in. */
+/** Loads the proxy's certificate; callers need one of its CA. */
 async function ownCredentials({ proxy }: Config): Promise<ServerCredentials> {
   const { serverRootCACertificate, clientCertPair } = await readTemporalTls(proxy.tls, 'MAYFLY_PROXY_TLS');
   if (!serverRootCACertificate || !clientCertPair) {

@@ -1,27 +1,26 @@
 import type proto from '@temporalio/proto';
 
 type V1 = typeof proto.temporal.api.workflowservice.v1;
-/** The fields of the request of a method. */
 type RequestOf<Name extends string> = `${Name}Request` extends keyof V1
   ? V1[`${Name}Request`] extends { prototype: infer Message }
     ? Partial<Message>
     : never
   : never;
 
-/** Why a request is refused; null: it is passed on. */
+/** Reason to refuse a request; null: it is forwarded. */
 export type Answer = string | null | Promise<string | null>;
 
-/** By method, what decides on its requests. A method that is not here is refused. */
+/** Rules by method. A method without a rule is refused. */
 export type Rules = { readonly [Name in Ruled | 'ListSearchAttributes']?: (request: RequestOf<Name>) => Answer };
 
 type Ruled = keyof V1 extends infer Type ? (Type extends `${infer Name}Request` ? Name : never) : never;
 
-/** temporal.api.enums.v1.HistoryEventFilterType: how a run has ended, and nothing of what it did. */
+/** temporal.api.enums.v1.HistoryEventFilterType: a run's close event, without its history. */
 const CLOSE_EVENT = 2;
 
 const always = () => null;
 
-/** What tells no more than that something is there, and how a run has ended. */
+/** Read-only methods that reveal only existence and outcome of a run. */
 export const LOOKING: Rules = {
   GetSystemInfo: always,
   DescribeNamespace: always,
@@ -30,7 +29,7 @@ export const LOOKING: Rules = {
   ListSearchAttributes: always,
 };
 
-/** @param ofWorkflow why the end of that workflow is not for it to hear */
+/** @param ofWorkflow reason to refuse the outcome of that workflow */
 export function endOf(
   { historyEventFilterType, execution }: RequestOf<'GetWorkflowExecutionHistory'>,
   ofWorkflow: (workflowId: string) => Answer,

@@ -4,13 +4,15 @@ import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
 type Start = proto.temporal.api.workflowservice.v1.IStartWorkflowExecutionRequest;
 type SignalWithStart = proto.temporal.api.workflowservice.v1.ISignalWithStartWorkflowExecutionRequest;
 
-/** temporal.api.enums.v1.WorkflowIdReusePolicy and WorkflowIdConflictPolicy: what ends the run that is there. */
+/**
+ * temporal.api.enums.v1.WorkflowIdReusePolicy and WorkflowIdConflictPolicy: policies that terminate a running workflow.
+ */
 const TERMINATE_IF_RUNNING = 4;
 const TERMINATE_EXISTING = 3;
 
 /**
- * Fields that may be set. Others would hand the first task of a workflow to who starts it, call back, run it again and again, or
- * are not known here.
+ * Fields that a caller may set. Others would hand the first workflow task to the caller, add callbacks, repeat the
+ * workflow, or are unknown here.
  */
 const FIELDS: ReadonlySet<string> = new Set<keyof Start | keyof SignalWithStart>([
   'namespace',
@@ -34,8 +36,8 @@ const FIELDS: ReadonlySet<string> = new Set<keyof Start | keyof SignalWithStart>
 ]);
 
 /**
- * Why a workflow is not to be started; null: it may be.
- * @param prefixes by the types of workflows that may be, how their ids begin
+ * Returns the reason to refuse the start of a workflow; null: it is allowed.
+ * @param prefixes prefixes of ids, by allowed workflow type
  */
 export function whyNotStarted(start: Start & SignalWithStart, prefixes: ReadonlyMap<string, string>): string | null {
   const type = start.workflowType?.name ?? '';

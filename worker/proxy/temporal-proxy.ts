@@ -13,17 +13,17 @@ import { type Caller, callerOf, nameOf, type TaskTokens } from './caller.ts';
 import { type MessageType, type Method, temporalMethods } from './methods.ts';
 import type { Answer, Rules } from './rules.ts';
 
-/** A history, or what was polled, may be as long as Temporal allows. */
+/** Histories and polled tasks may be as large as Temporal allows. */
 const LARGEST = { 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 };
-/** What a caller says of itself, that Temporal asks for. */
+/** Headers about the caller that Temporal requires. */
 const HEADERS = ['client-name', 'client-version', 'supported-server-versions', 'temporal-namespace'];
 
 interface TemporalProxyDeps {
-  /** Of Temporal's frontend. */
+  /** Address of Temporal's frontend. */
   address: string;
   namespace: string;
   credentials: ChannelCredentials;
-  /** `@default` those of the certificate that Temporal shows */
+  /** `@default` none: the name in Temporal's certificate must match the address */
   options?: object;
   tokens: TaskTokens;
   rulesOf: (caller: Caller) => Rules;
@@ -33,8 +33,8 @@ interface TemporalProxyDeps {
 type Call = ServerUnaryCall<object, object>;
 
 /**
- * Temporal's frontend as a process that was taken over finds it: it passes on what is of the caller's row in
- * docs/security.md, and nothing else. Temporal itself knows no rights on queues, workflows or messages.
+ * Filters Temporal's frontend for processes that may be compromised: forwards only requests of the caller's row in
+ * docs/security.md. Temporal itself has no rights on queues, workflows or messages.
  */
 export class TemporalProxy {
   readonly #deps: TemporalProxyDeps;
@@ -52,7 +52,7 @@ export class TemporalProxy {
     }
   }
 
-  /** @returns the port that it listens at */
+  /** @returns the port that it listens on */
   listen(address: string, credentials: ServerCredentials): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.bindAsync(address, credentials, (error, port) => (error ? reject(error) : resolve(port)));
@@ -121,20 +121,20 @@ export class TemporalProxy {
     call.on('cancelled', () => sent.cancel());
   }
 
-  /** A task that is handed out is this caller's to answer for, and nobody else's. */
+  /** Binds a polled task to this caller, which alone may answer for it. */
   #given(answer: Fields, caller: Caller): object {
     if (answer.taskToken?.length) answer.taskToken = this.#deps.tokens.sealed(answer.taskToken, caller);
     return answer;
   }
 }
 
-/** Fields that mean the same in all messages. */
+/** Fields with the same meaning in all messages. */
 interface Fields {
   namespace?: string;
   taskToken?: Uint8Array;
 }
 
-/** What is passed on is written anew: of what is not known here nothing comes through. */
+/** Re-encodes each message: fields unknown here are not forwarded. */
 function bytes(type: MessageType): (message: object) => Buffer {
   return (value) => Buffer.from(type.encode(value).finish());
 }

@@ -10,14 +10,14 @@ import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import type { Store } from '../../store/connect.ts';
 import { eventOfRun } from '../../store/functions/run-event.ts';
 
-/** Of the sandboxes that were begun for a run, as many: one that waits for room for days begins one every half minute. */
+/** Maximum number of a run's sandboxes; one that waits days for room creates one every half minute. */
 const MOST_SANDBOXES = 50;
-/** Output is read so much at a time. Bytes. */
+/** Bytes of output per read. */
 const PIECE_BYTES = 1_048_576;
-/** Of a chain, from its end: what comes behind the end of a run is not of its life. */
+/** Number of last entries of a chain that are read: events after the end of a run are not part of it. */
 const LAST_ENTRIES = 50;
 
-/** What the store says of a run that has ended, and of which nothing is left. Of contents little is held at a time. */
+/** Collects the facts of a run that has ended and is cleaned up. Reads contents in small pieces. */
 export async function receiptFacts(store: Store, run: RunRecord, builder: string): Promise<ReceiptFacts> {
   const sandboxes = await sandboxesOf(store, run);
   const spec = madeOf(await acceptedSpec(store, run), sandboxes.at(-1));
@@ -39,7 +39,7 @@ async function eventDigestOf(store: Store, run: RunRecord): Promise<string | nul
   return event && sha256(event);
 }
 
-/** In the order in which they were begun, or were had of pools. */
+/** Returns the run's sandboxes by creation time, including claimed pool members. */
 async function sandboxesOf({ sandboxes }: Store, { id, tries, members = [] }: RunRecord): Promise<SandboxRecord[]> {
   const first = Math.max(1, tries - MOST_SANDBOXES + 1);
   const own = Array.from({ length: tries - first + 1 }, (_, n) => attemptIds(id, first + n).sandboxId);
@@ -53,7 +53,7 @@ function proofOf({ id: sandboxId, proof }: SandboxRecord): ProofFacts[] {
   return [{ sandboxId, digest: sha256(canonicalJson(proof)), provedAt, unproved }];
 }
 
-/** Of a function with a setup its sandbox says what that had saved. */
+/** Returns the spec; with a setup, the sandbox's record names the setup's snapshot. */
 function madeOf(spec: FunctionSpec | null, sandbox: SandboxRecord | undefined): ReceiptFacts['spec'] {
   if (!spec?.setup) return spec;
   return { ...spec, source: spec.setup.source, snapshotId: sandbox?.spec.snapshotId ?? null };
@@ -96,7 +96,7 @@ async function logOf({ output }: Store, { id, ...command }: CommandRecord, strea
   return { digest: hash.digest('hex'), bytes: command[stream].bytes, kept };
 }
 
-/** Up to the last event of its life; what is appended later is not of it. */
+/** Returns the head up to the run's last event; later entries are not part of it. */
 async function auditHeadOf({ audit }: Store, runId: string): Promise<ReceiptFacts['auditHead']> {
   const head = await audit.head(runId);
   if (!head) return null;

@@ -5,14 +5,14 @@ import { statementOf } from '../../model/receipts/statement.ts';
 import type { Store } from '../../store/connect.ts';
 import { receiptFacts } from './receipt-facts.ts';
 
-/** Of one page. */
+/** Page size. */
 const AT_ONCE = 200;
-/** Of the id of an installation: the first of its keys, hexadecimal digits. */
+/** Hexadecimal digits of an installation's id, from the first of its keys. */
 const ID_DIGITS = 16;
 
 /**
- * Signs a receipt for each run of which nothing is left, once: what is changed in the store later does not fit it. A key that
- * cannot be used holds up no run; its receipt is signed when it can.
+ * Signs a receipt for each cleaned-up run, once: later changes in the store do not match it. An unusable key blocks no
+ * run; its receipts are signed later.
  */
 export class ReceiptWatch {
   readonly #known = new Set<string>();
@@ -47,7 +47,7 @@ export class ReceiptWatch {
     }
   }
 
-  /** @returns the id of the installation: its first key names it, whatever key signs now */
+  /** @returns the id of the installation, named by its first key, even after a rotation */
   async #tell(key: ReceiptSigningKey): Promise<string> {
     const { receiptKeys } = this.store;
     if (!this.#known.has(key.keyid)) await receiptKeys.add(key);

@@ -3,14 +3,17 @@ import { join } from 'node:path';
 import { hasOpen, locked } from '../../host/os/flock.ts';
 import { MayflyError } from '../../model/errors.ts';
 
-/** A process id and the end of its line. */
+/** Process id and the end of its line. */
 const MAX_PID_BYTES = 11;
 
-/** What whoever starts all of Mayfly in a state folder holds, before it starts anything: its servers take one user each. */
+/**
+ * Lock of the one `mayfly up` of a state folder, taken before anything starts: the folder's servers allow one user
+ * each.
+ */
 export class InstallationLock {
   private constructor(private readonly file: FileHandle) {}
 
-  /** @throws MayflyError state_folder_in_use, which names the process that holds it where that can be told */
+  /** @throws MayflyError state_folder_in_use that names the holding process, if known */
   static async take(stateDir: string): Promise<InstallationLock> {
     const path = join(stateDir, 'up.lock');
     const file = await opened(path);
@@ -41,8 +44,8 @@ async function opened(path: string): Promise<FileHandle> {
 }
 
 /**
- * The process that wrote its id to the file, if it has the file open: what an earlier holder wrote is not taken for it, nor
- * another program that has its id now. Null: somebody else, such as one that has only just taken it.
+ * Returns the process that wrote its id to the file, if it has the file open: an earlier holder does not count, nor
+ * another program with a reused id. Null: unknown, such as a process that has only just taken the lock.
  */
 async function holderOf(file: FileHandle): Promise<number | null> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_PID_BYTES), 0, MAX_PID_BYTES, 0);

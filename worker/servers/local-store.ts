@@ -9,8 +9,8 @@ import { recallServers } from './remembered-servers.ts';
 import { startStoreServer } from './store-server.ts';
 
 /**
- * Lends the store of this installation to a command: the one MONGODB_URI names, the one of a running `mayfly up`, or
- * else our own, started for as long as it takes.
+ * Runs a command with this installation's store: that of MONGODB_URI, of a running `mayfly up`, or else Mayfly's own,
+ * started for the command.
  */
 export async function withStore<T>(
   config: Config,
@@ -28,8 +28,8 @@ export async function withStore<T>(
 }
 
 /**
- * For what opens the store several times: one of our own is started once, and named in the config that `use` is given. Where
- * there is none, or it does not start, the config is as it was, and whoever opens the store is told why.
+ * Starts Mayfly's own store once for several connections, and names it in the config that `use` gets. When there is
+ * none, or it does not start, the config stays as it was, and each connection fails with the reason.
  */
 export async function withOneStoreServer<T>(config: Config, use: (config: Config) => Promise<T>): Promise<T> {
   const closers = new Closers();
@@ -51,9 +51,9 @@ async function presentUri(config: Config, closers: Closers): Promise<Config['mon
 }
 
 /**
- * As {@link withStore}, for whoever asks what is alive: a new store would say that nothing is, and all on the machine would
- * be residue.
- * @throws MayflyError store_unavailable when there never was a store here and none is named
+ * Like {@link withStore}, for commands that compare with living sandboxes: in a new store none lives, so everything on
+ * the machine would be residue.
+ * @throws MayflyError store_unavailable when there never was a store here and none is configured
  */
 export async function withPresentStore<T>(config: Config, use: (store: Store) => Promise<T>): Promise<T> {
   const own = join(config.stateDir, 'store');
@@ -64,7 +64,7 @@ export async function withPresentStore<T>(config: Config, use: (store: Store) =>
   return withStore(config, await keysHere(config), use);
 }
 
-/** Of the store that is named, of the one that runs, or of one that is started. */
+/** Returns the URI of the configured store, the running one, or one that it starts. */
 async function storeUri({ mongodbUri, stateDir }: Config, closers: Closers): Promise<string> {
   if (mongodbUri) return mongodbUri;
   const running = await recallServers(stateDir);

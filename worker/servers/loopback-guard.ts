@@ -3,13 +3,13 @@ import { ExecError, exec } from '../../host/os/exec.ts';
 import { changedTables, listingOf, loadRules, removeTables } from '../../host/os/nft.ts';
 import { joinGroup } from './server-process.ts';
 
-/** Where a server is that nobody guards. */
+/** Address of an unguarded server. */
 export const OPEN_ADDRESS = '127.0.0.1';
 
 /**
- * The loopback address of one installation: every address of 127.0.0.0/8 is the machine's own (RFC 6890). Temporal's dev server
- * authenticates nobody, and has six or seven ports, most of which it chooses itself; on an address of its own one rule that is
- * loaded before it starts covers all of them.
+ * Returns the loopback address of one installation: every address of 127.0.0.0/8 is the machine's own (RFC 6890).
+ * Temporal's dev server has no authentication, and six or seven ports, most of which it chooses itself; with its own
+ * address, one rule loaded before it starts covers all of them.
  */
 export function ownAddress(stateDir: string): string {
   const [a = 0, b = 0, c = 0] = createHash('sha256').update(stateDir).digest();
@@ -17,19 +17,19 @@ export function ownAddress(stateDir: string): string {
 }
 
 /**
- * Group id that marks the connections of the server at this address: the address as a number. Ids from 1879048192 to
- * 2147483647 belong to no user, no container and no distribution (systemd, UIDS-GIDS).
+ * Returns the group id that marks connections of the server at this address: the address as a number. Ids from
+ * 1879048192 to 2147483647 belong to no user, container or distribution (systemd, UIDS-GIDS).
  */
 export function getServerGroup(ip: string): number {
   return Buffer.from(ip.split('.').map(Number)).readUInt32BE();
 }
 
 /**
- * Lets only root and our own user open a connection to this address, and nobody from another machine. Established connections pass:
- * packets of a socket that its process has closed have no user any more (`meta skuid`, nft(8)).
+ * Builds the rules that let only root and Mayfly's user of this machine connect to this address. Established
+ * connections pass: packets of a socket that its process has closed have no user (`meta skuid`, nft(8)).
  *
- * The services of the server listen on the address of `--ip` and dial each other at 127.0.0.1, so what the server's group
- * dials there goes to the address. Other users gain nothing by the group: the filter comes after the translation.
+ * The services of the server listen on the address of `--ip` but dial each other at 127.0.0.1, so connections of the
+ * server's group are redirected. Other users gain nothing by the group: the filter comes after the translation.
  */
 function guardRules(ip: string, uid: number): string {
   const table = `inet ${tableOf(ip)}`;
@@ -57,7 +57,7 @@ table ${table} {
 }
 
 /**
- * Loads the rules of {@link guardRules}, where a server can be started with the group that they name.
+ * Loads the rules of {@link guardRules}, if a server can be started with their group.
  * @throws ExecError without root's rights or nftables, and in a container that maps too few group ids
  */
 export async function guardAddress(ip: string): Promise<void> {
@@ -65,15 +65,15 @@ export async function guardAddress(ip: string): Promise<void> {
   await loadRules(guardRules(ip, process.geteuid?.() ?? 0));
 }
 
-/** Removes what {@link guardAddress} loaded; succeeds when there is nothing. */
+/** Removes the rules of {@link guardAddress}; succeeds when there are none. */
 export async function unguard(ip: string): Promise<void> {
   if (ip === OPEN_ADDRESS) return;
   await removeTables([`inet ${tableOf(ip)}`]);
 }
 
 /**
- * Whether the rules of {@link guardAddress} are there, each as it was loaded. What could not be looked at is taken for open.
- * @param uids of whom they may have been loaded for
+ * Reports whether the rules of {@link guardAddress} are loaded unchanged; false when they cannot be read.
+ * @param uids users for which they may have been loaded
  */
 export async function isGuarded(ip: string, uids: readonly number[]): Promise<boolean> {
   try {

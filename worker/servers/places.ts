@@ -1,7 +1,7 @@
 import type { Place } from '../../services/listen.ts';
 import type { Config } from '../config/config.ts';
 
-/** Where a part of Mayfly listens, by what the environment says. */
+/** Listening addresses of each part of Mayfly, by its settings. */
 export const PLACES = {
   api: ({ api, hooks, ingress }: Config): Place[] => [
     { ...api, setting: 'MAYFLY_API_PORT' },

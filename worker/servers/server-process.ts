@@ -5,23 +5,23 @@ import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 
-/** A server of somebody else's that we run: Temporal's dev server, the store. */
+/** Third-party server run by Mayfly: Temporal's dev server, the store. */
 export interface ServerProcess {
   address: string;
   pid: number;
-  /** Resolves with a sentence when the process has ended by itself. */
+  /** Resolves with a sentence when the process has ended on its own. */
   died: Promise<string>;
-  /** SIGTERM, and SIGKILL after 10 s. */
+  /** Sends SIGTERM, and SIGKILL after 10 s. */
   stop(): Promise<void>;
 }
 
 const STOP_MS = 10_000;
 
 /**
- * Starts a server that lives no longer than this process (`setpriv --pdeathsig`): when we are killed it is told to
- * end, so the next start finds its files unlocked. Its own process group keeps a Ctrl-C at the terminal from it until
- * its users are gone. Standard error goes to the log file, whose folder it works in.
- * @param group `@default` ours
+ * Starts a server that ends with this process (`setpriv --pdeathsig`), even if this process is killed, so the next
+ * start finds its files unlocked. Its own process group protects it from a Ctrl-C at the terminal until its users have
+ * ended. Standard error goes to the log file, whose folder is the working directory.
+ * @param group `@default` this process's group
  */
 export function startServer(program: string, args: string[], logFile: string, group?: number): ChildProcess {
   const log = openSync(logFile, 'a', 0o600);
@@ -33,7 +33,7 @@ export function startServer(program: string, args: string[], logFile: string, gr
   }
 }
 
-/** Arguments of setpriv(1) for a primary group that need not be in /etc/group. The other groups stay. */
+/** Returns setpriv(1) arguments for a primary group that need not be in /etc/group. The other groups stay. */
 export function joinGroup(group: number): string[] {
   return ['--regid', String(group), '--keep-groups'];
 }
@@ -53,7 +53,7 @@ export function serverProcess(child: ChildProcess, address: string, name: string
   };
 }
 
-/** A TCP port of a loopback address that was free a moment ago. */
+/** Returns a TCP port of a loopback address that was free a moment ago. */
 export async function freePort(address: string): Promise<number> {
   const server = createServer().listen(0, address);
   await once(server, 'listening');
@@ -64,10 +64,13 @@ export async function freePort(address: string): Promise<number> {
   return bound.port;
 }
 
-/** Bytes at the end of a log that are looked at for the error about an end. */
+/** Bytes at the end of a log that are searched for the reason of an end. */
 const LAST_BYTES = 500;
 
-/** What a server said last. @param from where its log began, bytes: what is before is of an earlier server */
+/**
+ * Returns the last line of a server's log. @param from offset of this start in the log; the bytes before it belong to
+ * an earlier start
+ */
 export async function lastLineOf(logFile: string, from: number): Promise<string> {
   const log = await open(logFile);
   try {
@@ -80,7 +83,7 @@ export async function lastLineOf(logFile: string, from: number): Promise<string>
   }
 }
 
-/** Bytes of a log; 0: there is none yet. */
+/** Returns the size of a log in bytes; 0: there is none yet. */
 export function sizeOf(logFile: string): number {
   return statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
 }

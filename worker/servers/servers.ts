@@ -8,16 +8,16 @@ import { guardAddress, OPEN_ADDRESS, ownAddress, unguard } from './loopback-guar
 import { startStoreServer } from './store-server.ts';
 import { startTemporalServer } from './temporal-server.ts';
 
-/** Where the two servers answer, whether they are ours or not. */
+/** Addresses of the two servers, Mayfly's own or external. */
 export interface Servers {
   temporalAddress: string;
   temporalUiUrl: string | null;
   storeUri: string;
-  /** Resolves with a sentence when one of ours has ended by itself; never when none is ours. */
+  /** Resolves with a sentence when one of Mayfly's own has ended; never when both are external. */
   died: Promise<string>;
 }
 
-/** Starts Temporal and the store, side by side, unless the environment names running ones. */
+/** Starts Temporal and the store concurrently, unless the environment names running ones. */
 export async function ensureServers(
   config: Config,
   closers: Closers,
@@ -50,8 +50,8 @@ export async function ensureServers(
 }
 
 /**
- * An address that no other user of this machine reaches. Where there are virtual machines it must be so; where guests are
- * processes of this machine and we are not root, it cannot, and that is said.
+ * Returns an address that no other user of this machine reaches. A host with virtual machines requires it; on a
+ * simulated host without root it is impossible, and reported.
  * @throws MayflyError temporal_unavailable
  */
 async function guardedAddress({ stateDir, hostKind }: Config, onProgress: (line: string) => void): Promise<string> {
@@ -68,7 +68,7 @@ async function guardedAddress({ stateDir, hostKind }: Config, onProgress: (line:
   }
 }
 
-/** Says how long a part of the start took. */
+/** Reports the duration of each part of the start. */
 export function progress(onProgress: (line: string) => void) {
   return async <T>(what: string, start: () => Promise<T>): Promise<T> => {
     const began = performance.now();

@@ -7,8 +7,8 @@ import { InstallationLock } from './installation-lock.ts';
 import { withOneStoreServer } from './local-store.ts';
 
 /**
- * Copies the store of `mayfly up` on this machine, which is stopped, into the empty one that MONGODB_URI names.
- * @returns how many documents
+ * Copies the stopped store of this machine's `mayfly up` into the empty one that MONGODB_URI names.
+ * @returns number of documents
  * @throws MayflyError store_unavailable; state_folder_in_use while `mayfly up` runs
  */
 export async function copyOwnStore({ mongodbUri: to, ...config }: Config): Promise<number> {
@@ -25,8 +25,8 @@ export async function copyOwnStore({ mongodbUri: to, ...config }: Config): Promi
 }
 
 /**
- * Encrypts what is encrypted with an earlier key with the key that encrypts
- * now. The user of MONGODB_URI must be one that may change everything.
+ * Re-encrypts documents of earlier keys with the current key. The user of MONGODB_URI must have write access to
+ * everything.
  * @throws MayflyError store_unavailable, payload_key_unusable
  */
 export async function resealStore(config: Config): Promise<Resealed> {

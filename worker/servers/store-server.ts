@@ -10,12 +10,12 @@ import { type ServerProcess, serverProcess, startServer } from './server-process
 
 const readyLine = z.object({ address: z.string() });
 
-/** Bytes of a Unix socket's path without its end, `unix(7)`. */
+/** Maximum length of a Unix socket's path in bytes without its end, `unix(7)`. */
 const MAX_SOCKET_PATH = 107;
 
 /**
- * Starts a store of our own: `mongod` where there is one, else the embedded store. It listens on a Unix socket in its folder,
- * which only our user can enter: whoever can write to the store can make themselves an admin key.
+ * Starts Mayfly's own store: `mongod` if installed, else the embedded store. It listens on a Unix socket in its folder,
+ * which only this user can enter: write access to the store allows creating an admin key.
  * @param dir absolute folder for its data, log and socket
  * @returns the process; its `address` is a MongoDB connection string
  * @throws MayflyError store_unavailable
@@ -33,7 +33,7 @@ export async function startStoreServer(dir: string): Promise<ServerProcess> {
     throw new MayflyError('store_unavailable', `${why}; choose a MAYFLY_STATE_DIR without, or set MONGODB_URI.`);
   }
   await mkdir(join(dir, 'data'), { recursive: true, mode: 0o700 });
-  await chmod(dir, 0o700); // it may be there with another mode
+  await chmod(dir, 0o700); // an existing folder may have another mode
   const start = binary.kind === 'embedded' ? startEmbedded : startMongod;
   const server = serverProcess(
     await start(binary.path, dir, socket),
@@ -57,7 +57,10 @@ async function startEmbedded(program: string, dir: string, socket: string): Prom
   throw new MayflyError('store_unavailable', `The embedded store ended before it was ready; its log is ${logFile}`);
 }
 
-/** Where it is bound to a path alone, it listens on no port, nor on its usual socket in /tmp (MongoDB manual, `net.bindIp`). */
+/**
+ * Binds mongod to a path alone: then it listens on no port, nor on its usual socket in /tmp (MongoDB manual,
+ * `net.bindIp`).
+ */
 async function startMongod(program: string, dir: string, socket: string): Promise<ChildProcess> {
   const args = ['--bind_ip', socket, '--filePermissions', '0700', '--dbpath', join(dir, 'data'), '--quiet'];
   const child = startServer(program, args, join(dir, 'store.log'));

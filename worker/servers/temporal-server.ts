@@ -7,15 +7,15 @@ import { temporalBinary } from '../config/artifacts.mjs';
 import { getServerGroup, OPEN_ADDRESS } from './loopback-guard.ts';
 import { freePort, lastLineOf, type ServerProcess, serverProcess, sizeOf, startServer } from './server-process.ts';
 
-/** In its own folder: it is put into a URI as it is, where `#`, `?` and `%` of a folder would end the path. */
+/** Relative to the server's folder: its URI would end at a `#`, `?` or `%` of an absolute path. */
 const DATABASE = 'temporal.db';
 
-/** How long a dev server may take on a busy machine until it answers. Milliseconds. */
+/** Timeout of a dev server's start on a busy machine, ms. */
 const READY_MS = 60_000;
 
 /**
- * Settings that take eight steps from 850 ms to 79 ms (facts: temporal §0, trap 3). As shipped, each hop waits for a
- * 50 ms poll slot, and each commit syncs the file twice.
+ * Settings that cut eight steps from 850 ms to 79 ms (facts: temporal §0, trap 3). By default, each hop waits for a 50
+ * ms poll slot, and each commit syncs the file twice.
  */
 const SETTINGS = [
   ['--dynamic-config-value', 'history.transferProcessorMaxPollRPS=2000'],
@@ -24,7 +24,7 @@ const SETTINGS = [
   ['--dynamic-config-value', 'matching.numTaskqueueWritePartitions=1'],
   ['--dynamic-config-value', 'system.forceSearchAttributesCacheRefreshOnRead=true'],
   ['--dynamic-config-value', 'frontend.enableServerVersionCheck=false'],
-  // The server does not migrate the database of an earlier one, which lacks CHASM's tables: it could make no schedules.
+  // The server does not migrate an older database, which lacks CHASM's tables: it could create no schedules.
   ['--dynamic-config-value', 'history.enableChasm=false'],
   ['--sqlite-pragma', 'journal_mode=WAL'],
   ['--sqlite-pragma', 'synchronous=NORMAL'],
@@ -33,22 +33,25 @@ const SETTINGS = [
 interface TemporalServerOptions {
   /** Folder for its database and log. */
   dir: string;
-  /** The loopback address of all its ports; any but 127.0.0.1 needs the rules of `guardAddress`. `@default` 127.0.0.1 */
+  /** Loopback address of all its ports; any but 127.0.0.1 needs the rules of `guardAddress`. `@default` 127.0.0.1 */
   ip?: string;
   /** `@default` a free one */
   port?: number;
-  /** Whether it has its web UI too, on a free port. `@default` false */
+  /** Adds its web UI, on a free port. `@default` false */
   ui?: boolean;
   /** Dynamic configuration of the server, for tests of its limits. `@default` its own */
   limits?: Readonly<Record<string, number | string>>;
 }
 
-/** The dev server, and where its web UI is; null: it has none. */
+/** Dev server, and the URL of its web UI; null: it has none. */
 interface TemporalServer extends ServerProcess {
   uiUrl: string | null;
 }
 
-/** A port that was free a moment ago may be somebody's when the server, which listens on six, comes to it; it does not always say so. */
+/**
+ * Number of start attempts: another process may take a chosen port before the server, which uses six, binds it, and the
+ * server does not always report that.
+ */
 const STARTS = 3;
 
 /**
@@ -67,7 +70,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   }
 }
 
-/** @returns the error of one that ended before it answered */
+/** @returns the error of a server that ended before it answered */
 async function start(
   program: string,
   { dir, ip = OPEN_ADDRESS, port, ui, limits = {} }: TemporalServerOptions,

@@ -9,14 +9,14 @@ import { checkPrivate } from '../../ca/key-file.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { TemporalTls } from '../config/config.ts';
 
-/** How long a look at a server that did not let us in may take. Milliseconds. */
+/** Timeout of probing a server that refused a connection, ms. */
 const LOOK_MS = 3_000;
 const DEFAULT_PORT = 7233;
 
 /**
- * With what a process shows Temporal who it is, and knows Temporal. Read at start: a certificate that was renewed counts after a restart.
- * @param variables how those begin that name the files. `@default` TEMPORAL_TLS
- * @throws MayflyError temporal_unavailable that names the variable, and what is wrong with its file
+ * Reads the certificates for Temporal at start: a renewed certificate counts after a restart.
+ * @param variables prefix of the variables that name the files. `@default` TEMPORAL_TLS
+ * @throws MayflyError temporal_unavailable that names the variable, and the problem of its file
  */
 export async function readTemporalTls(
   { ca, cert, key, ...more }: TemporalTls,
@@ -31,7 +31,7 @@ export async function readTemporalTls(
   };
 }
 
-/** Why a server did not take a connection, as far as TLS has to do with it. */
+/** Returns why TLS made a server refuse a connection, or null for another cause. */
 export async function whyNoTls(address: string, tls: TLSConfig | null): Promise<string | null> {
   const socket = openTls(address, tls);
   try {
@@ -48,7 +48,7 @@ export async function whyNoTls(address: string, tls: TLSConfig | null): Promise<
   }
 }
 
-/** Whether it refuses who shows it no certificate. @throws Error when there is no TLS with it */
+/** Reports whether the server refuses clients without a certificate. @throws Error when it does not speak TLS */
 export async function wantsCertificate(address: string, files: TemporalTls): Promise<boolean> {
   const socket = openTls(address, await readTemporalTls({ ...files, cert: undefined, key: undefined }));
   try {
@@ -73,7 +73,10 @@ function openTls(address: string, tls: TLSConfig | null): TLSSocket {
   return socket.setTimeout(LOOK_MS, () => socket.destroy(new Error(`${address} says nothing`)));
 }
 
-/** With TLS 1.3 a server says, or shows, after the handshake that it does not take who we are. Who is let in is sent HTTP/2 settings at once. */
+/**
+ * Waits for the server's refusal: with TLS 1.3 it comes after the handshake. An accepted client gets HTTP/2 settings at
+ * once.
+ */
 async function refusalOn(socket: TLSSocket): Promise<string | null> {
   const letIn = once(socket, 'data').then(() => null);
   const ended = once(socket, 'close').then(() => 'closed');

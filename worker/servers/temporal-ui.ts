@@ -13,32 +13,32 @@ import { isEncrypted } from '../payloads/payload-codec.ts';
 
 const { Payloads } = proto.temporal.api.common.v1;
 
-/** Of the path that Temporal's UI and CLI call for inputs and results. */
+/** Path that Temporal's UI and CLI call to decode inputs and results. */
 const CODEC = '/codec';
-/** More than a page of a history has. */
+/** Larger than a page of a history. */
 const CODEC_BYTES = 32 * 1024 ** 2;
-/** A workflow answers it, and does not change by it: the call stack that the UI shows. */
+/** Read-only query for the call stack that the UI shows. */
 const QUERY = '/api/v1/namespaces/:namespace/workflows/:id/runs/:run/query/:type';
 
-/** What is changed of what the UI asks its server first. */
+/** Settings that the UI reads first from its server, some of them overridden. */
 const SETTINGS = z.looseObject({ Codec: z.looseObject({}) });
 
 interface TemporalUi {
-  /** As the list of workflows is shown at first. */
+  /** Namespace of the first list of workflows. */
   namespace: string;
-  /** None: what is encrypted stays so. */
+  /** Empty: payloads stay encrypted. */
   codecs: readonly PayloadCodec[];
-  /** Whether it can cancel, terminate, signal and reset. */
+  /** True when it can cancel, terminate, signal and reset. */
   writes: boolean;
 }
 
 /**
- * Temporal's UI as operators open it: inputs and results are readable, search attributes are columns, and it changes nothing
- * unless that is wished.
+ * Creates Temporal's UI for operators: inputs and results are readable, search attributes are columns, and it is
+ * read-only unless configured otherwise.
  */
 export function createTemporalUi(serverUrl: string, { namespace, codecs, writes }: TemporalUi): Hono {
   const app = new Hono();
-  // A page of the internet that has its own name resolved to this address would read what only this machine may.
+  // Prevents DNS rebinding: a web page whose name resolves to this address could read data of this machine.
   app.use(async (c, next) => {
     const { hostname } = new URL(c.req.url);
     if (hostname !== 'localhost' && isIP(hostname.replace(/^\[|\]$/g, '')) === 0)
@@ -72,7 +72,7 @@ export function createTemporalUi(serverUrl: string, { namespace, codecs, writes 
   return app;
 }
 
-/** Decrypts a payload to be displayed; one in the clear is displayed as it is. */
+/** Decrypts a payload for display; cleartext stays as it is. */
 async function shown(payload: Payload, codecs: readonly PayloadCodec[]): Promise<Payload> {
   if (!isEncrypted(payload)) return payload;
   let payloads = [payload];
@@ -80,7 +80,7 @@ async function shown(payload: Payload, codecs: readonly PayloadCodec[]): Promise
   return payloads[0] ?? payload;
 }
 
-/** Serves it beside that of the server, on the same address, at a free port. @returns its URL, and what stops it */
+/** Serves it on the address of the server's UI, at a free port. @returns its URL, and a function that stops it */
 export async function startTemporalUi(serverUrl: string, ui: TemporalUi): Promise<{ url: string; stop: () => void }> {
   const { hostname: address } = new URL(serverUrl);
   const answer = getRequestListener(createTemporalUi(serverUrl, ui).fetch);
@@ -95,7 +95,7 @@ export async function startTemporalUi(serverUrl: string, ui: TemporalUi): Promis
   return { url: `http://${address}:${port}`, stop };
 }
 
-/** Chooses the columns for who has chosen none. It stands before the policy of the page, which would forbid it. */
+/** Sets default columns. Comes before the page's content security policy, which would forbid the script. */
 function columnsScript(namespace: string): string {
   const { state, host, source, agent, function: fn, key, outcome } = SEARCH_ATTRIBUTES;
   const labels = ['Status', 'Workflow ID', 'Type', state, host, source, agent, fn, key, outcome, 'Start', 'End'];

@@ -10,8 +10,8 @@ const INDEXED_VALUE_TYPE_KEYWORD = 2;
 const ALREADY_EXISTS = 6;
 
 /**
- * One connection a process, shared by its workers and its client.
- * @param tlsFiles null: in the clear
+ * Opens a process's one connection, shared by its workers and its client.
+ * @param tlsFiles null: no TLS
  * @throws MayflyError temporal_unavailable
  */
 export async function connectTemporal(address: string, tlsFiles: TemporalTls | null = null): Promise<NativeConnection> {
@@ -26,7 +26,7 @@ export async function connectTemporal(address: string, tlsFiles: TemporalTls | n
   }
 }
 
-/** Registers our search attributes where they are not; an old database file of a dev server ignores them at its start. */
+/** Registers missing search attributes; a dev server with an old database file ignores them at its start. */
 export async function registerSearchAttributes(connection: NativeConnection, namespace: string): Promise<void> {
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
   const missing = Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in (customAttributes ?? {})));

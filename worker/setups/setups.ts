@@ -3,10 +3,12 @@ import type { Store } from '../../store/connect.ts';
 import { releaseSetup } from '../../store/functions/setup/ensured-setup.ts';
 import type { Reconciliation } from '../../temporal/reconciliation.ts';
 
-/** So long what prepares it is told that nobody needs it any more; then it learns that at its end. Milliseconds. */
+/**
+ * Time during which a removal is signalled again to the setup's workflow, ms; later the workflow notices at its end.
+ */
 const TOLD_FOR_MS = 60_000;
 
-/** Looks at what nobody tells of: setups that were asked for by somebody who died, whose workflow was lost, or that no version needs any more. */
+/** Polls setups without a wake signal: whose requester died, whose workflow was lost, or that no version needs. */
 export class Setups {
   constructor(
     private readonly store: Store,
@@ -26,7 +28,7 @@ export class Setups {
     }
   }
 
-  /** Looks through all of them, with the versions of each. */
+  /** Checks all setups for versions that need them. */
   async release(): Promise<void> {
     for (const setup of await this.store.functionSetups.all()) await releaseSetup(this.store, setup);
   }

@@ -19,13 +19,15 @@ import { currentRequestId } from '../../store/audit/request-id.ts';
 import { shownArguments } from './programs.ts';
 import type { Tracing } from './trace-parts.ts';
 
-/** How long the end of a process waits for its last spans to be taken. Milliseconds. */
+/** Time limit for exporting the last spans when a process ends, ms. */
 const FLUSH_MS = 1_000;
 const WORKFLOW_MODULE = createRequire(import.meta.url).resolve(
   '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors',
 );
 
-/** Spans go by OTLP over HTTP to where OTEL_EXPORTER_OTLP_ENDPOINT says; the exporter reads that, and the other OTEL_ variables, itself. */
+/**
+ * Sends spans by OTLP over HTTP; the exporter itself reads OTEL_EXPORTER_OTLP_ENDPOINT and the other OTEL_ variables.
+ */
 export function openOtel(): Tracing {
   const resource = Resource.default().merge(
     new Resource({ 'service.name': process.env['OTEL_SERVICE_NAME'] || 'mayfly' }),
@@ -45,12 +47,12 @@ export function openOtel(): Tracing {
     workflowModules: [WORKFLOW_MODULE],
     sinks: { exporter: makeWorkflowExporter(processor, resource) },
     request: traceRequest(),
-    // A collector that is away holds nobody up.
+    // An unreachable collector does not delay the shutdown.
     close: () => Promise.race([provider.shutdown(), sleep(FLUSH_MS, undefined, { ref: false })]),
   };
 }
 
-/** One span a request, named by its route: paths are the caller's. */
+/** Creates one span per request, named by its route: callers choose paths. */
 function traceRequest() {
   const tracer = trace.getTracer('mayfly-api');
   return createMiddleware<Env>(async (c, next) => {
@@ -70,7 +72,7 @@ function traceRequest() {
   });
 }
 
-/** A span for each program that is run as part of something that is traced. */
+/** Creates a span for each program run within a trace. */
 function tracePrograms(): void {
   const tracer = trace.getTracer('mayfly-programs');
   observePrograms((program, args) => {
@@ -84,7 +86,7 @@ function tracePrograms(): void {
       },
     });
     return (failure) => {
-      // Its message may be what a program said of a guest: only that it failed is told.
+      // Its message may quote a guest's program: only the failure is recorded.
       if (failure) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
     };

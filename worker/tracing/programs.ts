@@ -2,10 +2,10 @@ import type { Logger } from 'pino';
 import { observePrograms } from '../../host/os/program-observers.ts';
 import { redactArgv, redactText } from '../../model/redaction/redact.ts';
 
-/** Longer arguments are documents. Characters. */
+/** Maximum characters of an argument; longer ones are documents. */
 const SHOWN = 256;
 
-/** Each program that is run has a line at `debug` when it has ended: which, for which request, how, and in what time. */
+/** Logs each finished program at `debug`: its arguments, duration and failure. */
 export function logPrograms(logger: Logger): void {
   if (!logger.isLevelEnabled('debug')) return;
   observePrograms((program, args) => {
@@ -18,7 +18,7 @@ export function logPrograms(logger: Logger): void {
   });
 }
 
-/** Arguments as a log or a trace may have them: short, and without what looks like a secret. */
+/** Formats arguments for logs and traces: shortened, and with probable secrets redacted. */
 export function shownArguments(program: string, args: readonly string[]): string[] {
   return redactArgv([program, ...args])
     .slice(1)

@@ -5,7 +5,7 @@ import type { ActivityInterceptors } from '@temporalio/worker';
 import { REQUEST_ID } from '../../model/sagas/request-id.ts';
 import { currentRequestId, isRequestId, onBehalfOf } from '../../store/audit/request-id.ts';
 
-/** Gives what is asked of Temporal the id of the request that asks. */
+/** Adds the current request's id to all calls to Temporal. */
 export function requestIdOfClient(): WorkflowClientInterceptor {
   return {
     start: (input, next) => next({ ...input, headers: withId(input.headers) }),
@@ -22,7 +22,7 @@ export function requestIdOfClient(): WorkflowClientInterceptor {
   };
 }
 
-/** Runs an activity on behalf of the request that its workflow was asked by; its log lines say which. */
+/** Runs an activity on behalf of the request behind its workflow; its log lines carry that id. */
 export function requestIdOfActivity(_context: Context): ActivityInterceptors {
   return {
     inbound: {

@@ -3,15 +3,15 @@ import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/wor
 import type { Sinks } from '@temporalio/workflow';
 import type { AppDeps } from '../../api/http/context.ts';
 
-/** What carries a trace from a request through workflows and activities to programs. */
+/** Interceptors that carry a trace from a request through workflows and activities to programs. */
 export interface Tracing {
   client: WorkflowClientInterceptor[];
   activity: ActivityInterceptorsFactory[];
-  /** Paths of modules that the workflows are bundled with. */
+  /** Paths of modules for the bundle of workflows. */
   workflowModules: string[];
   sinks: InjectedSinks<Sinks>;
-  /** A span for each request. */
+  /** Creates a span for each request. */
   request?: NonNullable<AppDeps['traceRequest']>;
-  /** Sends what is left. */
+  /** Exports the remaining spans. */
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import type { Tracing } from './trace-parts.ts';
 
-/** Nothing of OpenTelemetry is loaded unless an endpoint is named. */
+/** Loads OpenTelemetry only when an endpoint is configured. */
 export async function openTracing({ otlpEndpoint }: Config): Promise<Tracing> {
   if (otlpEndpoint === undefined)
     return { client: [], activity: [], workflowModules: [], sinks: {}, close: async () => {} };

@@ -12,7 +12,9 @@ import { removeSavedResidueFrom } from './saved-residue.ts';
 
 const refusal = z.object({ code: z.string().refine(isErrorCode), message: z.string() });
 
-/** How the worker of a machine removes what it is asked to: beside its steps, and in line with those of the same sandbox. */
+/**
+ * Removes residue in the worker of a machine: concurrently with its steps, serialized with those of the same sandbox.
+ */
 export function ownRemoval(config: Config, storeUri: string, machine: HostMachine, mutex: KeyedMutex): ResidueRemoval {
   const asked: Config = { ...config, mongodbUri: storeUri };
   const { signal } = new AbortController();
@@ -24,7 +26,10 @@ export function ownRemoval(config: Config, storeUri: string, machine: HostMachin
   };
 }
 
-/** Has the worker that serves this machine remove residue. @throws MayflyError of the worker's answer; host_unavailable, store_unavailable */
+/**
+ * Requests the removal of residue from this machine's worker. @throws MayflyError of the worker's answer;
+ * host_unavailable, store_unavailable
+ */
 export function askedRemoval(config: Config): ResidueRemoval {
   const ask = (kind: keyof ResidueRemoval, body?: object) =>
     withPresentStore(config, async (store) => {

@@ -9,13 +9,13 @@ import { expectedChains } from '../audit/expected-chains.ts';
 import type { Config } from '../config/config.ts';
 import { withPresentStore, withStore } from '../servers/local-store.ts';
 
-/** What a look at the register found. */
+/** Result of verifying the transparency log. */
 export interface RegisterVerification {
   ok: boolean;
-  /** How many genuine entries it has. */
+  /** Number of genuine entries. */
   entries: number;
   problems: RegisterProblem[];
-  /** What is worth knowing, and breaks nothing. */
+  /** Findings that break nothing. */
   notes: string[];
 }
 
@@ -26,8 +26,8 @@ export interface AuditVerification {
 }
 
 /**
- * Verifies the register, and the chains of the sandboxes named, or of all: also of those whose record is gone. Needs the audit
- * key, so it runs where the control worker does.
+ * Verifies the transparency log, and the chains of the named sandboxes, or of all: also of those without a record.
+ * Needs the audit key of the control worker.
  */
 export async function verifyAudit(config: Config, ids: string[]): Promise<AuditVerification> {
   return withStore(config, await auditReading(config), async (store) => {
@@ -42,14 +42,14 @@ export async function verifyAudit(config: Config, ids: string[]): Promise<AuditV
 }
 
 /**
- * Has the register say that what is missing in it is lost, and why.
- * @returns how many gaps that were
+ * Records missing entries of the transparency log as lost, with the reason.
+ * @returns number of gaps
  */
 export async function acceptLoss(config: Config, reason: string): Promise<number> {
   return withStore(config, await auditReading(config), ({ audit }) => audit.acceptLoss(reason));
 }
 
-/** Holds the API keys that there are against those that the register has seen. */
+/** Compares the present API keys with those in the transparency log. */
 export async function judged(walk: RegisterWalk, { apiKeys }: Pick<Store, 'apiKeys'>): Promise<RegisterVerification> {
   const { entries, notes } = walk;
   const present = new Map((await apiKeys.list()).map((key) => [key.id, key]));
@@ -63,7 +63,7 @@ export async function judged(walk: RegisterWalk, { apiKeys }: Pick<Store, 'apiKe
 }
 
 /**
- * Chains of the installation that can't be continued; none on a machine that has no store and names none.
+ * Finds chains of the installation that cannot be continued; none on a machine that has no store and configures none.
  * @throws MayflyError store_unavailable
  */
 export async function findAuditFaults(config: Config): Promise<AuditFault[]> {

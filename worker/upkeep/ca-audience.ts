@@ -5,19 +5,19 @@ import type { Store } from '../../store/connect.ts';
 import { Reconciliation } from '../../temporal/reconciliation.ts';
 import { TemporalSagas } from '../../temporal/temporal-sagas.ts';
 
-/** Whom a step of a rotation has reached: ids of sandboxes, and `source <name> on <host>`. */
+/** Guests that a step of a rotation has reached: ids of sandboxes, and `source <name> on <host>`. */
 export interface Told {
   told: string[];
   waiting: string[];
 }
 
 export interface TellOptions {
-  /** How long all of them together are waited for. Seconds. */
+  /** Timeout for all of them together, s. */
   waitSeconds: number;
   signal: AbortSignal;
 }
 
-/** Has every sandbox that is alive and every source that is prepared trust the CA's keys of now, and looks whether it does. */
+/** Makes every living sandbox and every prepared source trust the CA's current keys, and verifies that. */
 export async function tellAudience(client: Client, store: Store, options: TellOptions): Promise<Told> {
   const limit = new AbortController();
   const stop = () => limit.abort(new Error('the time for telling is over'));
@@ -31,7 +31,7 @@ export async function tellAudience(client: Client, store: Store, options: TellOp
   };
   try {
     const [sandboxes, sources] = await Promise.all([sandboxesAlive(store), store.sources.prepared()]);
-    // All are asked before the first is waited for: who is not reached in time is told by and by.
+    // All get the change before the first is awaited: a guest not reached in time gets it later.
     const { certificates } = new Reconciliation(client);
     for (const { id } of sandboxes) await certificates.changeTrust(id, null);
     await Promise.all([
@@ -47,7 +47,7 @@ export async function tellAudience(client: Client, store: Store, options: TellOp
   }
 }
 
-/** Those whose guests trust something. */
+/** Returns sandboxes whose guests trust a key. */
 export function sandboxesAlive(store: Store): Promise<SandboxRecord[]> {
   return store.sandboxes.all(['requested', 'creating', 'running', 'paused', 'hibernated', 'warm']);
 }
@@ -61,7 +61,7 @@ async function withinLimit(limit: AbortSignal, tell: () => Promise<boolean>): Pr
   }
 }
 
-/** A source is told by preparing it again, which changes nothing else. False when it could not be. */
+/** Updates a source by preparing it again, which changes nothing else. @returns false when that failed */
 async function prepareAgain(client: Client, store: Store, source: SourceAccess, limit: AbortSignal): Promise<boolean> {
   const { id: sourceId, hostId, installationId, name, preparedBy: actor } = source;
   if (!actor) return false;

@@ -30,23 +30,25 @@ export interface CaState {
   previous: string | null;
 }
 
-/** What a step of a rotation came to. While `waiting` names anything, the step is not over. */
+/** Result of a step of a rotation. While `waiting` names a guest, the step is unfinished. */
 export interface RotationResult extends CaState, Told {}
 
-/** The keys of the CA. @throws MayflyError not_found where there is no CA: it is on the machine of the control worker */
+/**
+ * Returns the keys of the CA. @throws MayflyError not_found where the CA is missing: it is on the control worker's machine
+ */
 export async function showCa(config: Config): Promise<CaState> {
   return stateOf(await readKeys(await folderOf(config)));
 }
 
 /**
- * Moves the CA to another key, in three steps between which nobody is locked out. Each may be repeated, and says which
- * guests it has not reached.
+ * Moves the CA to another key, in three steps between which no one is locked out. Each may be repeated, and lists the
+ * guests not yet reached.
  *
- *   begin   makes the next key; every guest comes to trust both
- *   finish  when every guest does: the next key signs, the host's own certificates are signed anew, the old is trusted still
- *   forget  when nothing that the old key signed is needed: no guest trusts it any more
+ *   begin   makes the next key; every guest trusts both from then on
+ *   finish  when every guest does: the next key signs, also new certificates of the host; the old key stays trusted
+ *   forget  when no certificate of the old key is needed: guests stop trusting it
  *
- * @throws MayflyError not_found, invalid_request when it is not this step's turn; temporal_unavailable, store_unavailable
+ * @throws MayflyError not_found, invalid_request when the step is out of order; temporal_unavailable, store_unavailable
  */
 export async function rotateCa(config: Config, step: RotationStep, options: TellOptions): Promise<RotationResult> {
   const folder = await folderOf(config);
@@ -88,7 +90,7 @@ const STEPS: Record<RotationStep, Step> = {
   },
 };
 
-/** @throws MayflyError invalid_request while a certificate of the previous key still opens something */
+/** @throws MayflyError invalid_request while a certificate of the previous key still opens a guest */
 async function refuseWhileNeeded(folder: string, store: Store): Promise<void> {
   const { stage, previous } = await readKeys(folder);
   if (stage !== 'finished' || previous === null) return;

@@ -13,10 +13,10 @@ import type { Exported } from '../../store/retention/retained.ts';
 const { EJSON } = mongoose.mongo.BSON;
 
 /**
- * Writes documents to a new file of a folder, as lines of JSON through gzip: `{"collection": …, "document": …}`, in
- * MongoDB's Extended JSON (https://github.com/mongodb/specifications/blob/master/source/extended-json). Whoever finds a
- * file under its name finds it whole, and on the disk: until then its name ends with `.part`.
- * @returns its path; null when there was no document
+ * Writes documents to a new file of a folder, as gzipped JSON lines. A line is `{"collection": …, "document": …}` in
+ * MongoDB's Extended JSON (https://github.com/mongodb/specifications/blob/master/source/extended-json). A file with its
+ * final name is complete and synced; until then its name ends with `.part`.
+ * @returns its path; null without any document
  * @throws Error of the file system, also a full one; then nothing counts as exported
  */
 export async function exportTo(folder: string, documents: AsyncIterable<Exported>): Promise<string | null> {

@@ -1,12 +1,12 @@
-/** A guest that does nothing still writes its logs. Bytes. */
+/** Growth of an idle guest, which still writes its logs, bytes. */
 const IDLE_BYTES = 1_048_576;
 
-/** Who grows while there is no room: those who do not need no stopping. */
+/** Tracks which sandboxes grow during a space shortage: the others need no suspension. */
 export class Growth {
-  /** By what has no room, then by sandbox: the least that it has taken since then, bytes. */
+  /** Minimum size since the shortage began, bytes, by resource and sandbox. */
   readonly #before = new Map<string, Map<string, number>>();
 
-  /** Those that have grown since it was first said that there is no room. */
+  /** Returns the sandboxes that have grown since the shortage was first reported. */
   during(what: string, sizes: ReadonlyMap<string, number>): string[] {
     const before = this.#before.get(what) ?? new Map<string, number>();
     this.#before.set(what, before);
@@ -18,7 +18,7 @@ export class Growth {
     });
   }
 
-  /** There is room. */
+  /** Ends the shortage. */
   over(what: string): void {
     this.#before.delete(what);
   }

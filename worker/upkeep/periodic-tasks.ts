@@ -3,19 +3,19 @@ import { repeating } from '../../host/os/repeating.ts';
 import type { PeriodicTasks } from '../../store/periodic-tasks.ts';
 import type { Closers } from '../config/closers.ts';
 
-/** Work that a control worker repeats for as long as it runs; its metric and its row in `mayfly doctor` bear its name. */
+/** Work that a control worker repeats while it runs; its metric and its row in `mayfly doctor` bear its name. */
 export interface PeriodicTask {
   name: string;
-  /** From the end of one turn to the beginning of the next. Milliseconds. */
+  /** Pause between two turns, ms. */
   everyMs: number;
   /** @param signal aborts when the worker stops */
   run: (signal: AbortSignal) => Promise<unknown>;
 }
 
-/** Interval at which a task that goes on as before is reported again, ms. */
+/** Report interval of a task with an unchanged outcome, ms. */
 const REPORT_MS = 60_000;
 
-/** Repeats each task until its closer runs. A turn that fails is logged with the task's name, and the next one tries again. */
+/** Repeats each task until its closer runs. A failed turn is logged with the task's name, and the next one retries. */
 export function startPeriodicTasks(
   tasks: readonly PeriodicTask[],
   states: Pick<PeriodicTasks, 'report'>,
@@ -28,7 +28,7 @@ export function startPeriodicTasks(
       const now = performance.now();
       if (failure === reported.failure && now - reported.at < REPORT_MS) return;
       reported = { failure, at: now };
-      // A store that is away says by itself that nothing of this is known.
+      // An unavailable store cannot record this, and is reported elsewhere.
       await states.report({ name, everyMs, endedAt: new Date().toISOString(), failure }).catch(() => undefined);
     };
     const turn = async (signal: AbortSignal) => {

@@ -14,8 +14,8 @@ interface ReconcileKeeperDeps {
 }
 
 /**
- * Keeps the workflow that reconciles going, also when it is terminated or Temporal's database is lost while this process runs;
- * begins a round when this process does. @returns what stops it
+ * Keeps the reconciling workflow running, even if it is terminated or Temporal's database is lost; starts a round at
+ * once. @returns stops it
  */
 export async function keepReconciling(deps: ReconcileKeeperDeps): Promise<() => Promise<void>> {
   const { client, connection, config, logger } = deps;

@@ -12,33 +12,33 @@ import { hypervisorMarks } from '../machine/hypervisor.ts';
 import { withPresentStore } from '../servers/local-store.ts';
 
 /**
- * Marks on this machine whose sandbox the store does not say is alive. Only looks at the machine, so it may be asked
- * while the host worker runs.
- * @throws MayflyError host_unavailable when the hypervisor that should answer does not; store_unavailable
+ * Finds marks on this machine whose sandbox is not alive in the store. Only reads the machine, so it may run while the
+ * host worker does.
+ * @throws MayflyError host_unavailable when the hypervisor does not answer; store_unavailable
  */
 export async function findResidue(config: Config): Promise<Mark[]> {
-  // The machine first: a sandbox made between the two looks is in the store by then.
+  // Machine first: a sandbox created between the two reads is in the store by then.
   const marks = await marksOn(config);
   const alive = await aliveOf(config, new Set(marks.map((mark) => mark.sandboxId)));
   const found = marks.filter((mark) => !alive.has(mark.sandboxId));
   if (found.length === 0) return [];
-  // And once more: one that was being destroyed meanwhile was proved to have left nothing before the store said so.
+  // Read again: a sandbox destroyed in between left the machine before the store recorded it.
   const still = await marksOn(config);
   return found.filter((mark) => still.some((other) => isSame(mark, other)));
 }
 
 /**
- * Removes only what carries these sandboxes' names, in the order of a destroy; resolves when it was looked at again.
- * @throws MayflyError host_unavailable while a host worker serves this machine; cleanup_incomplete when something is
- *   still there; internal when the store says that one is alive
+ * Removes only resources with these sandboxes' names, in the order of a destroy; resolves after a check.
+ * @throws MayflyError host_unavailable while a host worker serves this machine; cleanup_incomplete when residue
+ * remains; internal when a sandbox is alive in the store
  */
 export async function removeResidue(config: Config, sandboxIds: Iterable<string>): Promise<void> {
   await withMachine(config, (machine) => removeResidueFrom(machine, config, sandboxIds));
 }
 
 /**
- * As {@link removeResidue}, on a machine that is open.
- * @param inTurn runs what is done to one sandbox when nothing else is done to it, `@default` at once: nobody else serves the machine
+ * Like {@link removeResidue}, on a machine that is open.
+ * @param inTurn serializes with other work on the sandbox, `@default` runs at once: no other process serves the machine
  */
 export async function removeResidueFrom(
   machine: HostMachine,
@@ -63,7 +63,7 @@ async function refuseAlive(config: Config, ids: Set<string>): Promise<void> {
 }
 
 /**
- * Lends this machine, which nobody else may serve meanwhile, and ends what had to be started for it.
+ * Opens this machine exclusively, and afterwards ends anything started for it.
  * @throws MayflyError host_unavailable
  */
 export async function withMachine<T>(config: Config, use: (machine: HostMachine) => Promise<T>): Promise<T> {

@@ -9,38 +9,37 @@ import type { EndedSandbox, Removed } from '../../store/retention/retention.ts';
 import type { RetentionSettings } from '../config/config.ts';
 import { exportTo } from './export-file.ts';
 
-/** So many sandboxes are exported to a file, and then removed: what a kill repeats. */
+/** Number of sandboxes per export file, removed afterwards: a killed pass repeats at most one file. */
 const BATCH = 50;
 const DAY_MS = 24 * 3_600_000;
-/** From the end of one pass to the next. Milliseconds. */
+/** Pause between two passes, ms. */
 const PASS_MS = { least: 10_000, most: 3_600_000 };
 
 interface RetentionDeps {
   store: Pick<Store, 'retention' | 'auditRetention' | 'audit' | 'sandboxes'>;
   settings: RetentionSettings;
-  /** Whether a workflow of the sandbox runs. @throws MayflyError temporal_unavailable, as long as nobody knows */
+  /** Reports whether a workflow of the sandbox runs. @throws MayflyError temporal_unavailable, while unknown */
   isOpen: (sandboxId: string) => Promise<boolean>;
   logger: Logger;
   /** `@default` {@link BATCH} */
   batch?: number;
 }
 
-/** A chain of which an entry names a key that is not here is broken, and does not keep the others. */
+/** Treats a chain with an entry of an unknown key as broken, so that it does not block the others. */
 function unverified(error: unknown): Pick<Verification, 'ok' | 'waiting' | 'expired'> {
   if (isMayflyError(error, 'payload_key_unusable')) return { ok: false };
   throw error;
 }
 
-/** How long to wait between two passes: shorter than the time that is kept, which is days but where somebody tries it. */
+/** Returns the pause between two passes: 1/24 of the retention, which is days except in trials. */
 export function passMs({ recordDays }: RetentionSettings): number {
   const wished = ((recordDays ?? Infinity) * DAY_MS) / 24;
   return Math.min(PASS_MS.most, Math.max(PASS_MS.least, wished));
 }
 
 /**
- * Removes what ended long ago: records first, audit trails where that was chosen. What is exported is on the disk before
- * anything of it is removed, and a record goes when all that belongs to it has gone; so a pass may be killed anywhere, and
- * the next one goes on.
+ * Removes old records, and audit trails if configured. Exports reach the disk before any removal, and a record goes
+ * after everything that belongs to it; so a pass may be killed anywhere, and the next one continues.
  */
 export class RetentionPass {
   constructor(private readonly deps: RetentionDeps) {}
@@ -87,7 +86,7 @@ export class RetentionPass {
     );
   }
 
-  /** Whether a chain is whole, also by the register, and as old as its head says: a broken one is evidence. */
+  /** Reports whether a chain is intact, also by the transparency log, and old enough: a broken one is evidence. */
   async #isPast(id: string, past: string, register: RegisterWalk): Promise<boolean> {
     const { audit, auditRetention, sandboxes } = this.deps.store;
     if ((await sandboxes.get(id)) !== null || (await this.deps.isOpen(id))) return false;
@@ -100,7 +99,7 @@ export class RetentionPass {
     return lastAt === null ? expired !== undefined : lastAt < past;
   }
 
-  /** One after another, with as long a pause after each as it took: others want the store too. */
+  /** Handles batches in turn, each followed by a pause of its duration, to share the store. */
   async #batches(
     read: (after: EndedSandbox | null, limit: number) => Promise<EndedSandbox[]>,
     signal: AbortSignal,

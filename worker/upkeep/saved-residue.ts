@@ -16,11 +16,11 @@ interface Present {
   state: 'whole' | 'half' | 'kept';
 }
 
-/** A snapshot or capture on this machine that is not simply one which the store calls ready. */
+/** Snapshot or capture on this machine that is damaged, or not ready in the store. */
 export interface SavedResidue extends Present {
   /** State in the store; null: it has no record. */
   recorded: Recorded;
-  /** Nobody can ask for it any more: removing it loses nothing, and frees what nothing refers to. */
+  /** True when no request can reach it: removing it loses nothing, and frees what nothing refers to. */
   isSafe: boolean;
 }
 
@@ -46,18 +46,18 @@ const KINDS: Record<SavedKind, Saved> = {
   },
 };
 
-/** In these, a saga is still at work on it, and removes or finishes it. */
+/** States in which a workflow still removes or finishes it. */
 const UNDER_WAY: readonly Recorded[] = ['creating', 'deleting'];
 const OVER: readonly Recorded[] = ['failed', 'deleted'];
 
 /**
- * Finds snapshots or captures on this machine that were cut off, outlive their deletion, or are unknown to the store. Only
- * reads the machine, so it may be called while the host worker runs.
+ * Finds snapshots or captures on this machine that are incomplete, outlive their deletion, or are unknown to the store.
+ * Only reads the machine, so it may run while the host worker does.
  * @throws MayflyError store_unavailable
  */
 export async function findSavedResidue(config: Config, kind: SavedKind): Promise<SavedResidue[]> {
   const list = () => KINDS[kind].list(closedHypervisor(config, new StateDir(config.stateDir)));
-  // The machine first: one that is begun between the two looks is in the store by then.
+  // Machine first: one created between the two reads is in the store by then.
   const present = await list();
   if (present.length === 0) return [];
   const found = await withPresentStore(config, async (store) =>
@@ -72,31 +72,31 @@ export async function findSavedResidue(config: Config, kind: SavedKind): Promise
     return !UNDER_WAY.includes(recorded) && !(state === 'whole' && recorded === 'ready');
   });
   if (residue.length === 0) return [];
-  // And once more: one that was being removed meanwhile was gone before the store said so.
+  // Read again: one removed in between left the machine before the store recorded it.
   const still = await list();
   return residue.filter((one) => still.some((other) => other.id === one.id));
 }
 
 /**
- * Removes what {@link findSavedResidue} finds and calls safe; what something refers to stays.
+ * Removes what {@link findSavedResidue} marks as safe; referenced ones stay.
  * @throws MayflyError host_unavailable while a host worker serves this machine; store_unavailable; capture_in_use
  */
 export async function removeSavedResidue(config: Config, kind: SavedKind): Promise<void> {
   await withMachine(config, (machine) => removeSavedResidueFrom(machine, config, kind));
 }
 
-/** Removes as {@link removeSavedResidue} does, on a machine that is open. */
+/** Like {@link removeSavedResidue}, on a machine that is open. */
 export async function removeSavedResidueFrom(machine: HostMachine, config: Config, kind: SavedKind): Promise<void> {
   for (const { id, isSafe: mayGo } of await findSavedResidue(config, kind))
     if (mayGo) await KINDS[kind].remove(machine, id);
 }
 
-/** A whole one without a record may be another store's: it is what somebody wanted to keep. */
+/** A complete one without a record may belong to another store, where it is still wanted. */
 function isSafe({ state }: Present, recorded: Recorded): boolean {
   return OVER.includes(recorded) || (recorded === null && state !== 'whole');
 }
 
-/** A template is a snapshot too, and has a record of its own. */
+/** Returns the state of a snapshot or of a template, which is a snapshot with its own record. */
 async function snapshotState({ snapshots, templates }: Store, snapshotId: string): Promise<Recorded> {
   const snapshot = await snapshots.get(snapshotId);
   if (snapshot) return snapshot.state;

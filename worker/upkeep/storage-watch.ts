@@ -18,13 +18,15 @@ import { storedParts } from '../../store/stored-parts.ts';
 import type { Sagas } from '../../temporal/temporal-sagas.ts';
 import { Growth } from './growth.ts';
 
-/** So many sandboxes are measured in one look where nothing depends on it: a look may not cost more the more there are. */
+/** Sandboxes measured per poll while space is ample: the cost of a poll must not grow with their number. */
 const MEASURED_AT_ONCE = 4;
-/** What nothing depends on is told in every n-th look: it is a document with every sandbox of the host. */
+/** Polls per write of measurements to the store while space is ample: the document has every sandbox of the host. */
 const TELL_EVERY = 5;
-/** With room on the disk, libvirt is asked only in every n-th look whose guest found none: then a quota of the host's stopped it. */
+/**
+ * Polls per query of libvirt for guests that found no space while the disk has some: a quota of the host stopped them.
+ */
 const ASK_EVERY = 15;
-/** An operation that the watch asked for ends within this. Milliseconds. */
+/** Time limit of an operation that the watch requests, ms. */
 const OPERATION_MS = 60_000;
 
 export interface StorageWatchDeps {
@@ -39,7 +41,7 @@ export interface StorageWatchDeps {
   intervals?: Pick<Intervals, 'storageMs' | 'measureMs'>;
 }
 
-/** What a sandbox takes itself, and when that was measured (performance.now; -Infinity: by the watch before this one). */
+/** Disk usage of a sandbox alone, and its time (performance.now; -Infinity: measured by the previous worker). */
 interface Measured {
   bytes: number;
   at: number;
@@ -47,26 +49,26 @@ interface Measured {
 
 type Limited = Awaited<ReturnType<typeof everyQuota>>;
 
-/** Why a sandbox is to be stopped. */
+/** Reason to suspend a sandbox. */
 interface Trouble {
   cause: SpaceSuspensionCause;
   why: string;
 }
 
 /**
- * Measures what the sandboxes of this host take of its disk. One that grows where no room is left, or past a quota, is
- * stopped by its own workflow until there is room again. Every look begins anew with what is there, so nothing is lost
- * when this process dies.
+ * Measures the disk usage of this host's sandboxes. A sandbox that grows without free space, or past a quota, is
+ * suspended by its own workflow until there is space. Each poll reads the present state, so a dead process loses
+ * nothing.
  */
 export class StorageWatch {
   readonly #deps: StorageWatchDeps;
   readonly #stopped = new AbortController();
   readonly #growth = new Growth();
-  /** Sandboxes that may wait for room; their records say whether they do. */
+  /** Sandboxes possibly suspended for space; their records decide. */
   #suspended = new Set<string>();
   readonly #asked = new Map<string, Promise<void>>();
   readonly #measured = new Map<string, Measured>();
-  /** What was measured since the store was told. */
+  /** Measurements not yet written to the store. */
   #untold: MeasuredDisk['sandboxes'] | null = null;
   #told = { text: '', at: -Infinity };
   #looks = 0;
@@ -76,7 +78,7 @@ export class StorageWatch {
     this.#deps = deps;
   }
 
-  /** Measures once, and goes on doing so. */
+  /** Measures once, then periodically. */
   async start(): Promise<void> {
     const { store, observer } = this.#deps;
     const { hostId } = observer;
@@ -116,9 +118,10 @@ export class StorageWatch {
   }
 
   /**
-   * Measures, and tells the store what counts to each sandbox: what it takes, and what stays of deleted snapshots for it.
-   * @param all whether somebody may have to be stopped for it; else it is done little by little
-   * @returns only what each takes itself, by sandbox id, bytes: who has a snapshot deleted does not grow
+   * Measures, and writes to the store the usage that counts for each sandbox: its own, and that of its deleted
+   * snapshots.
+   * @param all measures all, because one may need suspension; else a few per poll
+   * @returns only the own usage, by sandbox id, bytes: deleting a snapshot is no growth
    */
   async #measure(all: boolean): Promise<Map<string, number>> {
     const { hypervisor, ledger } = this.#deps;
@@ -127,11 +130,11 @@ export class StorageWatch {
     for (const id of this.#measured.keys()) if (!ids.has(id)) this.#measured.delete(id);
     const due = all ? [...ids] : this.#longestAgo([...ids]);
     if (due.length > 0 || this.#measured.size < known) {
-      const held = await hypervisor.heldBytes(); // first: what is copied up from there meanwhile counts twice, and never not at all
+      const held = await hypervisor.heldBytes(); // first: data merged in between counts twice, never zero times
       await Promise.all(
         due.map(async (id) => {
           const bytes = await hypervisor.diskBytes(id);
-          this.#measured.set(id, { bytes, at: bytes > 0 ? performance.now() : -Infinity }); // nothing: it is being made
+          this.#measured.set(id, { bytes, at: bytes > 0 ? performance.now() : -Infinity }); // zero: under construction
         }),
       );
       this.#untold = this.#sizes().map(([id, bytes]) => ({ id, bytes: bytes + (held.get(id) ?? 0) }));
@@ -140,7 +143,7 @@ export class StorageWatch {
     return new Map(this.#sizes());
   }
 
-  /** What has not changed is told again after a while: it says when it was measured. */
+  /** Writes unchanged measurements again after a while, with a new time. */
   async #tell(): Promise<void> {
     const { store } = this.#deps;
     const { hostId } = this.#deps.observer;
@@ -225,14 +228,14 @@ export class StorageWatch {
     this.#begin(sandboxId, { kind: 'resume-with-space', operationId: newOperationId() });
   }
 
-  /** One at a time for a sandbox; the looks go on meanwhile. */
+  /** Runs one operation at a time per sandbox, concurrently with polls. */
   #begin(sandboxId: string, operation: Operation): void {
     if (this.#asked.has(sandboxId)) return;
     const asked = this.#operate(sandboxId, operation).finally(() => this.#asked.delete(sandboxId));
     this.#asked.set(sandboxId, asked);
   }
 
-  /** What is in its way now (another operation, its end) is met again at the next look. */
+  /** An operation that is blocked now (by another, or by the end) is retried at the next poll. */
   async #operate(sandboxId: string, operation: Operation): Promise<void> {
     const { sagas, logger } = this.#deps;
     const { kind, operationId } = operation;

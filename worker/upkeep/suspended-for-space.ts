@@ -7,7 +7,7 @@ import { withPresentStore } from '../servers/local-store.ts';
 export type SuspendedForSpace = Pick<SandboxRecord, 'id' | 'hostId' | 'stalledBy' | 'waitingFor'>;
 
 /**
- * Sandboxes of the installation that wait for room; none is looked for on a machine without any sandbox.
+ * Finds sandboxes of the installation suspended for space; returns none on a machine without any sandbox.
  * @throws MayflyError store_unavailable
  */
 export async function findSuspendedForSpace(config: Config): Promise<SuspendedForSpace[]> {

@@ -3,7 +3,7 @@ import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { AuditFault } from '../../store/audit/audit-queue.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** Appends events that could not be appended when they came, and lets the records of their sandboxes say what waits. */
+/** Appends delayed audit events, and shows pending ones in the records of their sandboxes. */
 export class WaitingAudit {
   readonly #told = new Set<string>();
 

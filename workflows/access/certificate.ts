@@ -5,7 +5,7 @@ import { failureOf, isRefusal } from '../saga/failure.ts';
 
 const { certifiable, signCertificate } = control;
 
-/** Signs one public key for one living sandbox. Its id is its request's, so the same request gets the same certificate. */
+/** Signs one public key for one living sandbox. Idempotent: the certificate's id is the request's. */
 export async function certificate(input: CertificateInput): Promise<IssuedCertificate | RefusedCertificate> {
   try {
     return await sign(input);

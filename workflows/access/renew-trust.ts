@@ -5,12 +5,12 @@ import type { SandboxEntity } from '../entity/entity.ts';
 import { startUnlessPresent, trySignal } from '../saga/subscription.ts';
 import type { trust } from './trust.ts';
 
-/** Then a guest that does not take it is left to that run, which goes on trying. */
+/** Longest wait for a guest to take its trust. After that, the run retries in the background. */
 const LONGEST_WAIT = '30s';
 
 /**
- * Has a guest that was put back told anew whom to trust: its disks are of a time before the latest revocations. Resolves
- * when it was told, or another run, which is under way, has been asked to.
+ * Renews the trust of a restored guest: its disks predate the latest revocations. Resolves when the guest has it, when
+ * {@link LONGEST_WAIT} has passed, or when another run in progress was signaled.
  */
 export async function renewTrust({ id }: SandboxEntity): Promise<void> {
   const workflowId = trustWorkflowIdOf(id);
@@ -22,7 +22,7 @@ export async function renewTrust({ id }: SandboxEntity): Promise<void> {
       staticSummary: readable(`what ${id} trusts`),
     });
     if (run) return told(run, id);
-    if (await trySignal(workflowId, TRUST_CHANGED, null)) return; // else that run has just ended
+    if (await trySignal(workflowId, TRUST_CHANGED, null)) return; // false: that run has just ended
   }
 }
 

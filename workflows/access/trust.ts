@@ -20,16 +20,17 @@ import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 
 const changed = defineSignal<[Revocation | null]>(TRUST_CHANGED);
 
-/** After a round of attempts on the host that all failed. */
+/** Pause after a round in which all attempts on the host failed. */
 const PAUSE = '5s';
 
 /**
- * Brings what one guest trusts in line with the store and the CA's keys:
+ * Brings the trust of one guest in line with the store and the CA's keys:
  *
- *   mark as revoked → work out what counts now → tell the guest, until it holds → remember that it refuses
+ *   mark as revoked → compute the current trust → push to the guest, until success → record that it refuses the revoked
  *
- * One run at a time a sandbox, so that an older list never replaces a newer one. A signal during a run makes it go round
- * again. True when the guest was seen to have the newest; false when the sandbox ended first: then nothing opens it.
+ * One run at a time per sandbox, so an older list never replaces a newer one. A signal during a run starts another
+ * round.
+ * @returns true when the guest has the newest trust; false when the sandbox ended first, so nothing opens it
  */
 export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
   const wishes: { revocation: Revocation | null; at: string }[] = [];
@@ -75,7 +76,7 @@ async function pushToGuest(sandboxId: string, guest: GuestTrust): Promise<boolea
   return true;
 }
 
-/** The platform's own certificate gets a new signature before the guest forgets the key that made the old one. */
+/** Re-signs the platform's own certificate before the guest drops the key that signed it. */
 async function resignOwn(
   host: Pick<HostActivities, 'ownPublicKey' | 'storeOwnCertificate'>,
   sandboxId: string,

@@ -13,12 +13,12 @@ import { RecordedTask, taskSteps, taskUndos } from '../source/task-life.ts';
 
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const STEP = PROFILE.step(2 * MINUTE_MS, { totalMs: 8 * MINUTE_MS });
-/** At 100 MB/s a disk of a terabyte takes three hours. */
+/** Profile of long copies: at 100 MB/s a terabyte takes three hours. */
 const LONG = PROFILE.step(DAY_MS / 2, { totalMs: DAY_MS });
-/** The job is libvirt's, and goes on without a worker: one that comes back late still finds how it ended. */
+/** Profile of the wait for libvirt's job, which continues without a worker: a late worker still learns its result. */
 const WAIT = PROFILE.step(DAY_MS, { hostDownMs: DAY_MS, totalMs: DAY_MS, attempts: 100 });
 
-/** Works on the captures of one source, one task at a time: its workflow id keeps a second one from beginning meanwhile. */
+/** Runs one task on the captures of a source; the workflow id prevents two at once. */
 export async function capture(input: CaptureInput): Promise<void> {
   const task = new CaptureTask(input);
   if (input.task === 'create') await takeCapture(task, input);
@@ -31,7 +31,7 @@ class CaptureTask extends RecordedTask<CaptureRemembrance['changes'], CaptureRec
     super({ actor, hostId, detail: { captureId } }, input.timeouts);
   }
 
-  /** Writes the record of a capture that begins. @returns it; of one that was begun before, as it is */
+  /** Writes the record of a new capture. @returns the record; the existing one if the capture was started before */
   begin(creation: CaptureCreation): Promise<CaptureRecord> {
     const event = this.event({ kind: 'capture.requested', detail: {} });
     return controlUntilDone.recordCapture({ record: newCapture(creation), sourceId: creation.sourceId, event });
@@ -69,12 +69,12 @@ class CaptureTask extends RecordedTask<CaptureRemembrance['changes'], CaptureRec
 }
 
 /**
- * From a running source to a copy of one moment of it that is known to be whole:
+ * Captures one consistent moment of a running source:
  *
- *   record → reserve → begin (freeze, begin the copy, thaw) → await → verify → keep (its final name) → ready
+ *   record → reserve → begin (freeze, start the copy, thaw) → await → verify → keep (its final name) → ready
  *
- * The source goes on meanwhile. When a step fails, the source is thawed, the copying ended and what was copied removed,
- * each until it holds; only then is the capture called `failed`.
+ * The source keeps running. When a step fails, the source is thawed, the copy job aborted and its output removed, each
+ * retried until success; only then is the capture `failed`.
  */
 async function takeCapture(task: CaptureTask, creation: CaptureCreation): Promise<void> {
   const { state } = await task.begin(creation);
@@ -103,20 +103,20 @@ function copy(task: CaptureTask): Promise<SavedCapture> {
     await task.steps(WAIT).awaitCapture();
     const saved = await task.steps(LONG).verifyCapture();
     await step.keepCapture();
-    await undos.releaseCapture(); // what it takes is on the disk by now, where everybody sees it
+    await undos.releaseCapture(); // its bytes are on the disk now and counted there
     return saved;
   });
 }
 
 /**
- * Takes a capture away, or leaves it as it was when something refers to it:
+ * Deletes a capture, or leaves it unchanged when something refers to it:
  *
  *   deleting → removeCapture → deleted, or back to ready
  */
 async function deleteCapture(task: CaptureTask): Promise<void> {
   const { state } = await task.recall();
   if (state === 'deleted' || state === 'failed') return;
-  // One that is `creating` has lost its workflow, or this one could not run: what there is of it goes too.
+  // A capture in `creating` has lost its workflow, or its workflow could not run: its residue is removed too.
   await task.recordChange({ state: 'deleting' }, { kind: 'capture.deleting', detail: {} });
   try {
     await task.steps(PROFILE.firstTry(2 * MINUTE_MS)).removeCapture(); // no compensation: it may be refused

@@ -11,7 +11,7 @@ import { claim, retire } from '../saga/messages.ts';
 import { now } from '../saga/now.ts';
 import type { SandboxEntity } from './entity.ts';
 
-/** Arbitrates the claims of a pool's member, and its retirement: the first wins. */
+/** Arbitrates the claims of a pool member and its retirement: the first wins. */
 export function handleClaims(entity: SandboxEntity): void {
   let claimingId: string | null = null;
   const handle = async (request: ClaimRequest) => {
@@ -50,7 +50,7 @@ async function claimOnce(entity: SandboxEntity, request: ClaimRequest): Promise<
   entity.state.usedAt = Date.now();
 }
 
-/** Counts it in the quotas of the claiming project first. */
+/** Assigns a member of a shared pool, after counting it in the quotas of the claiming project. */
 async function giveShared(entity: SandboxEntity, request: ClaimRequest): Promise<void> {
   const { size, actor } = request;
   const { project, apiKeyId } = actor;
@@ -65,7 +65,7 @@ async function giveShared(entity: SandboxEntity, request: ClaimRequest): Promise
   }
 }
 
-/** Makes the record its caller's, as of a sandbox that was created for it. */
+/** Makes the caller the owner in the record, as if the sandbox had been created for them. */
 async function give(
   entity: SandboxEntity,
   { requestId, name, spec, size, actor, requestedAt, builds }: ClaimRequest,

@@ -9,14 +9,14 @@ import { atStep } from '../saga/messages.ts';
 import type { SandboxEntity } from './entity.ts';
 import { bootMs, CREATE_GENERATION, cleanupSteps, startSteps, stepOptions } from './steps.ts';
 
-/** The two activities in which a host creates a sandbox, what lies between them, and their undos. */
+/** Returns the two activities in which a host creates a sandbox, the steps between them, and their compensations. */
 export function createSteps(entity: SandboxEntity, ref: HostRef) {
   const { hostId } = ref;
   const { id, timeouts } = entity;
   const { shownAfterMs } = timeouts;
   const { spec } = entity.record;
   const target = { sandboxId: id, generation: CREATE_GENERATION };
-  /** The host ends each step at its time; the profile is for a host that is dead. */
+  /** Builds host activities. The host itself enforces each step's timeout; the profile covers a dead host. */
   const host = (withinMs: Record<string, number>, summary: string) => {
     const ms = Object.values(withinMs).reduce((sum, each) => sum + each, 0);
     return onHost(ref, stepOptions(entity, ms, summary));
@@ -25,7 +25,7 @@ export function createSteps(entity: SandboxEntity, ref: HostRef) {
   return {
     ...cleanupSteps(entity, ref),
     ...startSteps(entity, ref),
-    /** reserve, cloneDisk. @param content what the source must hold; undefined: whatever it holds */
+    /** Runs reserve and cloneDisk. @param content expected digest of the source; undefined: any */
     prepare: (userCaKeys: string[], content: string | undefined) => {
       const withinMs = { reserve: timeouts.reserveMs, cloneDisk: timeouts.cloneDiskMs };
       const { source, snapshotId, captureId = null, cpus, memoryMib, network, boot = 'auto' } = spec;
@@ -43,10 +43,10 @@ export function createSteps(entity: SandboxEntity, ref: HostRef) {
       };
       return reportingSteps(entity, 'reserve', () => host(withinMs, summary).prepare(input));
     },
-    /** bootDomain, awaitIp, verifySsh */
+    /** Runs bootDomain, awaitIp and verifySsh. */
     start: ({ user, hostKey, templateKey = null }: Prepared['clone'], certificate: string) => {
       const { awaitIpMs: awaitIp, verifySshMs: verifySsh } = timeouts;
-      // it may wait for its turn to wake, wake in vain, and boot then
+      // waiting for a turn to wake, a failed wake, then a boot
       const bootDomain = bootMs(entity, CREATE_GENERATION) * (templateKey === null ? 1 : 3);
       const withinMs = { bootDomain, awaitIp, verifySsh };
       const input = { ...target, user, hostKey, certificate, withinMs, shownAfterMs };
@@ -57,7 +57,9 @@ export function createSteps(entity: SandboxEntity, ref: HostRef) {
 
 export type CreateSteps = ReturnType<typeof createSteps>;
 
-/** Records the steps of an activity: while one takes long, what the host signals of it; at the end, what it returns. */
+/**
+ * Runs an activity and records its steps: from the host's signals while it takes long, and from its result at the end.
+ */
 async function reportingSteps<T extends { steps: StepTiming[] }>(
   entity: SandboxEntity,
   firstStep: string,
@@ -82,7 +84,7 @@ async function reportingSteps<T extends { steps: StepTiming[] }>(
   }
 }
 
-/** Null when the activity never said which. */
+/** Returns the step that failed; null when the activity did not report it. */
 function failedStepOf(error: unknown): string | null {
   const cause = error instanceof ActivityFailure ? error.cause : null;
   const said = cause instanceof TimeoutFailure ? cause.lastHeartbeatDetails : detailOf(error);
@@ -90,8 +92,8 @@ function failedStepOf(error: unknown): string | null {
 }
 
 /**
- * Whether the host says that it has begun no step but the first, so that nothing of the others is to be undone. Of the first
- * this says nothing: it may have failed after its effect.
+ * Reports whether the host started no step after the first, so only the first needs compensation: it may have failed
+ * after its effect.
  */
 export function hasFailedInFirstStep(error: unknown): boolean {
   const said = detailOf(error);

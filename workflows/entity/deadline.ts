@@ -3,7 +3,7 @@ import type { StopReason } from '../../model/sandbox/sandbox.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import type { SandboxEntity } from './entity.ts';
 
-/** Ends a sandbox at its TTL, or when it is idle for long enough. @param hibernate is called instead when it asks for that */
+/** Ends a sandbox at its TTL or idle timeout. @param hibernate called instead when its `onIdle` is `hibernate` */
 export async function watchDeadline(entity: SandboxEntity, hibernate: () => void): Promise<void> {
   const { state, inbox } = entity;
   while (state.end === null) {
@@ -15,7 +15,10 @@ export async function watchDeadline(entity: SandboxEntity, hibernate: () => void
   }
 }
 
-/** Items before it in the inbox may have put the deadline off, and so may uses that only the store knows: a run takes only so many signals. */
+/**
+ * Rechecks the deadline: earlier inbox items may have extended it, and so may uses that only the store knows, since a
+ * run takes a limited number of signals.
+ */
 async function handleDeadline(entity: SandboxEntity, hibernate: () => void): Promise<void> {
   const { id, state } = entity;
   if (getDeadline(entity).reason === 'idle') {
@@ -25,7 +28,7 @@ async function handleDeadline(entity: SandboxEntity, hibernate: () => void): Pro
   const { at, reason } = getDeadline(entity);
   if (at > Date.now()) return;
   if (reason === 'idle' && entity.record.spec.onIdle === 'hibernate') {
-    state.usedAt = Date.now(); // a failed hibernation is tried again as late
+    state.usedAt = Date.now(); // a failed hibernation is retried after another idle timeout
     hibernate();
   } else entity.terminate({ reason, actor: null, failure: null });
 }

@@ -3,7 +3,7 @@ import { runUntil } from '../saga/cancellation.ts';
 import { refusal } from '../saga/failure.ts';
 import type { SandboxEntity } from './entity.ts';
 
-/** A host, or what a record says of one. */
+/** Host, or a record's reference to one. */
 type MaybeHost = Parameters<typeof isSameHost>[0];
 
 export function isDecommissioned({ state }: SandboxEntity, host: MaybeHost): boolean {
@@ -11,7 +11,7 @@ export function isDecommissioned({ state }: SandboxEntity, host: MaybeHost): boo
 }
 
 /**
- * Waits for a step of a host, until an admin decommissions the host.
+ * Waits for a step on a host, until an admin decommissions the host.
  * @throws ApplicationFailure host_forgotten
  */
 export async function awaitHost<T>(entity: SandboxEntity, host: MaybeHost, step: () => Promise<T>): Promise<T> {
@@ -21,7 +21,7 @@ export async function awaitHost<T>(entity: SandboxEntity, host: MaybeHost, step:
   throw refusal('host_forgotten', `${host.hostId} was forgotten while ${entity.id} waited for it.`);
 }
 
-/** Runs steps on a host. @returns null where it is decommissioned, and did not do them all */
+/** Runs steps on a host. @returns null when a decommission of the host cut them short */
 export async function unlessDecommissioned<T>(
   entity: SandboxEntity,
   host: MaybeHost,

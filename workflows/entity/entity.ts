@@ -10,21 +10,21 @@ import { SerialQueue } from '../saga/serial-queue.ts';
 import type { OperationRun } from './operation-run.ts';
 import { RecordWriter } from './record-writer.ts';
 
-/** Start of the numbers of an adopted sandbox's operations, which are the seconds since. Milliseconds since 1970. */
+/** Epoch of an adopted sandbox's generation numbers, which count seconds. Milliseconds since 1970. */
 const FIRST_OPERATION = Date.UTC(2026, 0, 1);
 
-/** Entity workflow of one sandbox: its state, its inbox, what is being done to it, and its end. */
+/** Entity workflow of one sandbox: its state, inbox, current operation, and end. */
 export class SandboxEntity extends RecordWriter {
   readonly timeouts: Timeouts;
-  /** Brief items, one at a time, also beside an operation: spec updates, claims, deadlines. */
+  /** Queue of brief items, run one at a time, even during an operation: spec updates, claims, deadlines. */
   readonly inbox = new SerialQueue();
   /** Operation that is requested or under way. */
   operation: OperationRun | null = null;
-  /** What is being done to it: then it is not idle. */
+  /** Kind of the operation under way, during which the sandbox is not idle. */
   underWay: Operation['kind'] | 'adopt' | null = null;
-  /** The run is about to continue as new: messages are for the next one. */
+  /** True when the run is about to continue as new: messages are for the next run. */
   isClosing = false;
-  /** Template that it would have woken from; null: none, as far as is known. */
+  /** Key of the template it would have woken from; null when unknown. */
   templateKey: string | null = null;
 
   constructor(input: SandboxInput) {
@@ -32,30 +32,30 @@ export class SandboxEntity extends RecordWriter {
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
   }
 
-  /** Its cable is never in, so nobody can log in to it. */
+  /** True when its network link is always down, so no login is possible. */
   get isOffline(): boolean {
     return this.input.template === 'builder';
   }
 
-  /** It ends, or has ended. */
+  /** True when the sandbox is ending or has ended. */
   get isEnding(): boolean {
     const { end, record } = this.state;
     return end !== null || record.state === 'destroying' || isFinal(record.state);
   }
 
-  /** Decides the end, which cuts short what is under way. The first reason counts. */
+  /** Sets the end, which cancels work in progress. The first reason wins. */
   terminate(end: SandboxEnd): void {
     this.state.end ??= end;
   }
 
-  /** Runs work that the end cuts short. @returns null when it did */
+  /** Runs work until the sandbox's end. @returns null when the end cut it short */
   untilEnd<T>(run: () => Promise<T>): Promise<{ value: T } | null> {
     return runUntil(() => this.state.end !== null, run);
   }
 
   /**
-   * Performs one operation, which the end cuts short. Its generation fences off the steps of those before; its own compensations
-   * have the next one. Of the steps before, only the create's stay in the record.
+   * Performs one operation, which the end cuts short. Its generation fences off steps of earlier operations; its own
+   * compensations use the next generation. Of earlier steps, only the create's stay in the record.
    * @returns null when the end cut it short
    */
   async perform<T>(
@@ -66,7 +66,7 @@ export class SandboxEntity extends RecordWriter {
     state.createSteps ??= state.steps;
     state.steps = state.createSteps;
     this.failedStep = 'workflow';
-    // The number of earlier operations is unknown then: at most one a second.
+    // The number of earlier operations is unknown after an adoption: at most one a second.
     state.operations ||= this.begins === 'takeOver' ? Math.floor((Date.now() - FIRST_OPERATION) / 1_000) : 0;
     state.operations++;
     this.underWay = kind;
@@ -78,7 +78,7 @@ export class SandboxEntity extends RecordWriter {
     }
   }
 
-  /** Of the steps of the latest operation; 0: there was none. */
+  /** Generation of the latest operation's steps; 0 when there was none. */
   get generation(): number {
     return 2 * this.state.operations;
   }
@@ -93,7 +93,7 @@ export class SandboxEntity extends RecordWriter {
     if (this.isEnding) throw refusal('sandbox_ended', `${this.id} is ending or has ended.`);
   }
 
-  /** Answers and writes what was asked, then goes on as another run. Returns when the end comes meanwhile. */
+  /** Answers and writes pending requests, then continues as new. Returns when the sandbox's end arrives first. */
   async continueAsNew(): Promise<void> {
     const { end } = this.state;
     this.isClosing = true;

@@ -15,9 +15,9 @@ import type { SandboxEntity } from './entity.ts';
 
 /** Activity, and step of the failure. */
 const PROBE = 'lookAtMachine';
-/** One question to libvirt, and room for a busy machine. Its host reports again while it stays dead. Milliseconds. */
+/** Timeout of one query to libvirt on a busy host, ms. The host reports a dead machine again. */
 const PROBE_MS = 20_000;
-/** While one of these is under way, the machine may be off because it is to be. */
+/** Operations during which the machine may be off on purpose. */
 const MACHINE_GOES_OFF: ReadonlySet<Operation['kind'] | 'adopt' | null> = new Set([
   'restore',
   'hibernate',
@@ -26,8 +26,8 @@ const MACHINE_GOES_OFF: ReadonlySet<Operation['kind'] | 'adopt' | null> = new Se
 ]);
 
 /**
- * Ends a sandbox whose machine has died. A report of its host is only a reason to probe the machine: it may be late, about the
- * machine before a restore, or about one that an operation has off for a while.
+ * Ends a sandbox whose machine has died. A host's report only triggers a probe: it may be late, about the machine
+ * before a restore, or about one that an operation has off for a while.
  */
 export function handleMachineDeath(entity: SandboxEntity): void {
   let isProbing = false;
@@ -42,12 +42,15 @@ export function handleMachineDeath(entity: SandboxEntity): void {
   });
 }
 
-/** Ends, belongs to a task that shuts it down itself, or continues as new: then its host reports to the next run. */
+/**
+ * Returns true when a report no longer matters: the sandbox ends, its task shuts it down, or it continues as new and
+ * the host reports to the next run.
+ */
 function isOver({ input, isClosing, isEnding }: SandboxEntity): boolean {
   return (input.mayBeOff ?? false) || isClosing || isEnding;
 }
 
-/** Returns why the machine is dead, as its host sees it now; null: it is not, or that can't be told. */
+/** Returns why the machine is dead, after a probe of its host; null when it is alive or the host does not answer. */
 async function confirm(entity: SandboxEntity, { reason }: MachineEndReport): Promise<MachineEndReason | null> {
   for (;;) {
     await condition(() => isOver(entity) || isToRun(entity));
@@ -61,7 +64,7 @@ async function confirm(entity: SandboxEntity, { reason }: MachineEndReport): Pro
   }
 }
 
-/** It has been created, and no operation has its machine off. */
+/** Reports whether the machine should run: the sandbox is created, and no operation has its machine off. */
 function isToRun({ record: { state }, underWay }: SandboxEntity): boolean {
   return (state === 'running' || state === 'warm' || isAsleep(state)) && !MACHINE_GOES_OFF.has(underWay);
 }
@@ -73,6 +76,6 @@ async function probe({ id: sandboxId, record, timeouts }: SandboxEntity): Promis
   try {
     return (await onHost(host, profile).lookAtMachine({ sandboxId })).state;
   } catch {
-    return null; // its host does not answer: it reports again when it is back
+    return null; // the host reports again when it is back
   }
 }

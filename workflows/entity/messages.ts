@@ -8,7 +8,7 @@ import { accepted, destroy, hostForgotten, restoreRecord, settled } from '../sag
 import { addSubscriber, handleSubscriptions } from '../saga/subscription.ts';
 import type { SandboxEntity } from './entity.ts';
 
-/** Answers messages that a sandbox takes in every state. */
+/** Handles messages that a sandbox takes in every state. */
 export function handleMessages(entity: SandboxEntity): void {
   const validator = () => entity.checkOpen();
   handleSubscriptions(entity.state.subscribers);
@@ -16,7 +16,7 @@ export function handleMessages(entity: SandboxEntity): void {
   setHandler(settled, () => awaitSettled(entity), { validator });
   const restore = async () => {
     await entity.begun;
-    if (!isFinal(entity.record.state)) await entity.recordChange('sandbox.state'); // which compares the store's
+    if (!isFinal(entity.record.state)) await entity.recordChange('sandbox.state'); // which checks the store's
   };
   setHandler(restoreRecord, restore, { validator });
   setHandler(hostForgotten, ({ hostId, actor }) => {

@@ -4,11 +4,11 @@ import type { Operation, OperationReport } from '../../model/sagas/messages.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { refusal } from '../saga/failure.ts';
 
-/** One operation, from its request to its end, and the callers that wait for it. */
+/** Operation from its request to its end, and the callers that wait for it. */
 export class OperationRun {
-  /** Null: it is not over, or was refused. */
+  /** Result; null while it runs, and when it was refused. */
   outcome: OperationOutcome | null = null;
-  /** Resolves when it is possible and its request is recorded. Rejects with why it is refused. */
+  /** Resolves when the operation is possible and its request recorded. Rejects with the refusal. */
   readonly accepted = new Trigger<void>();
   readonly #over = new Trigger<void>();
   #isAccepted = false;
@@ -21,8 +21,9 @@ export class OperationRun {
   }
 
   /**
-   * @param failure null: it is done
-   * @param error what it is refused with when it was not accepted. `@default` the failure
+   * Ends the operation.
+   * @param failure null: it succeeded
+   * @param error rejection when it was not accepted. `@default` the failure
    */
   end(failure: SandboxFailure | null, error: unknown = failure && refusal(failure.code, failure.message)): void {
     if (this.#isAccepted) this.outcome = { operationId: this.operation.operationId, failure };
@@ -30,7 +31,7 @@ export class OperationRun {
     this.#over.resolve();
   }
 
-  /** @throws why it was refused */
+  /** @throws the refusal */
   async report(whenOver: boolean): Promise<OperationReport> {
     if (whenOver) await this.#over;
     await this.accepted;

@@ -9,7 +9,7 @@ import { PROFILE } from '../saga/profiles.ts';
 import type { SandboxEntity } from './entity.ts';
 import { startSteps, stepsWithin, undosOn } from './steps.ts';
 
-/** The steps of an operation, or of its undo, on the host that has the sandbox. */
+/** Returns the steps of an operation, or of its compensation, on the sandbox's host. */
 export function stepsOn(entity: SandboxEntity, generation: number): OperationSteps {
   const host = hostOf(entity.record);
   if (host === null) throw refusal('internal', `${entity.id} runs, but its record names no host.`);
@@ -17,8 +17,8 @@ export function stepsOn(entity: SandboxEntity, generation: number): OperationSte
 }
 
 /**
- * The steps of one operation on a living sandbox. They overtake those of earlier operations, and their undos overtake
- * them.
+ * Builds the steps of one operation on a living sandbox. Their generation fences off earlier operations, and the
+ * compensations fence off the steps.
  */
 function operationSteps(entity: SandboxEntity, host: HostRef, generation: number) {
   const { hostId } = host;
@@ -38,12 +38,12 @@ function operationSteps(entity: SandboxEntity, host: HostRef, generation: number
       step(timeouts.saveSnapshotMs, `${id} → ${snapshotId}`).saveSnapshot({ ...target, snapshotId, kind }),
     verifySnapshot: (snapshotId: string) =>
       step(timeouts.verifySnapshotMs, snapshotId).verifySnapshot({ ...target, snapshotId }),
-    /** With {@link removeSnapshot} and {@link undoDomain} what undo-save.ts consists of. */
+    /** Compensates a save, with {@link removeSnapshot} and {@link undoDomain}: see undo-save.ts. */
     thaw: () => undo.thaw(newer),
     removeSnapshot: (snapshotId: string) => undo.removeSnapshot({ ...newer, snapshotId }),
     undoDomain: () => undo.removeDomain(newer),
 
-    /** Nobody waits for it: it stays queued while the host is down. */
+    /** Flattens in the background: stays queued while the host is down. */
     flatten: () => onHost(host, { ...flattening, summary: `${id} on ${hostId}` }).flatten(target),
     findMachine: () =>
       onHost(host, PROFILE.probe(timeouts.reserveMs, timeouts.hostDownMs)).findMachine({ sandboxId: id }),
@@ -52,14 +52,14 @@ function operationSteps(entity: SandboxEntity, host: HostRef, generation: number
     removeDomain: () => step(timeouts.cleanupMs, `${id} on ${hostId}`).removeDomain(target),
     revertDisk: ({ snapshotId, restoreId }: { snapshotId: string; restoreId: string }) =>
       step(timeouts.revertDiskMs, `${snapshotId} → ${id}`).revertDisk({ ...target, snapshotId, restoreId }),
-    /** The host's own key to the sandbox; null when it has been removed. */
+    /** Returns the host's own key to the sandbox; null when it was removed. */
     ownKey: async (): Promise<KeyToCertify | null> => {
       const { publicKey, signature } = await step(timeouts.reserveMs, id).ownPublicKey({ sandboxId: id });
       return publicKey === null ? null : { publicKey, signature };
     },
 
     pause: () => step(timeouts.pauseMs, id).pause(target),
-    /** @throws ActivityFailure quota_exceeded, host_disk_full: what it would write has no room */
+    /** @throws ActivityFailure quota_exceeded, host_disk_full: no room for its writes */
     resume: () => step(timeouts.pauseMs, id).resume({ ...target, onlyWithRoom: true }),
     hibernate: () => step(timeouts.hibernateMs, id).hibernate(target),
     wake: (wished: 'running' | 'paused') => step(timeouts.hibernateMs, id).wake({ ...target, wished }),
@@ -72,7 +72,7 @@ function operationSteps(entity: SandboxEntity, host: HostRef, generation: number
 
 export type OperationSteps = ReturnType<typeof operationSteps>;
 
-/** A machine that went off by itself is neither paused nor to be resumed: there is nothing to take back. */
+/** Ignores `sandbox_not_running`: a machine that went off needs no compensation of a pause or resume. */
 export async function unlessOff<T>(undo: Promise<T>): Promise<T | undefined> {
   try {
     return await undo;

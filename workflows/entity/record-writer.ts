@@ -23,7 +23,7 @@ import { SerialQueue } from '../saga/serial-queue.ts';
 
 const { recordRequested, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
 
-/** A create that is begun again goes on in these: its steps look before they act. */
+/** States in which a repeated create continues: its steps check before they act. */
 const IN_CREATE: ReadonlySet<SandboxState> = new Set(['requested', 'creating']);
 
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'updatedAt'>>;
@@ -31,15 +31,15 @@ type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'updatedAt'>>;
 type WrittenChanges = Changes & Pick<SandboxRecord, 'steps' | 'updatedAt'>;
 type WriteRecord = (changes: WrittenChanges, event: AuditEvent) => Promise<SandboxRecord>;
 
-/** State of one sandbox, and the writer of its record: all writes go through here, one after another. */
+/** State of one sandbox, and the only writer of its record: writes run one after another. */
 export class RecordWriter {
   readonly id: string;
   readonly state: EntityState;
-  /** Resolves when the store has the first record. Rejects with why it never will. */
+  /** Resolves when the store has the first record. Rejects with the reason if it never will. */
   readonly begun = new Trigger<void>();
-  /** Step that failed last: the one to name when the create fails, since compensations do not fail. */
+  /** Latest failed step, named when the create fails, since compensations do not fail. */
   failedStep = 'workflow';
-  /** An earlier run of this create has come further: somebody has reset the workflow to its first task. */
+  /** True when an earlier run of this create got further: the workflow was reset to its first task. */
   #isReset = false;
   #events = 0;
   #unwritten: Changes = {};
@@ -50,18 +50,18 @@ export class RecordWriter {
     this.state = input.continued ?? newEntityState(requestedRecord(input), Date.now());
   }
 
-  /** As it stands in the store. */
+  /** Record as in the store. */
   get record(): SandboxRecord {
     return this.state.record;
   }
 
-  /** Beginning of its workflow: an adoption where a create was reset that had come to its end. */
+  /** Way in which the workflow starts: an adoption when a finished create was reset. */
   get begins(): SandboxInput['begin'] {
     return this.#isReset ? 'takeOver' : this.input.begin;
   }
 
   /**
-   * Writes the first record; for an adoption, reads the one that is there.
+   * Writes the first record; for an adoption, reads the present one.
    * @throws ApplicationFailure name_taken: nothing is written, and all callers are answered
    */
   async begin(): Promise<void> {
@@ -88,7 +88,7 @@ export class RecordWriter {
     return recordFound({ record: this.record, event: found });
   }
 
-  /** Enters a phase of the create, which is written by the next change. */
+  /** Enters a phase of the create, which the next change writes. */
   enter(phase: SandboxPhase, changes: Changes = {}): void {
     this.#unwritten = { ...this.#unwritten, ...changes, state: 'creating', phase };
   }
@@ -117,7 +117,7 @@ export class RecordWriter {
     await CancellationScope.nonCancellable(() => this.writes.run(change));
   }
 
-  /** Writes the whole record where the store was set back to an earlier time. */
+  /** Writes the changes; the whole record when the store was restored to an earlier time. */
   async #write(changes: WrittenChanges, event: AuditEvent): Promise<SandboxRecord> {
     const known = { ...this.record, ...changes };
     try {
@@ -125,13 +125,13 @@ export class RecordWriter {
       if (hasSame(stored, known)) return stored;
     } catch (error) {
       const { code } = failureOf(error, 'remember');
-      if (code === 'sandbox_ended') return known; // Temporal was set back: it has ended, and is only removed once more
+      if (code === 'sandbox_ended') return known; // Temporal was restored to an earlier time
       if (code !== 'sandbox_not_found') throw error;
     }
     return rewriteRecord({ record: known, event });
   }
 
-  /** Runs a step. Its time goes to the record, its failure to {@link failedStep}. */
+  /** Runs a step and records its time, or its failure in {@link failedStep}. */
   async measureStep<T>(step: string, run: () => Promise<T>): Promise<T> {
     const startedAt = now();
     try {
@@ -149,14 +149,14 @@ export class RecordWriter {
   }
 }
 
-/** Fields on which a sandbox and its proof depend. */
+/** Fields that decide about a sandbox and its proof. */
 const DECISIVE = ['state', 'hostId', 'createdAt', 'runningAt', 'expiresAt', 'stopReason', 'parentSnapshotId'] as const;
 
 function hasSame(one: SandboxRecord, other: SandboxRecord): boolean {
   return DECISIVE.every((field) => one[field] === other[field]);
 }
 
-/** Shows an operator the sandbox's state in the Temporal UI, with one upsert of what has changed. */
+/** Shows the sandbox's state in the Temporal UI, in one upsert of the changes. */
 function showState(before: SandboxRecord, { state, phase, hostId, waitingFor }: Changes): void {
   const pairs: SearchAttributePair[] = [];
   if (state && state !== before.state) pairs.push({ key: stateAttribute, value: state });

@@ -5,15 +5,15 @@ import { refusal } from '../saga/failure.ts';
 import { patch } from '../saga/messages.ts';
 import type { SandboxEntity } from './entity.ts';
 
-/** Spec updates whose ids are kept: a caller without an answer sends it again within ten seconds, then temporal/ gives up. */
+/** Number of update ids kept: a caller without an answer retries within ten seconds, then temporal/ gives up. */
 const REMEMBERED = 200;
 /**
- * A run may have 51,200 events, 50 MiB and 2,000 updates. It continues as new long before, but not while an operation is
- * under way: one that takes very long must not be cut off by spec updates.
+ * History above which spec updates are refused. Temporal's limits are 51,200 events, 50 MiB and 2,000 updates; the run
+ * continues as new long before, but not during an operation, which updates must not cut off.
  */
 const MOST = { events: 20_000, bytes: 20 * 2 ** 20 };
 
-/** Updates the spec in every state, one update after another, so that none is lost to another, or to a deadline. */
+/** Updates the spec in every state, one update at a time, so none is lost to another or to a deadline. */
 export function handleSpecUpdates(entity: SandboxEntity): void {
   const update = async (wanted: SandboxPatch) => {
     const at = Date.now();
@@ -28,7 +28,7 @@ export function handleSpecUpdates(entity: SandboxEntity): void {
   setHandler(patch, update, { validator });
 }
 
-/** @throws ApplicationFailure why it is not taken now */
+/** @throws ApplicationFailure why it is refused now */
 function check(entity: SandboxEntity): void {
   const { id, record } = entity;
   const { historyLength, historySize } = workflowInfo();

@@ -17,21 +17,23 @@ import type { SandboxEntity } from './entity.ts';
 
 export const CREATE_GENERATION = 1;
 
-/** Profile of a sandbox's step. */
 export function stepOptions({ timeouts }: SandboxEntity, withinMs: number, summary: string): ActivityOptions {
   return { ...PROFILE.step(withinMs, timeouts), summary };
 }
 
 /**
- * How long a boot may take. What comes from a snapshot may wake with saved memory: that is copied and read, and the
- * sandbox's workflow does not know whether it will be.
+ * Returns the time limit of a boot, ms. A boot from a snapshot may restore saved memory, which takes longer; the
+ * workflow does not know if it will.
  */
 export function bootMs({ record, timeouts }: SandboxEntity, generation: number): number {
   const mayWake = (record.spec.snapshotId ?? null) !== null || generation !== CREATE_GENERATION;
   return mayWake ? Math.max(timeouts.bootDomainMs, timeouts.hibernateMs) : timeouts.bootDomainMs;
 }
 
-/** Steps of a sandbox on its host: `step(withinMs, summary).bootDomain(…)`; operators read the summary in the Temporal UI. */
+/**
+ * Builds the steps of a sandbox on its host: `step(withinMs, summary).bootDomain(…)`. The Temporal UI shows the
+ * summary.
+ */
 export function stepsWithin(
   entity: SandboxEntity,
   host: HostRef,
@@ -41,8 +43,8 @@ export function stepsWithin(
 }
 
 /**
- * Compensations and removals on a host, each retried until success: see {@link retryOn}.
- * @param settle makes a success of a failure that means that nothing is left to do. `@default` none does
+ * Builds compensations and removals on a host, each retried until success: see {@link retryOn}.
+ * @param settle turns a failure that proves the work done into a success. `@default` none
  */
 export function undosOn(
   entity: SandboxEntity,
@@ -56,7 +58,7 @@ export function undosOn(
 }
 
 /**
- * Retries an activity until success; the record says what is waited for. It ends with its scope, and with a host that is
+ * Retries an activity until success; the record shows the reason. Ends with its scope, or when the host is
  * decommissioned.
  * @throws CancelledFailure; ApplicationFailure host_forgotten
  */
@@ -76,7 +78,7 @@ function retryOn<T>(
   return awaitHost(entity, host, () => retryForever(what, attempt, { pauseMs, recordWaiting }));
 }
 
-/** How a sandbox whose disks are there starts, and how it is known to work. */
+/** Builds the steps that start a sandbox whose disks exist, and verify that it works. */
 export function startSteps(entity: SandboxEntity, host: HostRef, generation = CREATE_GENERATION) {
   const { hostId } = host;
   const { id, timeouts } = entity;
@@ -99,7 +101,9 @@ export function startSteps(entity: SandboxEntity, host: HostRef, generation = CR
   };
 }
 
-/** Removal of a sandbox from a host, layer by layer. Whoever needs it done shields it: saga.ts does. */
+/**
+ * Builds the removal of a sandbox from a host, layer by layer. Callers shield it from cancellation, as saga.ts does.
+ */
 export function cleanupSteps(entity: SandboxEntity, host: HostRef) {
   const { id } = entity;
   const { hostId } = host;
@@ -112,7 +116,7 @@ export function cleanupSteps(entity: SandboxEntity, host: HostRef) {
     releaseLease: () => cleanup.releaseLease(gone),
     removeWorkspace: () => cleanup.removeWorkspace(gone),
     releaseReservation: () => cleanup.releaseReservation(gone),
-    /** Observations of the machine that was asked, and of no other. */
+    /** Observes the machine. Rejects observations of any other installation. */
     lookAgain: () =>
       retryOn(entity, host, 'lookAgain', async (options) => {
         const look = { ...options, summary: `${id} · ${hostId}: is anything left?` };

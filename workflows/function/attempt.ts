@@ -21,28 +21,28 @@ import type { Diffing } from './diff.ts';
 import { type RunLife, saidOf } from './run-life.ts';
 import { Waits } from './waits.ts';
 
-/** Gigabytes, out of an emulated guest. */
+/** Profile of copies of gigabytes out of an emulated guest. */
 const STEP = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 2 * MINUTE_MS });
 
 /** First pause before output is collected again, ms. */
 const COLLECT_PAUSE_MS = 1_000;
 
-/** What was fetched of an attempt; of its artifacts, how many. */
+/** Output fetched from an attempt; of artifacts, their number. */
 type Fetched = Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;
 
-/** How an attempt ended, and what was fetched of it. */
+/** Outcome of an attempt, and its fetched output. */
 export interface Ended {
   end: AttemptEnd;
   fetched: Fetched;
 }
 
-/** The sandbox of an attempt, as whoever goes on with it has it. */
+/** Attempt and its sandbox. */
 interface OwnMachine {
   begun: BegunAttempt;
   sandbox: TaskSandbox;
 }
 
-/** The sandbox of an attempt as it is made, or as whoever goes on with a lost run finds it; or why there is to be none. */
+/** Returns the sandbox of an attempt, new or found by a workflow that resumes a lost run; or why it is refused. */
 export async function attemptSandbox(
   life: RunLife,
   begun: BegunAttempt,
@@ -78,11 +78,11 @@ function sandboxOf(
 }
 
 /**
- * One attempt of a run, of which nothing is undone here:
+ * Performs one attempt of a run, with no compensation here:
  *
- *   its sandbox runs → event and files are in it → its process is started, once → it has ended → what it left is fetched
+ *   sandbox runs → event and files placed → process started, once → process ended → output collected
  *
- * A cancel undoes it until its process is started, and then has that ended; what has ended is fetched all the same.
+ * A cancel ends it before its process starts; later it ends the process, and the output is collected all the same.
  */
 export async function attempt(life: RunLife, machine: OwnMachine, diffing: Diffing): Promise<Ended> {
   const { begun } = machine;
@@ -101,7 +101,7 @@ export async function attempt(life: RunLife, machine: OwnMachine, diffing: Diffi
   }
 }
 
-/** @param failure null: it is not wanted any more */
+/** @param failure null: the run was cancelled, or has expired */
 export function neverBegan(failure: RunFailure | null): Ended {
   return { end: { ...NOTHING, outcome: 'not-started', failure }, fetched: {} };
 }
@@ -119,14 +119,14 @@ async function prepared(life: RunLife, { begun, sandbox }: OwnMachine, diffing: 
   return life.step('beginCommand', () => control.beginRunCommand({ runId }));
 }
 
-/** From here on something may have been done that can't be undone: only the guest tells what. */
+/** Follows the process to its end. From here on it may have had effects that can't be undone: only the guest knows. */
 async function followed(life: RunLife, begun: BegunAttempt, command: CommandInput): Promise<Ended> {
   const { runId, sandboxId } = begun;
   const cancel = (actor: Actor) => trySignal(commandWorkflowIdOf(command.commandId), CANCEL_COMMAND, actor);
   const waits = new Waits(life, begun, cancel);
   const run = life.step('runCommand', () => runTaskCommand(command, `${runId} in ${sandboxId}`));
   const ended = Promise.all([run.finally(() => waits.end()), waits.passOnCancel(), waits.limit.enforce()]);
-  ended.catch(() => undefined); // thrown below, unless nobody waits for its end
+  ended.catch(() => undefined); // thrown below, unless the attempt ended while suspended
   const endedAsleep = await waits.follow(command);
   if (endedAsleep) return { end: endedAsleep, fetched: {} };
   await ended;
@@ -135,7 +135,9 @@ async function followed(life: RunLife, begun: BegunAttempt, command: CommandInpu
   return collected(life, begun, end, command);
 }
 
-/** What a process that succeeded has not left as it should is its failure; of another it is kept as far as there is something. */
+/**
+ * Collects the output. Missing output is the failure of a process that succeeded; of any other, collects what exists.
+ */
 async function collected(life: RunLife, begun: BegunAttempt, end: AttemptEnd, host: CommandInput): Promise<Ended> {
   const isPartial = end.outcome !== 'succeeded';
   const step = stepsOn(life, begun, host);
@@ -151,7 +153,7 @@ async function collected(life: RunLife, begun: BegunAttempt, end: AttemptEnd, ho
   }
 }
 
-/** Retries while its host is away and its sandbox lives: the output is on that host's disk. @throws the last failure */
+/** Retries while the host is away and the sandbox lives: the output is on that host's disk. @throws the last failure */
 async function whileItLives<T>(life: RunLife, { sandboxId }: BegunAttempt, run: () => Promise<T>): Promise<T> {
   const collect = async () => {
     try {

@@ -5,11 +5,11 @@ import { shallContinue } from '../saga/continue-as-new.ts';
 import { controlUntilDone } from '../saga/control.ts';
 
 /**
- * One action on many runs of a function:
+ * Applies one action to many runs of a function:
  *
- *   the next page of runs → it is done on each of them → that is written down → … → there is none, or it is cancelled
+ *   next page of runs → act on each → record the page → … → no page left, or cancelled
  *
- * How far it is stands in the store, and each run knows whether it was acted on: so it is begun again by whoever finds it lost.
+ * Progress is in the store, and each run records the action, so a lost workflow can be restarted.
  */
 export async function bulk(input: BulkInput): Promise<void> {
   const { bulkId } = input;

@@ -10,13 +10,13 @@ import { SnapshotKeepers } from '../snapshot/snapshot-keepers.ts';
 import { taskSteps } from '../source/task-life.ts';
 import { type RunLife, saidOf } from './run-life.ts';
 
-/** What takes longer is given up: neither the start of a process nor the end of its sandbox waits for it any more. */
+/** Profile of bounded work: neither the start of a process nor the end of its sandbox waits longer. */
 const BOUNDED = PROFILE.work(3 * MINUTE_MS, { totalMs: 5 * MINUTE_MS });
 const { takeDiffSide } = proxyActivities<ControlActivities>(BOUNDED);
-/** Longer than any run: who takes the snapshots away has been told by then. Milliseconds. */
+/** Upper bound on a run's duration, after which the snapshots are removed in any case. Milliseconds. */
 const LONGEST_MS = 34 * 86_400_000;
 
-/** What a process changes: snapshots before and after it, what differs, and no trace of them when its sandbox is gone. */
+/** Diff of a run: snapshots before and after its process, their comparison, and their removal with the sandbox. */
 export class Diffing {
   readonly #keepers = new SnapshotKeepers(ParentClosePolicy.ABANDON);
   #failure: RunDiff['failure'] = null;
@@ -26,19 +26,19 @@ export class Diffing {
     private readonly begun: BegunAttempt,
   ) {}
 
-  /** Before its process is started. One that fails is told when that has ended. @throws CancelledFailure */
+  /** Takes the snapshot before the process starts. A failure is reported after its end. @throws CancelledFailure */
   async before(): Promise<void> {
     if (this.begun.diffs) await this.#take('before');
   }
 
-  /** When it has ended; its sandbox is there still. Never fails. */
+  /** Records the diff after the process, while its sandbox is present. Never fails. */
   async after(): Promise<void> {
     const said = saidOf(this.begun);
     if (!this.begun.diffs || !(await controlUntilDone.isDiffDue(said))) return;
     await controlUntilDone.settleDiff({ ...said, diff: await this.#compared() });
   }
 
-  /** Its sandbox is gone: so are they, when this returns. */
+  /** Removes the snapshots once the sandbox is destroyed; returns when they are deleted. */
   async release(): Promise<void> {
     if (!this.begun.diffs) return;
     for (const side of DIFF_SIDES) await this.#keepers.release(diffSnapshotId(this.begun.sandboxId, side));
@@ -72,7 +72,7 @@ export class Diffing {
     return { bytes: null, digest: null, counts: null, failure };
   }
 
-  /** Whoever takes it away is there first. */
+  /** Starts the workflow that removes the snapshot, before the snapshot is taken. */
   async #keep(side: DiffSide): Promise<void> {
     const place = await controlUntilDone.diffPlace(saidOf(this.begun));
     if (!place) return;

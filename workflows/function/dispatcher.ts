@@ -7,12 +7,12 @@ import { control } from '../saga/control.ts';
 const POLL_MS = 3_000;
 
 /**
- * Admits the runs of one function, the next key's first one after another, as far as its concurrency goes:
+ * Admits queued runs of one function, round-robin over keys, up to its concurrency:
  *
- *   something was queued, or has ended → what can be admitted is → … → nothing is queued
+ *   a run was queued, or has ended → admit → … → queue is empty
  *
- * Any number of them may look at once: what is under way is counted in the store at each decision. Whoever queues
- * something, when this has ended, begins another.
+ * Dispatchers may run concurrently: the store counts active runs at each decision. A run queued after the end of this
+ * workflow starts another.
  */
 export async function dispatcher({ project, name, after = '' }: DispatcherInput): Promise<void> {
   let at = after;

@@ -12,12 +12,12 @@ import { TaskLife } from '../source/task-life.ts';
 const cancel = defineSignal<[Actor]>(CANCEL_RUN);
 const lookAtWaits = defineSignal(LOOK_AT_WAITS);
 
-/** One run, as its workflow knows it. */
+/** State of one run in its workflow. */
 export class RunLife extends TaskLife {
   cancelledBy: Actor | null = null;
-  /** How often it was told to look at what it waits for. */
+  /** Number of signals to poll its waitpoints. */
   looks = 0;
-  /** Stores the cancel that an operator wants, and signals this run; awaited before its end. */
+  /** Stores an operator's cancel in the Temporal UI, and signals this run; awaited before its end. */
   cancelling: Promise<void> = Promise.resolve();
 
   constructor(readonly input: RunInput) {
@@ -38,12 +38,12 @@ export class RunLife extends TaskLife {
     await controlUntilDone.showRun({ runId: this.input.runId, isWaiting: waitingFor !== null });
   }
 
-  /** A pause that a cancel ends. */
+  /** Pauses until the time is up or the run is cancelled. */
   async pause(ms: number): Promise<void> {
     await condition(() => this.cancelledBy !== null, ms);
   }
 
-  /** Of which a run has one, whoever goes on with it. */
+  /** Builds an event with an id unique per run and kind, also across its workflows. */
   event(kind: AuditKind): AuditEvent {
     const { actor, runId, function: name } = this.input;
     const event = auditEvent(kind, { actor, hostId: null, kind, detail: { function: name } });
@@ -51,7 +51,7 @@ export class RunLife extends TaskLife {
   }
 }
 
-/** Identity of an attempt in the store: one that was set back knows it from here. */
+/** Returns the identity of an attempt, from which a store that was reset to an earlier time recovers it. */
 export function saidOf({ runId, n, sandboxId, commandId, begunAt, tries }: BegunAttempt): SaidAttempt {
   return { runId, n, sandboxId, commandId, begunAt, tries };
 }

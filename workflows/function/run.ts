@@ -26,21 +26,21 @@ import { attempt, attemptSandbox, type Ended, neverBegan } from './attempt.ts';
 import { Diffing } from './diff.ts';
 import { RunLife, saidOf } from './run-life.ts';
 
-/** A snapshot of disks is a matter of seconds. What takes longer is given up: the sandbox is destroyed all the same. */
+/** Profile of a disk snapshot, which takes seconds. After a timeout the sandbox is destroyed without one. */
 const { keepAttempt } = proxyActivities<ControlActivities>(PROFILE.work(5 * MINUTE_MS, { totalMs: 10 * MINUTE_MS }));
 
-/** Pause between two polls of a run that waits for its slots, should no signal come. Milliseconds. */
+/** Pauses between two polls of a run that waits for its slots without a signal. Milliseconds. */
 const SLOTS_MS = { first: 15_000, most: 600_000, factor: 1.5 };
 
 /**
- * One run, from its admission until nothing of it is left:
+ * Runs a function once, from its admission until its sandbox is removed:
  *
- *   attempt (attempt.ts) → how it ended is in the store → its sandbox is destroyed, and that is proved → its slots are free
- *                                                   └→ kept, where its function says so  └→ another attempt, its slots kept
+ *   attempt (attempt.ts) → its end is recorded → its sandbox is destroyed, with proof → its slots are free
+ *                               └→ snapshot retained, if its function wants it    └→ another attempt, slots retained
  *
- * What comes after an attempt is reached from everywhere, whoever cancels. A run that finds no room goes back to its queue.
- * One whose workflow was lost is begun again, and goes on where its record says that it was. One whose record was lost, with a
- * store that was set back, ends here too, nothing of it left: `mayfly doctor` lists it.
+ * Cleanup follows every attempt, cancelled or not. A run that finds no capacity returns to its queue. A new workflow
+ * resumes a lost one from its record. A run whose record was lost with a restored store also ends here: `mayfly doctor`
+ * lists it.
  */
 export async function run(input: RunInput): Promise<void> {
   const { runId } = input;
@@ -80,7 +80,7 @@ async function attempted(life: RunLife, found: BegunAttempt): Promise<NextOfRun>
     await diffing.after();
     const notKept = begun.keeps ? await keep(begun) : null;
     await life.retryUntilDone('destroySandbox', () => made.sandbox.destroy());
-    // read when nobody is left who could still finish a snapshot
+    // after the sandbox's end, no one can still finish a snapshot
     if (begun.keeps) await controlUntilDone.settleKept({ ...saidOf(begun), failure: notKept });
     await diffing.release();
   }
@@ -89,7 +89,10 @@ async function attempted(life: RunLife, found: BegunAttempt): Promise<NextOfRun>
   );
 }
 
-/** Takes a snapshot of the disks of a failed attempt, which changes nothing of how the run ended. @returns why there is none */
+/**
+ * Snapshots the disks of a failed attempt, without effect on the run's outcome.
+ * @returns the failure; null: it is kept
+ */
 async function keep(begun: BegunAttempt): Promise<RunFailure | null> {
   try {
     return await keepAttempt(saidOf(begun));
@@ -99,24 +102,24 @@ async function keep(begun: BegunAttempt): Promise<RunFailure | null> {
   }
 }
 
-/** Waits in the queue of its function until a run has its slots again, which it has given back, or is cancelled. */
+/** Waits in the function's queue until the run has reacquired its slots, or is cancelled. */
 async function awaitSlots(life: RunLife): Promise<void> {
   const { runId } = life.input;
   for (let pauseMs = SLOTS_MS.first; ; pauseMs = Math.min(SLOTS_MS.most, pauseMs * SLOTS_MS.factor)) {
     const { looks } = life;
     if (await controlUntilDone.hasSlots({ runId })) return;
-    if (life.cancelledBy !== null) return sleep('1s'); // its record says so before it is told
+    if (life.cancelledBy !== null) return sleep('1s'); // the record has the cancel before the signal arrives
     await condition(() => life.looks !== looks || life.cancelledBy !== null, pauseMs);
   }
 }
 
-/** Its event is lost, and all that it said. */
+/** Returns the failure of a run whose event and output are lost. */
 function lostRecord(runId: string): ApplicationFailure {
   const why = `The store has no record of ${runId} any more; nothing of its sandbox is left`;
   return ApplicationFailure.nonRetryable(why, 'run_not_found' satisfies ErrorCode);
 }
 
-/** A schedule that no signal reaches looks by itself. */
+/** Wakes the schedule of the run, which also polls without a signal. */
 async function wakeSchedule({ scheduledBy }: RunInput): Promise<void> {
   if (scheduledBy !== undefined) await trySignal(scheduledBy, WAKE_SCHEDULE);
 }

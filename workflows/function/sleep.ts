@@ -8,23 +8,23 @@ import { controlUntilDone } from '../saga/control.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import type { RunLife } from './run-life.ts';
 
-/** An operation of a sandbox is given up by that, and says why; gigabytes are written or read. */
+/** Profile of operations that write or read gigabytes; the sandbox's own operation ends them with a reason. */
 const { sleepAttempt, wakeAttempt } = proxyActivities<ControlActivities>(PROFILE.follow(120 * MINUTE_MS));
 
-/** Who stores what a run waits for has it told; should nobody, it is looked for so often. Milliseconds. */
+/** Interval between two polls of a suspended attempt without a signal. Milliseconds. */
 const LOOK_MS = { first: 60_000, most: 3_600_000, factor: 1.5 };
-/** From one try to wake a machine to the next. Milliseconds. */
+/** Pause between two attempts to wake a machine. Milliseconds. */
 const WAKE_MS = { first: 1_000, most: 60_000, factor: 2 };
-/** After one that could not be hibernated. Milliseconds. */
+/** Pause after a failed hibernation. Milliseconds. */
 const AGAIN_MS = { first: 60_000, most: 3_600_000, factor: 2 };
-/** The least that is waited for a time that is about to come. Milliseconds. */
+/** Shortest wait for a due time. Milliseconds. */
 const LEAST_MS = 100;
 
-/** A machine that is hibernated while the process of its attempt waits. */
+/** Hibernation of a machine while the process of its attempt waits. */
 export class Sleep {
-  /** From the beginning of its hibernation until it runs again: its process is told nothing then. */
+  /** True from the start of the hibernation until the machine runs again: its process is not signaled. */
   isAsleep = false;
-  /** It has slept: its guest does not know how much of its time is over. */
+  /** True after a hibernation: the guest's clock stood still. */
   hasSlept = false;
   #tries = 0;
   #againMs: number | null = AGAIN_MS.first;
@@ -32,23 +32,22 @@ export class Sleep {
   constructor(
     private readonly life: RunLife,
     private readonly begun: BegunAttempt,
-    /** Its process has ended. */
     private readonly isOver: () => boolean,
   ) {}
 
-  /** After which time it may be tried once more, where it could not be hibernated; null: it never can. Milliseconds. */
+  /** Pause after which a failed hibernation may be retried, ms; null: never. */
   get againMs(): number | null {
     return this.#againMs;
   }
 
   /**
-   * Hibernates it, until something came for its process:
+   * Hibernates the machine until data arrives for its process:
    *
-   *   hibernated → its slots are others' → something came → it has slots again → it runs, where it was
+   *   hibernated → slots released → data arrived → slots reacquired → resumed
    *
-   * What can't be hibernated stays as it is.
-   * @param given what its guest has got
-   * @returns how its attempt ends, when it ends meanwhile: it is not woken for that; null: it runs, or its process has ended
+   * A machine that can't be hibernated keeps running.
+   * @param given waitpoints whose data its guest has
+   * @returns the end of an attempt that ends while suspended, without a wake; null: it runs, or its process has ended
    */
   async through(given: string[]): Promise<AttemptEnd | null> {
     this.isAsleep = true;
@@ -68,7 +67,7 @@ export class Sleep {
     return this.life.cancelledBy !== null && !this.isOver();
   }
 
-  /** @returns whether its time was over */
+  /** @returns true when the attempt timed out */
   async #slept(given: string[]): Promise<boolean> {
     if (!(await controlUntilDone.beginSleep({ ...this.#attempt, given }))) return false;
     const nth = ++this.#tries;
@@ -110,7 +109,7 @@ export class Sleep {
     return false;
   }
 
-  /** A cancel leaves it: its sandbox is destroyed then. */
+  /** Abandons the work on a cancel: the sandbox is destroyed then. */
   #unlessCancelled<T>(work: () => Promise<T>): Promise<{ value: T } | null> {
     return runUntil(() => this.#isCancelled, work);
   }

@@ -6,23 +6,23 @@ import { controlUntilDone } from '../saga/control.ts';
 import type { RunLife } from './run-life.ts';
 import type { Sleep } from './sleep.ts';
 
-/** Until its host is back, and has started it. Milliseconds. */
+/** Pauses between two polls until the host is back and has started the process. Milliseconds. */
 const STARTED_MS = { first: 2_000, most: 300_000, factor: 2 };
 
-/** Asks the workflow of a process to end it. @returns false: it has none at this moment */
+/** Cancels a process by its workflow. @returns false: no such workflow runs now */
 export type CancelProcess = (actor: Actor) => Promise<boolean>;
 
-/** Repeats a signal until it is taken: what it is for is being begun, or has just ended. */
+/** Repeats a signal until it is accepted: the target is starting, or has just ended. */
 export async function untilHeard(send: () => Promise<boolean>, isOver: () => boolean): Promise<void> {
   while (!isOver() && !(await send())) await sleep('1s');
 }
 
 /**
- * The time of a process, where its guest cannot keep it: its clock stood still with it, or its time does while it waits. All others are
- * ended by their guests.
+ * Time limit of a process that its guest cannot enforce: the guest's clock stood still in a hibernation, or the limit
+ * is suspended while it waits. Guests enforce all others.
  */
 export class TimeLimit {
-  /** It is over, and its process is told so. */
+  /** True when the time is up and the process is being cancelled. */
   isOver = false;
   #turn = 0;
 
@@ -31,11 +31,10 @@ export class TimeLimit {
     private readonly begun: BegunAttempt,
     private readonly slept: Pick<Sleep, 'isAsleep' | 'hasSlept'>,
     private readonly cancel: CancelProcess,
-    /** Its process has ended. */
     private readonly hasEnded: () => boolean,
   ) {}
 
-  /** It waits now, or does no more. */
+  /** Rereads the remaining time: the process started or stopped waiting. */
   changed(): void {
     this.#turn += 1;
   }

@@ -12,22 +12,22 @@ import type { RunLife } from './run-life.ts';
 import { Sleep } from './sleep.ts';
 import { type CancelProcess, TimeLimit, untilHeard } from './time-limit.ts';
 
-/** A process that is brief is not looked at. Milliseconds. */
+/** Delay before a process is followed, ms: brief ones never are. */
 const FIRST_LOOK_MS = 1_000;
-/** One that was woken for nothing sleeps again. Milliseconds. */
+/** Time a woken process may stay idle before it is suspended again. Milliseconds. */
 const WOKEN_MS = 60_000;
 
 /**
- * While the process of an attempt runs: what its guest asks for is written down, what came for it is given to it, and its machine
- * is hibernated meanwhile.
+ * Follows the waitpoints of an attempt's process: records new ones, delivers data, and hibernates the machine in
+ * between.
  */
 export class Waits {
   readonly #asked: AskedWaitpoint[] = [];
   readonly #sleep: Sleep;
-  /** Ends its process when its time is over, where its guest does not know that. */
+  /** Enforces the time limit that its guest cannot. */
   readonly limit: TimeLimit;
   #given: string[] = [];
-  /** The last that is known of its process is that it asked for something, and not that it was given something. */
+  /** True when the latest known action of the process is a new waitpoint, not a delivery. */
   #isBlocked = false;
   #isOver = false;
 
@@ -40,7 +40,7 @@ export class Waits {
     this.limit = new TimeLimit(life, begun, this.#sleep, cancel, () => this.#isOver);
   }
 
-  /** @returns how the attempt ends, when it ends while its machine sleeps; null: its process has ended */
+  /** @returns the end of an attempt that ends while its machine is hibernated; null: its process has ended */
   async follow(host: HostRef): Promise<AttemptEnd | null> {
     if (await condition(() => this.#isOver, FIRST_LOOK_MS)) return null;
     const done = await runUntil(
@@ -50,7 +50,7 @@ export class Waits {
     return done?.value ?? null;
   }
 
-  /** Cancels its process when its run is cancelled, unless that sleeps: then {@link follow} ends. */
+  /** Cancels the process when its run is cancelled, unless it is suspended: then {@link follow} ends. */
   async passOnCancel(): Promise<void> {
     await condition(() => this.#isOver || this.life.cancelledBy !== null);
     const { cancelledBy } = this.life;
@@ -59,7 +59,7 @@ export class Waits {
     await untilHeard(send, () => this.#isOver);
   }
 
-  /** The process has ended. */
+  /** Marks the process as ended. */
   end(): void {
     this.#isOver = true;
   }
@@ -88,7 +88,7 @@ export class Waits {
     }
   }
 
-  /** It has been told to. */
+  /** True when the process is being ended. */
   get #isToEnd(): boolean {
     return this.life.cancelledBy !== null || this.limit.isOver;
   }
@@ -99,7 +99,7 @@ export class Waits {
     return ended;
   }
 
-  /** @returns how long its process is still to wait before its machine is hibernated; null: it is not to be. Milliseconds. */
+  /** @returns time the process must still wait before its machine is hibernated, ms; null: never */
   async #record({ asked, given, due }: ChangedWaits): Promise<number | null> {
     this.#asked.push(...asked);
     const known = new Set(this.#asked.map(({ name }) => name));

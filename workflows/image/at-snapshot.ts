@@ -1,7 +1,7 @@
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { control } from '../saga/control.ts';
 
-/** A sandbox of a build that begins at what another one has come to just now: on its host. */
+/** Returns the input of a builder that starts from another builder's latest snapshot, on its host. */
 export async function atSnapshot(builder: SandboxInput, snapshotId: string): Promise<SandboxInput> {
   const { snapshot, host } = await control.imageSnapshot({ snapshotId });
   const { content: _content, ...input } = builder;

@@ -8,16 +8,16 @@ import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
 import { TaskLife } from '../source/task-life.ts';
 
-/** One build, as its workflow knows it. All writes of its record go through here. */
+/** State of one build in its workflow, and the only writer of its record. */
 export class ImageLife extends TaskLife {
-  /** Why a step of the Dockerfile failed; null: none did. */
+  /** Failure of a step of the Dockerfile; null: none. */
   failure: ImageFailure | null = null;
 
-  /** Of the step that was done last. */
+  /** Snapshot of the latest finished step. */
   lastSnapshot: string | null = null;
   #done: number;
   #events = 0;
-  /** Not in the audit trail yet: they go there with the next change of the record. */
+  /** Events that the next change of the record appends to the audit trail. */
   #untold: AuditEvent[] = [];
 
   constructor(readonly input: ImageInput) {
@@ -37,7 +37,7 @@ export class ImageLife extends TaskLife {
     this.#tell('image.cancel-asked', actor, {});
   }
 
-  /** What became of it is in the audit before it is in the record. */
+  /** Ends the build, with the outcome in the audit trail before the record. */
   async over(state: 'ready' | 'failed' | 'cancelled', changes: Partial<ImageRecord>): Promise<void> {
     const { code, line, exitCode } = changes.failure ?? {};
     const snapshotId = this.lastSnapshot ?? this.input.snapshotId;
@@ -51,7 +51,7 @@ export class ImageLife extends TaskLife {
     await this.recordChange({ done: this.#done, snapshotId });
   }
 
-  /** Changes the record. @returns whether it was over before: the workflow was reset */
+  /** Changes the record. @returns true when it was final before: the workflow was reset */
   async recordChange(changes: Partial<ImageRecord>): Promise<boolean> {
     setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
     const { imageId } = this.input;

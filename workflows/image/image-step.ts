@@ -7,10 +7,10 @@ import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import type { ImageLife } from './image-life.ts';
 
-/** Gigabytes, from one guest into another. */
+/** Profile of copying gigabytes from one guest to another. */
 const CARRYING = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 30 * MINUTE_MS });
 
-/** What a COPY takes of another stage, from its sandbox into the one that copies; no worker but their host's sees it. */
+/** Copies the files of a `COPY --from` between two sandboxes on one host; no other worker sees them. */
 export async function copyFiles(life: ImageLife, index: number, stage: ImageStageInput, from: string): Promise<void> {
   const { hostId, installationId } = await runStep(life, { imageId: life.input.imageId, index, part: 'pack' });
   const summary = `step ${index + 1}: files of ${from}`;
@@ -19,9 +19,9 @@ export async function copyFiles(life: ImageLife, index: number, stage: ImageStag
 }
 
 /**
- * The command ends with its sandbox, if the build does before it.
- * @param isSent what it takes of the context is brought into its guest first
- * @returns where it ran
+ * Runs one step as a command, which ends with its sandbox.
+ * @param isSent true: copies the step's files of the context into its guest first
+ * @returns its host
  * @throws ApplicationFailure image_step_failed
  */
 export function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Promise<CommandInput> {

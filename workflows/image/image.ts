@@ -17,19 +17,19 @@ import { checkReady, makeReadySource } from './ready.ts';
 
 const cancel = defineSignal<[CancelImage]>(CANCEL_IMAGE);
 
-/** A snapshot may have to flatten what is below it. */
+/** A snapshot may first have to flatten its parents. */
 const { takeImageLayer } = proxyActivities<ControlActivities>(PROFILE.work(30 * MINUTE_MS));
-/** All steps together. */
+/** Timeout of all steps together. */
 const LONGEST = '4h';
 
 /**
- * From a Dockerfile to a source:
+ * Builds a source from a Dockerfile:
  *
- *   each stage: builder (of the source, or of the last step that is known) → each step: a command, then a snapshot → builder
- *   destroyed, when nothing is copied from it any more → a source is made of the last snapshot
+ *   each stage: builder (from the source, or the last cached step) → each step: a command, then a snapshot → builder
+ *   destroyed, when no later stage copies from it → a source from the last snapshot
  *
- * Where it is asked whether the image is ready, that holds in a fresh sandbox first, and the source has its template at the end. When
- * anything fails, or it is cancelled, the sandboxes and the source go, and nothing is left but the snapshots of steps that were done.
+ * With a readiness check, a fresh sandbox must pass it first, and the source gets a template. When anything fails, or
+ * the build is cancelled, its sandboxes and source are removed; only snapshots of finished steps remain.
  */
 export async function image(input: ImageInput): Promise<void> {
   const life = new ImageLife(input);
@@ -59,7 +59,7 @@ async function build(life: ImageLife): Promise<void> {
   const snapshotId = await saga(async (undo) => {
     const checker = ready && new TaskSandbox(ready.checker, 'image_failed');
     const destroyChecker = () => life.retryUntilDone('destroyChecker', async () => checker?.destroy());
-    if (checker) undo('startChecker', destroyChecker); // first, for a workflow that is reset and cancelled before this step
+    if (checker) undo('startChecker', destroyChecker); // first, for a workflow reset and cancelled before this step
     const last = await doSteps(life, undo);
     if (!ready || !checker) return last;
     await checkReady(life, ready, checker, last);
@@ -71,7 +71,7 @@ async function build(life: ImageLife): Promise<void> {
   else await makeSource(life, snapshotId);
 }
 
-/** @returns the snapshot of the last */
+/** @returns the last snapshot */
 async function doSteps(life: ImageLife, undo: Undo): Promise<string> {
   const { stages, snapshotId } = life.input;
   if (stages.length > 0) await doStages(life, stages, undo);
@@ -80,7 +80,7 @@ async function doSteps(life: ImageLife, undo: Undo): Promise<string> {
   return last;
 }
 
-/** A stage that others copy from lives until the last of them is done. */
+/** Runs the stages. A builder lives until the last stage that copies from it is done. */
 async function doStages(life: ImageLife, stages: readonly ImageStageInput[], undo: Undo): Promise<void> {
   const made = stages.map((stage) => ({ ...stage, sandbox: new TaskSandbox(stage.builder, 'image_failed') }));
   const living = new Map<number, (typeof made)[number]>();
@@ -110,7 +110,7 @@ async function doStages(life: ImageLife, stages: readonly ImageStageInput[], und
   }
 }
 
-/** One that begins where another has ended just now begins at its snapshot, on its host. */
+/** Returns the input of a stage's builder; a stage based on another starts at its snapshot, on its host. */
 async function builderInput({ builder, parent }: ImageStageInput, ends: ReadonlyMap<number, string>) {
   if (parent === null) return builder;
   const snapshotId = ends.get(parent);

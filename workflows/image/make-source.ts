@@ -9,12 +9,12 @@ import type { bakeSource } from '../source/bake-source.ts';
 import type { deleteSource } from '../source/delete-source.ts';
 import type { ImageLife } from './image-life.ts';
 
-/** Where the source of a build is. */
+/** Source of a build, and its host. */
 export interface MadeSource extends HostRef {
   sourceId: string;
 }
 
-/** @param before is told what will be made, before anything of it is */
+/** @param before called with the future source before any of it is made */
 export function makeSource(
   life: ImageLife,
   snapshotId: string,
@@ -53,7 +53,7 @@ export function makeSource(
   });
 }
 
-/** Takes back {@link makeSource}, unless another has the name by now. @throws when it must be asked again */
+/** Compensates {@link makeSource}, unless another build owns the name by now. @throws when it must be retried */
 export async function takeBackSource({ input }: ImageLife, source: MadeSource): Promise<void> {
   const { name, bakeId, actor, timeouts } = input;
   const { sourceId, hostId } = source;

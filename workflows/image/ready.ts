@@ -19,7 +19,10 @@ import { type MadeSource, makeSource, takeBackSource } from './make-source.ts';
 
 type Ready = NonNullable<ImageInput['ready']>;
 
-/** In a fresh machine, without a way out: as a template's is. @throws ApplicationFailure image_step_failed when it never holds */
+/**
+ * Runs the readiness check in a fresh machine without egress, as for a template.
+ * @throws ApplicationFailure image_step_failed
+ */
 export async function checkReady(
   life: ImageLife,
   { checker }: Ready,
@@ -32,14 +35,14 @@ export async function checkReady(
   await runStep(life, { imageId, index: steps - 1, part: 'ready' });
 }
 
-/** A source with a template, where its host makes any; or neither. */
+/** Makes a source with a template, where its host supports templates; or neither. */
 export function makeReadySource(life: ImageLife, ready: Ready, snapshotId: string): Promise<void> {
   return saga(async (undo) => {
     const source = await makeSource(life, snapshotId, (made) =>
       undo('makeSource', () => life.retryUntilDone('deleteSource', () => takeBackSource(life, made))),
     );
     await life.recordChange({ waitingFor: 'its template' });
-    // Where its key is not known yet, the template goes with the source.
+    // Until its key is known, the template is removed with the source.
     await life.step('makeTemplate', () => makeItsTemplate(life, ready, source, undo));
   });
 }
@@ -75,7 +78,7 @@ async function makeItsTemplate(
   }
   const { templateId, templateKey } = made;
   const workflowId = templateWorkflowIdOf({ hostId, templateKey });
-  // it goes by itself too, with its source
+  // the template is also removed with its source
   undo('makeTemplate', async () => void (await trySignal(workflowId, REMOVE_TEMPLATE, { templateId })));
   const read = () => controlUntilDone.readTemplateOutcome({ templateId });
   const { state, reason } = await waitForWorkflow({ workflowId }, read);

@@ -4,7 +4,7 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { RecordedTask } from '../source/task-life.ts';
 
-/** One playbook. A change of its record returns whether it was over before: the workflow was reset. */
+/** Task of one playbook. A change of its record returns true when it was final before: the workflow was reset. */
 export class PlaybookLife extends RecordedTask<Partial<PlaybookRecord>, boolean> {
   constructor(readonly input: PlaybookInput) {
     const { playbookId, host, actor } = input;

@@ -7,17 +7,20 @@ import { SnapshotKeepers } from '../snapshot/snapshot-keepers.ts';
 import type { PlaybookLife } from './playbook-life.ts';
 
 const { takePlaybookSnapshot } = proxyActivities<ControlActivities>(PROFILE.work(30 * MINUTE_MS));
-/** Longer than a playbook: its snapshots are released by then. Milliseconds. */
+/** Upper bound on a playbook's duration, after which its snapshots are removed. Milliseconds. */
 const LONGEST_MS = 240 * MINUTE_MS;
 
-/** The snapshots that a playbook compares. */
+/** Snapshots that a playbook compares. */
 export class PlaybookSnapshots {
-  /** A cancel releases them, also when the playbook is terminated. */
+  /** Workflows that remove the snapshots; a cancel by the parent, or its termination, releases them. */
   readonly #keepers = new SnapshotKeepers(ParentClosePolicy.REQUEST_CANCEL);
 
   constructor(private readonly life: PlaybookLife) {}
 
-  /** @throws ApplicationFailure snapshot_failed, sandbox_busy and its kin; no_host: it is on another than the sandbox */
+  /**
+   * @throws ApplicationFailure snapshot_failed, sandbox_busy and the like; no_host: it is on another host than the
+   * sandbox
+   */
   async take(which: PlaybookSnapshot, sandboxId: string): Promise<string> {
     const { snapshots, host, actor } = this.life.input;
     const snapshotId = snapshots[which];
@@ -32,7 +35,7 @@ export class PlaybookSnapshots {
     return snapshotId;
   }
 
-  /** Returns when they are gone. */
+  /** Releases the snapshots. Returns when they are deleted. */
   async release(): Promise<void> {
     const { snapshots } = this.life.input;
     await Promise.all(Object.values(snapshots).map((id) => this.#keepers.release(id)));

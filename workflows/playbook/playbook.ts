@@ -15,22 +15,22 @@ import { PlaybookSnapshots } from './playbook-snapshots.ts';
 
 const cancel = defineSignal<[Actor]>(CANCEL_PLAYBOOK);
 
-/** All of it together. */
+/** Timeout of the whole playbook. */
 const LONGEST = '3h';
-/** A comparison has two minutes; reading, writing and copying into a guest have the rest. */
+/** Profile of a step: a comparison takes up to two minutes; reading, writing and copying into a guest use the rest. */
 const STEP = PROFILE.work(20 * MINUTE_MS);
 
-/** How a playbook ended, which was written. */
+/** Recorded end of a playbook. */
 type Checked = { state: 'checked' | 'unchecked'; unchecked: string | null };
 type Ending = Checked | Pick<PlaybookRecord, 'state' | 'failure'>;
 
 /**
- * From what changed in a sandbox to a playbook that is known to bring it about:
+ * Writes a playbook of the changes in a sandbox, and checks it:
  *
- *   snapshot of the sandbox → a fresh one of the same base → snapshot of that → written of what differs →
- *   put into the fresh one and run, twice → snapshot → compared with the first
+ *   snapshot of the sandbox → fresh sandbox of the same base → its snapshot → playbook written from their differences →
+ *   copied into the fresh sandbox and run, twice → snapshot → compared with the first
  *
- * However it ends, the fresh sandbox is destroyed with its proof, and the snapshots go.
+ * However it ends, the fresh sandbox is destroyed with proof, and the snapshots are deleted.
  */
 export async function playbook(input: PlaybookInput): Promise<void> {
   const life = new PlaybookLife(input);
@@ -54,7 +54,7 @@ export async function playbook(input: PlaybookInput): Promise<void> {
   else await end({ state: made.failure ? 'failed' : 'cancelled', failure: made.failure });
 }
 
-/** Its sandbox and snapshots are gone when it returns, and when it throws. */
+/** Makes and checks the playbook; its sandbox and snapshots are removed in any case. */
 function make(life: PlaybookLife): Promise<Checked> {
   const { sandboxId, checker: input } = life.input;
   const checker = new TaskSandbox(input, 'playbook_failed');
@@ -62,7 +62,7 @@ function make(life: PlaybookLife): Promise<Checked> {
   const destroyChecker = () => life.retryUntilDone('destroyChecker', () => checker.destroy());
   return saga(async (undo) => {
     undo('takeSnapshots', () => snapshots.release());
-    undo('startChecker', destroyChecker); // first, for a workflow that is reset and cancelled before this step
+    undo('startChecker', destroyChecker); // first, for a workflow reset and cancelled before this step
     const before = await snapshots.take('now', sandboxId);
     await life.step('startChecker', () => checker.start());
     const fresh = await snapshots.take('fresh', input.id);

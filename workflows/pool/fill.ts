@@ -11,10 +11,10 @@ import { FAILURES, retryAtOf } from './pausing.ts';
 import type { PoolLife } from './pool-life.ts';
 import { retireMembers } from './retiring.ts';
 
-/** What a host may take to ask its guests, and to begin. Milliseconds. */
+/** Timeouts of a host's probe of its guests. Milliseconds. */
 const LOOK = { startMs: 2_000, withinMs: 8_000 };
 
-/** One look at the members, and what comes of it. @returns how long there is nothing to do, milliseconds */
+/** Reconciles the members of a pool once. @returns pause until the next round, ms */
 export async function fill(life: PoolLife): Promise<number> {
   const { project, name, source } = life.record;
   const making = [...life.makers];
@@ -39,7 +39,7 @@ function countOf({ members }: PoolSight): number {
   return members.filter(({ stage }) => stage !== 'ending').length;
 }
 
-/** Asks each host once. One that does not answer has its workflows told of dead machines itself, when it is back. */
+/** Probes each host once. A host that does not answer reports dead machines to their workflows when it is back. */
 async function silentOf(members: readonly PoolMember[]): Promise<ReadonlySet<string>> {
   const byQueue = new Map<string, { host: HostRef; sandboxIds: string[] }>();
   for (const member of members) {
@@ -60,8 +60,8 @@ async function silentOf(members: readonly PoolMember[]): Promise<ReadonlySet<str
 }
 
 /**
- * Members are made behind claims and creates, for a while, and not soon after several could not be.
- * @returns how long to wait before; 0: not at all
+ * Decides when to create members: after concurrent claims and creates, up to a limit, and after a backoff for failures.
+ * @returns delay before the creation, ms; 0: none
  */
 function mayMake(life: PoolLife, { creates }: PoolSight, count: number): number {
   const { times, usedAt } = life;
@@ -79,7 +79,7 @@ function mayMake(life: PoolLife, { creates }: PoolSight, count: number): number 
   return 0;
 }
 
-/** Says what there is, and why there is no more. */
+/** Records the state of the pool, and why members are missing. */
 async function note(life: PoolLife, { members, isRecorded }: PoolSight, wanted: number): Promise<void> {
   const { failures, record, isDeleting } = life;
   if (isDeleting) return;

@@ -11,17 +11,17 @@ import { waitForWorkflow } from '../saga/subscription.ts';
 import { startSandbox } from '../source/task-sandbox.ts';
 import type { PoolLife } from './pool-life.ts';
 
-/** Nobody's key: whose project claims a member is told no other's. */
+/** Actor of shared pools, so an audit trail never names another tenant's key. */
 const SHARED: Actor = { apiKeyId: 'pool', agentId: null, project: NO_PROJECT };
 
-/** Makes one member of a pool: an ordinary sandbox, with a saga of its own, which goes on without this one. */
+/** Creation of one pool member: an ordinary sandbox with a workflow of its own, which outlives this one. */
 export class Maker {
-  /** Null: it is not known yet. */
+  /** Id of the member; null: not yet known. */
   sandboxId: string | null = null;
 
   constructor(private readonly life: PoolLife) {}
 
-  /** Returns when it can be told how it went; the pool hears of it. */
+  /** Creates the member and wakes the pool. Returns when its outcome is known. */
   async run(): Promise<void> {
     const { life } = this;
     life.makers.add(this);
@@ -41,7 +41,7 @@ export class Maker {
     }
   }
 
-  /** @returns whether it can be claimed; false: it was not to be made any more */
+  /** @returns true when it can be claimed; false when the pool no longer wanted it */
   async #make(): Promise<boolean> {
     const pool = this.life.record;
     const seed = this.life.nextSeed();
@@ -58,7 +58,10 @@ export class Maker {
   }
 }
 
-/** What wakes from one template has memory in common, which projects must not: members that they share boot. */
+/**
+ * Builds a member's input. Sandboxes that wake from one template share memory, which projects must not: members of
+ * shared pools boot.
+ */
 function inputOf(pool: PoolRecord, { sandboxId, size, hosts, content }: MemberInput): SandboxInput {
   const { name, revision, source, cpus, memoryMib, egress } = pool;
   return {

@@ -39,38 +39,38 @@ const deletePool = defineSignal<[Actor]>(DELETE_POOL);
 const poolPreempted = defineSignal<[PreemptionReason]>(POOL_PREEMPTED);
 const poolUsed = defineSignal<[PoolClaims]>(POOL_USED);
 
-/** More of them do not make it wait longer. */
+/** Number of failures kept; more do not lengthen the backoff. */
 const KEPT_FAILURES = 20;
 
-/** What one member takes until one has been made. Seconds. */
+/** Refill time assumed until a member has been created. Seconds. */
 const FIRST_REFILL_SECONDS = 10;
 
-/** One pool as its workflow knows it: its record, who is making members, and what it is told meanwhile. */
+/** State of one pool in its workflow: its record, members being created, and messages. */
 export class PoolLife {
   readonly times: PoolTimes;
-  /** Those that make a member now. */
+  /** Members being created now. */
   readonly makers = new Set<{ readonly sandboxId: string | null }>();
   demand: Demand[];
   refillSeconds: number;
-  /** Of those that could not be made, since one was. */
+  /** Creation failures since the last success. */
   failures: SandboxFailure[];
-  /** Of the last of them. Milliseconds since 1970. */
+  /** Time of the latest failure, ms since 1970. */
   failedAt: number;
-  /** When members of it last ended for want of room. Milliseconds since 1970. */
+  /** Time of the latest eviction of a member for lack of room, ms since 1970. */
   preemptedAt: number;
-  /** When it last had no more members than it wanted. Milliseconds since 1970. */
+  /** Time at which it last had no surplus members, ms since 1970. */
   shrunkAt: number;
-  /** Members since {@link PoolRecord.refills} was last raised, or this run began. */
+  /** Members created since {@link PoolRecord.refills} last grew, or this run began. */
   madeSinceFilled = 0;
-  /** When somebody last wanted a member, milliseconds since 1970. */
+  /** Time of the latest claim, ms since 1970. */
   usedAt = 0;
-  /** Since when it could make members, and lets others go first; null: it does not. Milliseconds since 1970. */
+  /** Time since which it defers creations to others, ms since 1970; null: it does not. */
   yieldingSince: number | null = null;
   isDeleting = false;
   #idle: Idle;
   #record: PoolRecord | null;
   #made: number;
-  /** Since it began, as they will be written. */
+  /** Claims since the pool began, as they will be written. */
   #claims: PoolClaims;
   #isRung = false;
   #isOrdered = false;
@@ -107,8 +107,8 @@ export class PoolLife {
   }
 
   /**
-   * Goes on with what the store has of it; members that another run has begun are seen there.
-   * @returns false: there is none any more
+   * Loads the stored pool; members that another run started are found there.
+   * @returns false when the pool no longer exists
    */
   async begin(): Promise<boolean> {
     if (this.#record) return true;
@@ -116,7 +116,7 @@ export class PoolLife {
     const present = await controlUntilDone.recallPool({ project, name });
     if (present === null && this.input.isResumed && !this.#isOrdered) return false;
     const claims = { hits: 0, misses: 0 };
-    const revision = Date.parse(at); // no member that was left over from an earlier pool of that name is taken for its own
+    const revision = Date.parse(at); // a member of an earlier pool of that name never counts as this one's
     const fresh = { createdBy: actor, createdAt: at, updatedAt: at, reason: null, retryAt: null };
     this.#record = present ?? {
       project,
@@ -137,13 +137,13 @@ export class PoolLife {
     return true;
   }
 
-  /** What its members have held since the last look. It is written with what else changes. */
+  /** Adds the idle memory of ready members since the last round; the next change writes it. */
   countIdle(members: readonly PoolMember[]): void {
     const ready = members.filter(({ stage }) => stage === 'warm');
     this.#idle = idleUntil(this.#idle, ready, Date.now());
   }
 
-  /** Writes what differs. @param isLost the store has no record of it any more */
+  /** Writes the changes, if any. @param isLost true: the store has lost the record */
   async change(changes: Partial<PoolRecord>, isLost = false): Promise<void> {
     const next = { ...this.record, ...changes, claims: this.#claims };
     if (!isLost && JSON.stringify(next) === JSON.stringify(this.record)) return;
@@ -152,7 +152,10 @@ export class PoolLife {
     await controlUntilDone.recordPool({ record });
   }
 
-  /** How often it has been filled by now: when it is full again, or has made twice as many as it wants and never is. */
+  /**
+   * Returns the number of refills: grows when the pool is full again, or has created twice its target and is still not
+   * full.
+   */
   refillsWith(isFull: boolean, wanted: number): number {
     const { refills = 0, state } = this.record;
     const isFilled = (isFull && state !== 'ready') || (wanted > 0 && this.madeSinceFilled >= 2 * wanted);
@@ -161,30 +164,30 @@ export class PoolLife {
     return refills + 1;
   }
 
-  /** So many could not be made. @param at milliseconds since 1970 */
+  /** Records creation failures. @param at milliseconds since 1970 */
   failed(failures: readonly SandboxFailure[], at = Date.now()): void {
     this.failures = [...this.failures, ...failures].slice(-KEPT_FAILURES);
     this.failedAt = at;
   }
 
-  /** The number of one more member, of which no other run has begun one. */
+  /** Returns a seed that no other run has used for a member. */
   nextSeed(): string {
     const { project, name, revision } = this.record;
     return `${project}/${name}/${revision}/${workflowInfo().runId}/${++this.#made}`;
   }
 
-  /** Something is to be looked at now. */
+  /** Wakes the pool's loop. */
   ring(): void {
     this.#isRung = true;
   }
 
-  /** @param ms at most */
+  /** Waits for a wake. @param ms longest wait */
   async untilNext(ms: number): Promise<void> {
     await condition(() => this.#isRung, ms);
     this.#isRung = false;
   }
 
-  /** Takes no more messages, and resolves when what was asked is answered. */
+  /** Stops taking messages, and resolves when pending ones are answered. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await condition(allHandlersFinished);
@@ -192,7 +195,7 @@ export class PoolLife {
 
   async continueAsNew(): Promise<void> {
     await this.close();
-    if (this.isDeleting) return; // it is drained by this run
+    if (this.isDeleting) return; // this run drains the pool
     const { demand, refillSeconds, failures, failedAt, preemptedAt, shrunkAt } = this;
     const record = { ...this.record, idle: this.#idle };
     const continued = { record, demand, refillSeconds, failures, failedAt, preemptedAt, shrunkAt, made: this.#made };
@@ -204,7 +207,7 @@ export class PoolLife {
     if (this.isDeleting) throw refusal('too_many_requests', `The pool ${this.input.name} is being deleted.`);
   }
 
-  /** Answers when nothing that was made for an earlier wish can be claimed any more. */
+  /** Applies an order. Answers when no member made for an earlier order can be claimed. */
   async #set({ wish, actor }: PoolOrder): Promise<void> {
     this.#isOrdered = true;
     await condition(() => this.#record !== null);
@@ -225,7 +228,7 @@ export class PoolLife {
     void this.#ringWhenQuiet();
   }
 
-  /** Backs off as after several failures: the room of the victims is another's. */
+  /** Backs off as after several failures: the freed room belongs to another sandbox. */
   #handlePreemption({ code }: PreemptionReason): void {
     const at = Date.now();
     const failure = { code, step: 'preemption', message: 'Members were evicted for want of room.' };

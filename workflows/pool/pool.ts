@@ -5,13 +5,13 @@ import { PoolLife } from './pool-life.ts';
 import { endMembers } from './retiring.ts';
 
 /**
- * Keeps sandboxes ready for whoever asks for such:
+ * Keeps sandboxes warm for claims:
  *
- *   look at its members → take away what is unfit → make what is missing → wait (fill.ts)
- *   deleted → all its members end, each with its proof → deleted
+ *   inspect members → retire unfit ones → create missing ones → wait (fill.ts)
+ *   deleted → all members end, each with its proof → deleted
  *
- * Members are sandboxes with sagas of their own, which decide whose they become (life/claims.ts); what this workflow sees of
- * them in the store it looks at anew each time, so nothing is lost with a run of it.
+ * Members are sandboxes with workflows of their own, which arbitrate claims (entity/claims.ts). Members are read from
+ * the store in each round, so a lost run loses nothing.
  */
 export async function pool(input: PoolInput): Promise<void> {
   const life = new PoolLife(input);

@@ -3,23 +3,23 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { PoolMember } from '../../model/pools/pool-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 
-/** How soon members that end are looked at again. Milliseconds. */
+/** Pause between two polls of ending members. Milliseconds. */
 const PAUSE_MS = 500;
 
-/** Members of a pool that are known, and those that are made. */
+/** Members of a pool, existing and being created. */
 interface Filling {
   readonly record: PoolRecord;
   readonly makers: ReadonlySet<{ readonly sandboxId: string | null }>;
   countIdle(members: readonly PoolMember[]): void;
 }
 
-/** Has them end, but for those that somebody has claimed: that each of them decides itself. */
+/** Retires members, except claimed ones: each member decides that itself. */
 export async function retireMembers(members: readonly PoolMember[]): Promise<void> {
   const sandboxIds = members.map(({ sandboxId }) => sandboxId);
   if (sandboxIds.length > 0) await controlUntilDone.retireMembers({ sandboxIds });
 }
 
-/** The same with all that were made for an earlier wish, also what the store has no record of yet. */
+/** Retires all members made for earlier orders, including those without a record yet. */
 export async function retireEarlier(life: Filling): Promise<void> {
   const { project, name, revision } = life.record;
   const sandboxIds = begunIn(life);
@@ -27,7 +27,7 @@ export async function retireEarlier(life: Filling): Promise<void> {
   await controlUntilDone.retireEarlier({ project, name, revision });
 }
 
-/** Until none is left. Each ends with its proof, as any sandbox does. */
+/** Ends all members; returns when none is left. Each ends with its proof. */
 export async function endMembers(life: Filling): Promise<void> {
   const { project, name, source } = life.record;
   for (;;) {

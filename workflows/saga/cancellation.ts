@@ -2,8 +2,8 @@ import { CancellationScope, condition, isCancellation, type WorkflowInterceptors
 import { refusal } from './failure.ts';
 
 /**
- * Shields each workflow and its handlers from a cancellation of the workflow, in which every wait of theirs would throw. A
- * workflow that does not say {@link whenCancelled} what it does instead goes on to its end.
+ * Shields each workflow and its handlers from a cancellation of the workflow, which would make all their waits throw. A
+ * workflow without {@link whenCancelled} runs to its end.
  */
 export function interceptors(): WorkflowInterceptors {
   return {
@@ -17,7 +17,7 @@ export function interceptors(): WorkflowInterceptors {
   };
 }
 
-/** Calls `end` when somebody cancels the workflow in Temporal. Once, also when that came before this call. */
+/** Calls `end` once when the workflow is cancelled in Temporal, also when that was before this call. */
 export function whenCancelled(end: () => void): void {
   let root = CancellationScope.current();
   while (root.parent) root = root.parent;
@@ -25,7 +25,7 @@ export function whenCancelled(end: () => void): void {
 }
 
 /**
- * Runs work that a cancellation of the workflow cuts short.
+ * Runs work until the workflow is cancelled.
  * @throws ApplicationFailure workflow_cancelled
  */
 export async function untilCancelled<T>(work: () => Promise<T>): Promise<T> {
@@ -39,8 +39,8 @@ export async function untilCancelled<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Runs work in a scope of its own, which is cancelled as soon as a condition holds.
- * @returns what the work returned; null when it was cancelled for that
+ * Runs work in a cancellation scope, which is cancelled as soon as a condition holds.
+ * @returns the result of the work; null when it was cancelled for that
  * @throws CancelledFailure when the surrounding scope is cancelled
  */
 export async function runUntil<T>(isOver: () => boolean, run: () => Promise<T>): Promise<{ value: T } | null> {
@@ -51,7 +51,7 @@ export async function runUntil<T>(isOver: () => boolean, run: () => Promise<T>):
     isCut = !hasEnded;
     if (isCut) scope.cancel();
   };
-  condition(() => hasEnded || isOver()).then(cut, () => undefined); // the surrounding scope cancels this one itself
+  condition(() => hasEnded || isOver()).then(cut, () => undefined); // rejected: the surrounding scope cancels this one
   try {
     return { value: await scope.run(run) };
   } catch (error) {

@@ -2,23 +2,21 @@ import { ApplicationFailure, condition, defineSignal, setHandler, workflowInfo }
 import { RUN_CONTINUES } from '../../model/sagas/entity-state.ts';
 import { whenCancelled } from './cancellation.ts';
 
-/**
- * Whether Temporal suggests to continue as new: the run has had most of the events, the bytes or the updates that it may
- * have.
- */
+/** Reports whether Temporal suggests continue-as-new: the history is near its limit of events, bytes or updates. */
 export function shallContinue(): boolean {
   return workflowInfo().continueAsNewSuggested;
 }
 
-/** Refusal of a message that the next run is to take. */
+/** Returns the refusal of a message meant for the next run. */
 export function runContinues(): ApplicationFailure {
   const message = 'This run continues as new; send it to the next one.';
   return ApplicationFailure.create({ type: RUN_CONTINUES, message, nonRetryable: true });
 }
 
 /**
- * Repeats a turn after each pause, which a signal or a cancellation of the workflow ends, until nothing is left to wait for.
- * @param turn told whether it is the last, since the workflow is cancelled. @returns the longest pause, ms; 0: none; null: nothing is left
+ * Repeats a turn after pauses, which a signal or the workflow's cancellation ends, until a turn returns null.
+ * @param turn gets true when it is the last, after a cancellation.
+ * @returns the longest pause, ms; 0: none; null: nothing is left
  */
 export async function repeatTurns(
   signal: string,

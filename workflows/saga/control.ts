@@ -7,8 +7,8 @@ const BRIEF = {
 } as const;
 
 /**
- * What only the control worker can do: the store, and the user CA. Local activities: short, idempotent by event id, and
- * 2 ms where a queued activity costs 9. One that keeps failing fails its workflow.
+ * Activities of the control worker: the store, and the user CA. Local: short, idempotent by event id, and 2 ms where a
+ * queued activity costs 9. Persistent failures fail the workflow.
  */
 export const control = proxyLocalActivities<ControlActivities>(BRIEF);
 
@@ -17,14 +17,15 @@ const UNTIL_DONE = {
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
 } as const;
 
-/** The same, by the queue: whoever asked is answered before it begins. */
+/** Activities like {@link control}, queued: the caller is answered before they start. */
 export const controlStep = proxyActivities<ControlActivities>(BRIEF);
 
-/** The same, retried until the store has it. */
+/** Activities like {@link control}, retried until the store answers. */
 export const controlUntilDone = proxyLocalActivities<ControlActivities>(UNTIL_DONE);
 
 /**
- * The same, by the queue: when it begins, Temporal keeps what this run was asked. With a local activity alone a server that
- * dies forgets the update that asked, and the store has what nobody goes on with.
+ * Activities like {@link controlUntilDone}, queued: scheduling makes Temporal persist the update that requested them.
+ * With a local activity, a server crash could lose the update after its effect on the store, and the effect would be
+ * orphaned.
  */
 export const controlByQueue = proxyActivities<ControlActivities>(UNTIL_DONE);

@@ -2,8 +2,8 @@
 const { DefaultFailureConverter, TemporalFailure } = require('@temporalio/common');
 
 /**
- * Messages and stack traces of failures go into a payload, which is encrypted; their types, the codes of our table, stay
- * readable. In CommonJS, since workers load it with `require`.
+ * Converter that puts messages and stack traces of failures into a payload, which is encrypted; their types, our error
+ * codes, stay readable. CommonJS, since workers load it with `require`.
  */
 class FailureConverter extends DefaultFailureConverter {
   constructor() {
@@ -11,8 +11,8 @@ class FailureConverter extends DefaultFailureConverter {
   }
 
   /**
-   * A failure that came from Temporal is sent on as it came, and the SDK empties its message for that: kept, so that the
-   * same error can be sent to several who wait.
+   * Preserves the message of a failure from Temporal, which the SDK empties on the way, so that the same error can reach
+   * several callers.
    * @param {unknown} error
    * @param {import('@temporalio/common').PayloadConverter} payloadConverter
    */

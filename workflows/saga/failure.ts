@@ -5,8 +5,8 @@ import type { SandboxFailure, SandboxRecord } from '../../model/sandbox/sandbox.
 import { timeoutCode, timeoutMessage } from '../../model/sandbox/timeouts.ts';
 
 /**
- * Why a create failed, in the words of the error table: which step, which code, what it said. A local activity throws
- * its failure bare, so the caller says which step it was.
+ * Returns a failure with an error code, step and message. A local activity throws its failure bare, so the caller names
+ * the step.
  */
 export function failureOf(error: unknown, step: string): SandboxFailure {
   const cause = causeOf(error);
@@ -19,7 +19,7 @@ export function failureOf(error: unknown, step: string): SandboxFailure {
   };
 }
 
-/** What an activity failed with: one of a queue wraps it, a local one does not. */
+/** Returns the cause of a failed activity: a queued one wraps it, a local one does not. */
 export function causeOf(error: unknown): unknown {
   return error instanceof ActivityFailure ? error.cause : error;
 }
@@ -31,38 +31,41 @@ function timedOut(step: string, failure: TimeoutFailure): SandboxFailure {
   return { code: timeoutCode(step), step, message: timeoutMessage(step, seenIn(failure.lastHeartbeatDetails)) };
 }
 
-/** A heartbeat's details are a line, or those of an activity of several steps. */
+/** Returns the progress in a heartbeat: a line, or a multi-step activity's details. */
 function seenIn(heartbeat: unknown): string {
   if (typeof heartbeat === 'string') return heartbeat;
   return isMultiStepHeartbeat(heartbeat) ? heartbeat.seen : '';
 }
 
-/** What a workflow fails with, which names the step. */
+/** Returns a workflow's failure, which names the step. */
 export function failedWith({ code, step, message }: SandboxFailure): ApplicationFailure {
   return refusal(code, `${step}: ${message}`);
 }
 
-/** What a message, or a workflow, is refused with. */
+/** Returns a non-retryable refusal of a message or workflow. */
 export function refusal(code: ErrorCode, message: string): ApplicationFailure {
   return ApplicationFailure.create({ type: code, message, nonRetryable: true });
 }
 
-/** The failure of what was cut short by the sandbox's end. */
+/** Returns the failure of work that the sandbox's end cut short. */
 export function endedMeanwhile({ id }: Pick<SandboxRecord, 'id'>): SandboxFailure {
   return { code: 'sandbox_ended', step: 'workflow', message: `${id} ended meanwhile.` };
 }
 
-/** Whether something was refused, and did not fail. No room is no fault. A host that does not answer is one, and so is an attempt that came too late. */
+/**
+ * Reports whether a code is a refusal, not a failure. Lack of capacity is a refusal; a silent host or a stale attempt
+ * is a failure.
+ */
 export function isRefusal(code: ErrorCode): boolean {
   if (code === 'capacity_exhausted' || code === 'host_disk_full') return true;
   return ERRORS[code].status < 500 && code !== 'stale_attempt';
 }
 
 /**
- * How a workflow ends that could not do what it was asked for. When it was refused, before anything was done, it completes, so
- * that Temporal's failed workflows are those that somebody should look at; the record says why. All others fail.
- * @param asking the steps at which nothing has been done yet
- * @param outcome what it completes with
+ * Ends a workflow that could not do its work. A refusal before any effect completes it, so that Temporal's failed
+ * workflows are those to investigate; the record has the reason. Anything else fails it.
+ * @param asking steps without effects yet
+ * @param outcome result when it completes
  * @throws ApplicationFailure with the code of the failure
  */
 export function refusedOrFailed<T>(failure: SandboxFailure, asking: readonly string[], outcome: T): T {

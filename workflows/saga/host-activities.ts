@@ -4,18 +4,17 @@ import type { HostRef } from '../../model/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
 
-/** Runs each activity: it receives the name, and passes the options. */
+/** Wrapper of each activity: receives its name, and passes the options. */
 type RunActivity = (activity: string, execute: (options: ActivityOptions) => Promise<unknown>) => Promise<unknown>;
 
-/** Activities whose input has the fields of a target filled in. */
 export type Targeted<T> = { [Name in keyof HostActivities]: TargetedActivity<HostActivities[Name], T> };
 type TargetedActivity<A, T> = A extends (input: infer Input) => infer Result
   ? (...more: object extends Omit<Input, keyof T> ? [] : [more: Omit<Input, keyof T>]) => Result
   : never;
 
 /**
- * Returns the activities of one host's queue. A step is named once, where it is called, and has the types of its activity.
- * @param how options of each call, or what runs each call
+ * Returns the activities of one host's queue, named and typed at the call.
+ * @param how options of each call, or a wrapper of each call
  * @param target fields of each input
  */
 export function onHost(host: HostRef, how: ActivityOptions | RunActivity): HostActivities;

@@ -2,8 +2,8 @@ import type { WorkflowInterceptors } from '@temporalio/workflow';
 import { SerialQueue } from './serial-queue.ts';
 
 /**
- * Runs one local activity of a run after another. Those that run at once are resolved as they end, and in a replay as they
- * began: then what comes after them changes places, and the run is stuck (temporalio/sdk-python#1578).
+ * Runs the local activities of a run one at a time. Concurrent ones resolve in order of their ends, but in a replay in
+ * order of their starts: the order of later commands then differs, and the run is stuck (temporalio/sdk-python#1578).
  */
 export function interceptors(): WorkflowInterceptors {
   const queue = new SerialQueue();

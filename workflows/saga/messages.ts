@@ -25,7 +25,7 @@ import {
 import type { StopRequest } from '../../model/sagas/stop-request.ts';
 import type { MachineEndReport } from '../../model/sandbox/machine-end.ts';
 
-/** What a sandbox's workflow listens to; model/sagas/messages.ts says what each means. */
+/** Messages of a sandbox's workflow, described in model/sagas/messages.ts. */
 export const accepted = defineUpdate<void>(ACCEPTED);
 export const settled = defineUpdate<void>(SETTLED);
 export const patch = defineUpdate<null, [SandboxPatch]>(PATCH);

@@ -1,4 +1,4 @@
-/** The time of the workflow, ISO 8601. */
+/** Returns the workflow's time, ISO 8601. */
 export function now(): string {
   return new Date(Date.now()).toISOString();
 }

@@ -12,9 +12,9 @@ interface Limits {
   attempts?: number;
 }
 
-/** Timeouts and retries of activities, one profile for each way in which a workflow depends on them. Times in ms. */
+/** Timeouts and retry policies of activities, one profile per kind of dependency. Times in ms. */
 export const PROFILE = {
-  /** Step of a saga: a few attempts within its time, then its failure is the saga's. */
+  /** Step of a saga: a few attempts within its time, then the saga fails. */
   step(
     withinMs: number,
     { hostDownMs = 30_000, heartbeatMs = 4_000, totalMs, attempts = 8 }: Limits = {},
@@ -28,7 +28,7 @@ export const PROFILE = {
     };
   },
 
-  /** First try of an {@link undo}: it fails soon, so that the record can say what is waited for. */
+  /** First attempt of an {@link undo}: it fails soon, so that the record can show the reason. */
   firstTry(withinMs: number, { hostDownMs = 30_000, heartbeatMs = 4_000 }: Limits = {}): ActivityOptions {
     return {
       scheduleToStartTimeout: hostDownMs,
@@ -39,8 +39,8 @@ export const PROFILE = {
   },
 
   /**
-   * Compensation or removal: queued while the host is down, and retried without a bound, which costs the history no events. A
-   * host makes no failure of it final but those that the saga goes on with (worker/activity-interceptors.ts).
+   * Compensation or removal: queued while the host is down, and retried without limit, which adds no events to the
+   * history. Only failures that a saga handles are final (worker/activity-interceptors.ts).
    */
   undo(withinMs: number, { heartbeatMs = 4_000 }: Limits = {}, longestPauseMs = 10_000): ActivityOptions {
     return {
@@ -61,7 +61,10 @@ export const PROFILE = {
     };
   },
 
-  /** Follows something to its end, through every interruption. @param withinMs `@default` 60 days: longer than any command */
+  /**
+   * Long poll of something to its end, through every interruption.
+   * @param withinMs `@default` 60 days: longer than any command
+   */
   follow(withinMs = 60 * 24 * 60 * MINUTE_MS): ActivityOptions {
     return {
       startToCloseTimeout: withinMs,
@@ -70,7 +73,7 @@ export const PROFILE = {
     };
   },
 
-  /** Question to a host, which may be down. */
+  /** Query of a host, which may be down. */
   probe(withinMs: number, hostDownMs = 30_000, maximumAttempts = 3): ActivityOptions {
     return {
       scheduleToStartTimeout: hostDownMs,
@@ -80,7 +83,7 @@ export const PROFILE = {
   },
 };
 
-/** Time of one attempt to undo a task's step, ms. */
+/** Timeout of one attempt of a task's compensation, ms. */
 const TASK_UNDO_MS = 5 * MINUTE_MS;
 
 /** Profile of the n-th attempt of a task's compensation or removal, n from 1. */

@@ -9,7 +9,7 @@ import { LOOK_AT_TEMPLATE } from '../../model/templates/template-saga.ts';
 import { LOOK_AT_DELIVERY } from '../../model/webhooks/delivery-saga.ts';
 import { refusal } from './failure.ts';
 
-/** Signals without an argument; every other one has at least one. */
+/** Signals without an argument; all others have at least one. */
 const BARE_SIGNALS: ReadonlySet<string> = new Set([
   LAYER_DELETED,
   LOOK,
@@ -23,8 +23,9 @@ const BARE_SIGNALS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Drops a signal that comes past Mayfly, e.g. from the Temporal UI: unencrypted, or without its argument. In a handler it would
- * fail the workflow task again and again, and the workflow would take no DELETE either. Refuses all else unencrypted.
+ * Drops signals sent past Mayfly, e.g. from the Temporal UI: unencrypted, or without their argument. In a handler they
+ * would fail the workflow task forever, and the workflow would take no DELETE either. Refuses all other unencrypted
+ * payloads.
  */
 export function interceptors(): WorkflowInterceptors {
   return {

@@ -8,12 +8,12 @@ import { DESTROY } from '../../model/sagas/messages.ts';
 import { REQUEST_ID } from '../../model/sagas/request-id.ts';
 import { CANCEL_COMMAND } from '../../model/sandbox/command-saga.ts';
 
-/** Signals by which a request takes a run over; others only tell it something. */
+/** Signals whose request id the run uses from then on. */
 const TAKES_OVER: ReadonlySet<string> = new Set([DESTROY, CANCEL_COMMAND]);
 
 /**
- * Hands the id of a request on, from the header of what started a run, or asks something of it, to the headers of what it
- * has done: no payload has it, and a history without it is replayed as it was.
+ * Propagates the request id from the header of a run's start, signal or update to the headers of its activities and
+ * children. Payloads never contain it, so a history without it replays unchanged.
  */
 export function interceptors(): WorkflowInterceptors {
   const asking = new AsyncLocalStorage<string | undefined>();

@@ -1,9 +1,9 @@
 import { CancellationScope, log, sleep, workflowInfo } from '@temporalio/workflow';
 import { failureOf } from './failure.ts';
 
-/** Longest pause: nobody who mends something wants to wait longer. Milliseconds. */
+/** Longest pause: after a repair, the retry comes within five minutes. Milliseconds. */
 const LONGEST_PAUSE_MS = 300_000;
-/** Longest pause of a run with a long history: at some forty events an attempt it is not full before the longest TTL is over. */
+/** Longest pause of a run with a long history, ms: at forty events an attempt, the history outlasts the longest TTL. */
 const RARE_PAUSE_MS = 3_600_000;
 const LONG_HISTORY = 10_000;
 
@@ -12,14 +12,14 @@ interface RetryPolicy {
   pauseMs: number;
   /** `@default` five minutes */
   longestPauseMs?: number;
-  /** Says what is waited for; null: nothing any more. */
+  /** Records the reason for the wait; null: success. */
   recordWaiting: (waitingFor: string | null) => unknown;
 }
 
 /**
- * Retries until success; meanwhile the record says why. It ends with its scope.
+ * Retries until success; the record shows the reason. Ends with its scope.
  * @param what names the step, unless the attempt itself does
- * @param attempt the n-th, n from 1
+ * @param attempt n-th attempt, n from 1
  * @throws CancelledFailure
  */
 export async function retryForever<T>(

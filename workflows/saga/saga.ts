@@ -1,13 +1,13 @@
 import { CancellationScope, log } from '@temporalio/workflow';
 
-/** Registers the undo of the step that follows. From then on it runs whenever the story fails: nobody can withdraw it. */
+/** Registers the compensation of the next step, to run whenever the saga fails. Registrations are final. */
 export type Undo = (step: string, undo: () => Promise<void>) => void;
 
 /**
- * Runs the steps of `story`. When one fails or is cancelled, every undo that was registered runs, newest first,
- * shielded from cancellation; then the first error is thrown on. An undo is registered before its step, so it also
- * covers a step that failed after its effect. Undos must hold when they return: see `retryUntilDone`.
- * @param beforeUndo runs before the first undo, shielded too. `@default` nothing
+ * Runs the steps of `story`. When one fails or is cancelled, runs all registered compensations, newest first, shielded
+ * from cancellation, then rethrows the first error. Register a compensation before its step, to cover a step that
+ * failed after its effect. Compensations must have succeeded when they return: see `retryUntilDone`.
+ * @param beforeUndo runs before the first compensation, shielded too. `@default` none
  */
 export async function saga<T>(
   story: (undo: Undo) => Promise<T>,

@@ -17,9 +17,9 @@ import {
 import { refusal } from './failure.ts';
 import { MINUTE_MS } from './profiles.ts';
 
-/** Signal with the workflow id of its sender, which wants to be notified. */
+/** Signal with the workflow id of a subscriber. */
 const subscribe = defineSignal<[string]>('subscribe');
-/** Signal of a workflow whose record has changed, which each wait handles by itself: workflows share the state of modules. */
+/** Signal that a workflow's record has changed. One name per workflow: workflows share module state. */
 const recordChanged = (workflowId: string) => defineSignal<[string]>(`recordChanged of ${workflowId}`);
 
 /** First pause after which a record is read without a signal, ms. It doubles. */
@@ -28,17 +28,18 @@ const LONGEST_PAUSE_MS = 2 * MINUTE_MS;
 
 interface Awaited {
   workflowId: string;
-  /** Its handle, where it is a child of this one: it notifies its parent unasked. `@default` null */
+  /** Handle of a child, which notifies its parent without a subscription. `@default` null */
   child?: { result(): Promise<unknown> } | null;
-  /** This workflow is among its subscribers. `@default` only where it is a child */
+  /** True when this workflow has already subscribed. `@default` true only for a child */
   isSubscribed?: boolean;
-  /** Least time after which the wait fails, ms. `@default` none */
+  /** Minimum time after which the wait fails, ms. `@default` none */
   withinMs?: number;
 }
 
 /**
- * Waits for another workflow: reads what that has recorded when it signals or ends, and after a long pause, should it be lost.
- * @param read something falsy while it is still to be waited for
+ * Waits for another workflow: reads its record on each signal and at its end, and after long pauses in case a signal is
+ * lost.
+ * @param read returns a falsy value until the wait can end
  * @throws ApplicationFailure step_timeout
  */
 export async function waitForWorkflow<T>(
@@ -71,7 +72,7 @@ export async function waitForWorkflow<T>(
   throw refusal('step_timeout', `${workflowId} has not come so far in ${withinMs / MINUTE_MS} minutes.`);
 }
 
-/** Notifies each new subscriber at once, and adds it to those of {@link notifySubscribers}. @param ids of workflows */
+/** Notifies each new subscriber at once, and adds it for {@link notifySubscribers}. @param ids workflow ids */
 export function handleSubscriptions(ids: string[]): void {
   setHandler(subscribe, async (id) => {
     addSubscriber(ids, id);
@@ -83,17 +84,17 @@ export function addSubscriber(ids: string[], id: string): void {
   if (!ids.includes(id)) ids.push(id);
 }
 
-/** Signals that this workflow's record has changed. Drops the ids of workflows that are gone. */
+/** Signals that this workflow's record has changed. Drops the ids of workflows that have ended. */
 export async function notifySubscribers(ids: string[]): Promise<void> {
   const { workflowId } = workflowInfo();
   for (const id of ids.toReversed()) {
     if (await trySignal(id, recordChanged(workflowId), workflowId)) continue;
-    const at = ids.indexOf(id); // none: another call, which ran meanwhile, has dropped it
+    const at = ids.indexOf(id); // -1: a concurrent call has dropped it
     if (at >= 0) ids.splice(at, 1);
   }
 }
 
-/** Notifies the workflow that has started this one. */
+/** Notifies the parent workflow. */
 export async function notifyParent(): Promise<void> {
   const { parent, workflowId } = workflowInfo();
   if (parent) await trySignal(parent.workflowId, recordChanged(workflowId), workflowId);
@@ -116,8 +117,9 @@ export async function trySignal<Args extends unknown[]>(
 }
 
 /**
- * Starts a child that outlives this run, unless told otherwise. Shielded from cancellation: a start that is abandoned between its
- * two events never resolves (SDK 1.24). @returns null where its workflow id is in use
+ * Starts a child that by default outlives this run. Shielded from cancellation: a start abandoned between its two
+ * events never resolves (SDK 1.24).
+ * @returns null when its workflow id is in use
  */
 export async function startUnlessPresent<T extends Workflow>(
   type: string,

@@ -10,19 +10,19 @@ import { failureOf } from '../saga/failure.ts';
 import { failUnfinishedSnapshots } from '../snapshot/fail-unfinished-snapshots.ts';
 import { retryUntilHealthy } from './roll-back-restore.ts';
 
-/** In these it has a machine, or the memory of one, and nothing was being done to it that cannot be told. */
+/** States in which it has a machine, or saved memory, and no unknown operation was in progress. */
 const AT_REST: ReadonlySet<SandboxState> = new Set(['running', 'paused', 'hibernated']);
-/** With these its host has said that there is nothing to carry on. */
+/** Codes with which its host reports that there is nothing to adopt. */
 const MACHINE_GONE: ReadonlySet<ErrorCode> = new Set(['sandbox_not_running', 'wake_failed', 'hibernation_unsupported']);
 
 /**
- * Adopts a sandbox whose workflow is gone, though it has not ended, as its record says that it is:
+ * Adopts a sandbox whose workflow is lost, as its record describes it:
  *
- *   running, paused, hibernated → its machine is brought to that, and it lives on: TTL and idle time as before
- *   the machine is gone, or something was half made → lost, with the reason; its end follows
+ *   running, paused, hibernated → its machine is brought to that state; TTL and idle time continue
+ *   machine missing, or an unfinished operation → lost, with the reason; its end follows
  *   destroying → its end follows
  *
- * A host that is down is waited for, until the sandbox's end comes.
+ * Waits for a host that is down, until the sandbox's end.
  */
 export async function adoptSandbox(entity: SandboxEntity): Promise<void> {
   const { state, updatedAt, createdBy } = entity.record;
@@ -49,12 +49,12 @@ async function endLost(entity: SandboxEntity, message: string): Promise<void> {
   conclude(entity, { code: 'sandbox_lost', step: 'takeOver', message });
 }
 
-/** Decides the end as the record has it, whoever has asked for one meanwhile. */
+/** Sets the end as recorded, regardless of requests to end it since. */
 function conclude({ state }: SandboxEntity, failure: SandboxFailure | null): void {
   state.end = { reason: state.record.stopReason ?? 'lost', actor: state.end?.actor ?? null, failure };
 }
 
-/** It had ended, and yet something of it was found: that is removed, and the outcome of the sandbox stays as it was. */
+/** Removes residue of an ended sandbox; its outcome does not change. */
 async function endOnceMore(entity: SandboxEntity): Promise<void> {
   const { record } = entity;
   const { foundOn } = entity.input;
@@ -65,7 +65,7 @@ async function endOnceMore(entity: SandboxEntity): Promise<void> {
   conclude(entity, record.failure);
 }
 
-/** It was being removed already, for a reason that the record has. */
+/** Continues a removal, for the recorded reason. */
 async function endAsBefore(entity: SandboxEntity): Promise<void> {
   const { stopReason, failure } = entity.record;
   if (failure === null && (stopReason === 'create-failed' || stopReason === 'lost')) {
@@ -83,7 +83,7 @@ async function carryOn(entity: SandboxEntity, generation: number): Promise<void>
   await entity.recordChange('sandbox.taken-over', { waitingFor: null }, { state, machine });
 }
 
-/** An operation may have been under way whose saga is gone: the machine is brought to what the record says. */
+/** Brings the machine to the recorded state: an operation may have been in progress when its workflow was lost. */
 async function restoreMachine(host: OperationSteps, state: SandboxState): Promise<string> {
   const { domain } = await host.findMachine();
   if (domain === state) return domain;
@@ -97,7 +97,7 @@ async function restoreMachine(host: OperationSteps, state: SandboxState): Promis
   return domain;
 }
 
-/** @throws what is worth another attempt */
+/** Returns a final failure. @throws errors that are worth a retry */
 function classifyFailure(error: unknown): { gone: unknown } {
   if (isCancellation(error) || !MACHINE_GONE.has(failureOf(error, '').code)) throw error;
   return { gone: error };

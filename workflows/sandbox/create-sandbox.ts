@@ -4,14 +4,14 @@ import { saga } from '../saga/saga.ts';
 import { Placement } from './placement.ts';
 
 /**
- * From a request to a sandbox that is known to work:
+ * Creates a sandbox and verifies that it works:
  *
  *   placement (reserve → cloneDisk on one host after another) → certificate → start (bootDomain → awaitIp → verifySsh) → running
  *
- * Each of the two is one activity on the host's queue, and each of its steps an "ensure" with a time of its own:
- * repeating it is harmless. The undos of its steps stand above the activity, so they also cover a step that failed after its
- * effect. When a step fails, or the sandbox is deleted or expires meanwhile, the undos run newest first, each until it
- * holds; the sandbox is called `failed` or `destroyed` only after the host has been looked at again (destroy-sandbox.ts).
+ * Placement and start are one activity each on the host's queue, of idempotent steps with a timeout each. Each
+ * compensation is registered before its activity, so it also covers a step that failed after its effect. When a step
+ * fails, or the sandbox is deleted or expires, they run newest first, each until success; the sandbox becomes `failed`
+ * or `destroyed` only after the host was inspected (destroy-sandbox.ts).
  */
 export async function createSandbox(
   entity: SandboxEntity,
@@ -26,7 +26,7 @@ export async function createSandbox(
     const { certificate } = await host.signCertificate({ publicKey: clone.loginKey, signature: clone.loginSignature });
 
     entity.enter('booting', { macAddress: clone.macAddress });
-    undo('awaitIp', host.releaseLease); // a guest may hold a lease as soon as it has booted
+    undo('awaitIp', host.releaseLease); // a booted guest may hold a lease before `awaitIp`
     undo('bootDomain', host.removeDomain);
     const { ssh, boot } = await host.start(clone, certificate);
     const { missed } = entity.input;
@@ -37,7 +37,7 @@ export async function createSandbox(
 }
 
 /**
- * From a request to a guest that boots with its cable out, and knows nobody whom it could let in:
+ * Creates a guest that boots with its network link down, and trusts no keys:
  *
  *   placement → bootDomain
  */

@@ -9,17 +9,20 @@ import { type CleanupSteps, cleanupSteps } from '../entity/steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
 
-/** The pause before the n-th look is n times the first, at most so many times: what a person has to mend is asked for once a minute. */
+/**
+ * Factor of the longest pause. The n-th pause is n times the first, up to one minute: persistent failures need a
+ * person.
+ */
 const LONGEST_PAUSE = 12;
 
 /**
- * The end of a sandbox, whatever its state:
+ * Destroys a sandbox in any state:
  *
- *   credentials → domain → lease → workspace → record, then look again
+ *   credentials → domain → lease → workspace → record, then inspect
  *
- * "Not there" is success of a layer. A layer that does not give way is retried until it does, and the next waits for
- * it: a disk is not taken from under a machine that may still run. After the last one the host is looked at again, and
- * only what was seen to be absent is reported as removed.
+ * An absent layer is a success. A layer is retried until removed, and the next waits for it: a disk is never removed
+ * under a machine that may still run. At last the host is inspected, and only layers observed to be absent are
+ * reported as removed.
  */
 export async function destroySandbox(entity: SandboxEntity): Promise<Proof> {
   const host = entity.record.askedHosts.length === 0 ? await hostByLooking(entity) : hostOf(entity.record);
@@ -32,9 +35,9 @@ export async function destroySandbox(entity: SandboxEntity): Promise<Proof> {
 }
 
 /**
- * A workflow that made the sandbox knows whether a host was ever asked. One that took over knows only a record, which may
- * be older than what happened: so every host is looked at.
- * @returns the host that has something of it; else what was looked at
+ * Searches all hosts for the sandbox. The workflow that created it knows if a host was tried; an adopting one has only
+ * a record, which may be out of date.
+ * @returns the host with residue; else the observations
  */
 async function hostByLooking(entity: SandboxEntity): Promise<HostRef | Observation[]> {
   if (entity.begins === 'create') return neverPlaced();
@@ -54,9 +57,9 @@ async function hostByLooking(entity: SandboxEntity): Promise<HostRef | Observati
 }
 
 /**
- * What is left after the undos of a create, or a destroy: nothing, on any host that was ever asked. Looks at each, and
- * destroys once more whatever says otherwise. A host that is down is waited for, since nobody else can look at its machine,
- * until it is forgotten: then the proof says that nobody has.
+ * Proves that nothing is left after compensations or a destroy, on any host that was tried. Inspects each, and destroys
+ * again where something is left. Waits for a host that is down, until it is decommissioned: then the proof calls it
+ * unproved.
  */
 export async function proveUndone(entity: SandboxEntity): Promise<Proof> {
   const asked = entity.record.askedHosts;
@@ -96,7 +99,7 @@ async function prove(entity: SandboxEntity, host: CleanupSteps): Promise<Observa
   }
 }
 
-/** No host was ever asked, so there is no machine to look at: the record itself is the evidence. */
+/** Returns observations of a sandbox for which no host was tried: the record itself is the evidence. */
 function neverPlaced(): Observation[] {
   return LAYERS.map((layer) => ({
     layer,

@@ -8,13 +8,12 @@ import { canPreempt, retryAfterPreemption } from './preemption.ts';
 import { restartMachine, retryUntilHealthy } from './roll-back-restore.ts';
 
 /**
- * Puts a sandbox to its host's disk, and gives its memory back:
+ * Saves a sandbox to its host's disk, and releases its memory:
  *
  *   hibernate → hibernated → yieldMemory
  *
- * When that fails, it is brought back to what it was, running or paused, until it is. The sandbox's end cuts all of
- * this short, and takes away what it finds. One that is hibernated stays so; one that is resumed by being used, and was
- * used meanwhile, is woken at once.
+ * A failure restores the state before, running or paused, retried until success. The sandbox's end cuts all of this
+ * short. A sandbox with `autoResume` that was used during the hibernation is woken at once.
  */
 export async function hibernateSandbox(
   entity: SandboxEntity,
@@ -34,17 +33,17 @@ export async function hibernateSandbox(
   const change = { state: 'hibernated', ...(entity.record.stalledBy && NOT_SUSPENDED_FOR_SPACE) } as const;
   await entity.recordChange('sandbox.hibernated', change, {}, operation.actor);
   await host.yieldMemory();
-  // Who asked for a command meanwhile found it awake, and would wait until the next one comes.
+  // A command sent during the hibernation found it awake, and would wait until another one wakes it.
   if (entity.record.spec.autoResume && (await wasUsedAfter(entity, began)))
     await wakeSandbox(entity, operation, generation);
 }
 
 /**
- * Has a hibernated sandbox go on:
+ * Wakes a hibernated sandbox:
  *
  *   retakeMemory → wake → awaitIp → verifySsh → running
  *
- * When its host has no room for its memory, a quota is exceeded, or a step fails, it is hibernated as before, until it is.
+ * When its host lacks memory, a quota is exceeded, or a step fails, it is hibernated again, retried until success.
  */
 export async function wakeSandbox(entity: SandboxEntity, { actor }: PauseOperation, generation: number): Promise<void> {
   const host = stepsOn(entity, generation);
@@ -62,7 +61,7 @@ export async function wakeSandbox(entity: SandboxEntity, { actor }: PauseOperati
   }
 }
 
-/** Members of pools are evicted for what was hibernated, as for what is created. */
+/** Reacquires memory; evicts pool members for it, as for a create. */
 async function retakeMemory(entity: SandboxEntity, host: OperationSteps): Promise<void> {
   try {
     await host.retakeMemory();

@@ -15,12 +15,12 @@ import { hibernateSandbox, wakeSandbox } from './hibernate-sandbox.ts';
 import { pauseSandbox, resumeSandbox, resumeWithSpace, suspendForSpace } from './pause-sandbox.ts';
 import { restoreSandbox } from './restore-sandbox.ts';
 
-/** Number of outcomes that are kept: a client asks again within a day, and not about all of them. */
+/** Number of outcomes kept: a client repeats a request within a day, and only recent ones. */
 const KEPT_OUTCOMES = 100;
 
 /**
- * Takes requests for operations: snapshots, restores, pauses, hibernation. They are performed one at a time, so that they meet
- * neither each other nor the end.
+ * Handles requests for operations: snapshots, restores, pauses, hibernation. They run one at a time, and never during
+ * the end.
  */
 export function handleOperations(entity: SandboxEntity): void {
   setHandler(layerDeleted, () => {
@@ -40,13 +40,13 @@ export function handleOperations(entity: SandboxEntity): void {
   setHandler(operated, whenOver, { validator: (_operationId) => entity.checkOpen() });
 }
 
-/** Hibernates an idle sandbox. Refused while something else is under way: the next idle time tries again. */
+/** Hibernates an idle sandbox. Refused during another operation: the next idle timeout retries. */
 export function requestHibernation(entity: SandboxEntity): void {
   const operationId = operationIdFrom(Uint8Array.from({ length: ID_BYTES }, () => Math.random() * 256));
   requestOperation(entity, { kind: 'hibernate', operationId, actor: null }).catch(() => undefined);
 }
 
-/** Performs the operations that are requested until the sandbox ends; continues as new between two of them. */
+/** Performs requested operations until the sandbox ends; continues as new between two of them. */
 export async function performOperations(entity: SandboxEntity): Promise<void> {
   while (entity.state.end === null) {
     await untilNext(entity, () => entity.state.end !== null || entity.operation !== null || shallContinue());
@@ -57,7 +57,7 @@ export async function performOperations(entity: SandboxEntity): Promise<void> {
   entity.operation?.end(endedMeanwhile(entity));
 }
 
-/** Disks are flattened meanwhile where that is due; whatever is next cancels it. */
+/** Waits for the next operation, flattening disks when due; the operation cancels that. */
 async function untilNext(entity: SandboxEntity, isNext: () => boolean): Promise<void> {
   let isDue = needsFlatten(entity);
   while (!isNext()) {
@@ -75,7 +75,7 @@ async function performOperation(entity: SandboxEntity, run: OperationRun): Promi
   } catch (error) {
     run.end(failureOf(error, entity.failedStep), causeOf(error));
   }
-  entity.operation = null; // one that was refused may be requested again
+  entity.operation = null; // a refused operation may be requested again
   if (run.outcome) state.outcomes.push(run.outcome);
   state.outcomes.splice(0, state.outcomes.length - KEPT_OUTCOMES);
 }
@@ -97,7 +97,7 @@ async function requestOperation(entity: SandboxEntity, operation: Operation): Pr
   return entity.operation.report(false);
 }
 
-/** @throws ApplicationFailure why it can't be begun now */
+/** @throws ApplicationFailure why it can't start now */
 function check(entity: SandboxEntity, wanted: Operation): void {
   const { id, record, operation: run } = entity;
   if (findUnderWay(entity, wanted.operationId) || findPast(entity, wanted.operationId)) return;
@@ -116,7 +116,9 @@ function check(entity: SandboxEntity, wanted: Operation): void {
   }
 }
 
-/** Accepts it before its first step, unless the operation itself does so when its request is recorded. */
+/**
+ * Performs an operation. Accepts it before its first step, unless the operation does so when its request is recorded.
+ */
 async function perform(entity: SandboxEntity, run: OperationRun, generation: number): Promise<void> {
   const { operation } = run;
   const accept = () => run.accept();

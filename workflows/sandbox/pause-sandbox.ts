@@ -3,10 +3,10 @@ import type { SandboxEntity } from '../entity/entity.ts';
 import { stepsOn } from '../entity/operation-steps.ts';
 import { saga } from '../saga/saga.ts';
 
-/** Fields of a sandbox that goes on, or is paused by a person. */
+/** Fields of a sandbox that runs, or that a person paused. */
 export const NOT_SUSPENDED_FOR_SPACE = { stalledBy: null, waitingFor: null };
 
-/** Halts its CPUs; memory, disks and address are kept. One that its host has suspended for space then stays paused. */
+/** Pauses its CPUs; memory, disks and address stay. A sandbox suspended for space then stays paused. */
 export async function pauseSandbox(
   entity: SandboxEntity,
   { actor }: PauseOperation,
@@ -30,7 +30,9 @@ export async function resumeSandbox(
   await entity.recordChange('sandbox.resumed', change, {}, actor);
 }
 
-/** Halts its CPUs until there is room for what it writes. One that a person has paused does not grow, and stays theirs. */
+/**
+ * Pauses its CPUs until there is room for its writes. A sandbox paused by a person does not grow, and is left alone.
+ */
 export async function suspendForSpace(
   entity: SandboxEntity,
   { cause, why }: SuspendForSpaceOperation,
@@ -41,7 +43,7 @@ export async function suspendForSpace(
   await entity.recordChange('sandbox.stalled', { state: 'paused', stalledBy: cause, waitingFor: why }, { cause, why });
 }
 
-/** Resumes it, if its host finds room. One that somebody paused or resumed meanwhile stays so. */
+/** Resumes it, if its host has room. Does nothing when a person paused or resumed it in the meantime. */
 export async function resumeWithSpace(entity: SandboxEntity, generation: number): Promise<void> {
   const { stalledBy: cause } = entity.record;
   if (!cause) return;
@@ -49,7 +51,7 @@ export async function resumeWithSpace(entity: SandboxEntity, generation: number)
   await entity.recordChange('sandbox.unstalled', { state: 'running', ...NOT_SUSPENDED_FOR_SPACE }, { cause });
 }
 
-/** Halts its CPUs; when that fails, or the sandbox ends meanwhile, they go on. */
+/** Pauses its CPUs; compensated when that fails, or the sandbox ends. */
 function pauseCpus(entity: SandboxEntity, generation: number): Promise<void> {
   const host = stepsOn(entity, generation);
   return saga(async (undo) => {
@@ -58,7 +60,7 @@ function pauseCpus(entity: SandboxEntity, generation: number): Promise<void> {
   });
 }
 
-/** Resumes its CPUs, if its host finds room; when that fails, or the sandbox ends meanwhile, they are halted again. */
+/** Resumes its CPUs, if its host has room; compensated when that fails, or the sandbox ends. */
 function resumeCpus(entity: SandboxEntity, generation: number): Promise<void> {
   const host = stepsOn(entity, generation);
   return saga(async (undo) => {

@@ -14,26 +14,26 @@ import { onHost } from '../saga/host-activities.ts';
 import { PROFILE } from '../saga/profiles.ts';
 import { canPreempt, retryAfterPreemption } from './preemption.ts';
 
-/** A host that has prepared the sandbox. */
+/** Host that has prepared the sandbox. */
 interface Placed {
   host: CreateSteps;
   clone: Prepared['clone'];
 }
 
-/** A host that is tried. */
+/** Host that is tried. */
 interface Candidate {
   host: CreateSteps;
   prepare: () => Promise<Prepared>;
-  /** Why it refused; undefined: it has not. */
+  /** Refusal; undefined: none yet. */
   refusal?: unknown;
 }
 
 /**
- * Placement of one sandbox: the hosts that the API proposes, then those of placement, one at a time, until one accepts. Where all
- * have refused, members of pools are evicted on those that had no room.
+ * Placement of one sandbox: tries the hosts proposed by the API, then by placement, one at a time, until one accepts.
+ * When all refuse, evicts pool members on hosts that lacked room.
  */
 export class Placement {
-  /** Hosts with steps that are not compensated, the newest last. */
+  /** Hosts with uncompensated steps, the newest last. */
   #open: Candidate[] = [];
 
   constructor(
@@ -41,7 +41,7 @@ export class Placement {
     private readonly userCaKeys: string[],
   ) {}
 
-  /** @throws the refusal of the last host, or the failure of a step that is none */
+  /** @throws the refusal of the last host, or the failure of another step */
   async prepare(): Promise<Placed> {
     const { entity } = this;
     const tried: HostRef[] = [];
@@ -71,7 +71,7 @@ export class Placement {
     throw refusal;
   }
 
-  /** Compensates what is not compensated yet. */
+  /** Compensates all candidates that are still open. */
   async compensate(): Promise<void> {
     for (const { host } of this.#open.toReversed()) {
       await host.removeWorkspace();
@@ -99,7 +99,7 @@ export class Placement {
     for (const candidate of this.#open.filter((one) => one !== placed)) await this.#compensate(candidate);
   }
 
-  /** Compensates what a host may have done though it refused. One that does not answer holds nobody up: it does so when it is back. */
+  /** Compensates a refused placement. Never waits for a silent host: that is compensated once it is back. */
   async #compensate(candidate: Candidate): Promise<void> {
     const { entity } = this;
     const { refusal, host } = candidate;
@@ -112,7 +112,7 @@ export class Placement {
   }
 }
 
-/** Compensates on a host that refused and does not answer, once it is back: neither the create nor a later run waits for that. */
+/** Compensates on a silent host once it is back, in the background of the create and of later runs. */
 export function compensateLater(entity: SandboxEntity, host: HostRef): void {
   const { state, timeouts } = entity;
   if (!includesHost(state.uncompensated, host)) state.uncompensated.push(host);
@@ -126,7 +126,7 @@ export function compensateLater(entity: SandboxEntity, host: HostRef): void {
   );
 }
 
-/** Writes down that a host is tried, before it is: whatever ends the sandbox then looks there. */
+/** Records a candidate before it is tried, so that the sandbox's end inspects it. */
 async function recordCandidate(entity: SandboxEntity, host: HostRef): Promise<void> {
   if (isSameHost(entity.record, host)) return;
   const { hostId, installationId } = host;
@@ -161,7 +161,7 @@ async function succeeds(run: () => Promise<void>): Promise<boolean> {
   }
 }
 
-/** By the API; before them the one on which an earlier run of this create was at work, where the workflow was reset. */
+/** Returns the hosts proposed by the API; after a workflow reset, first the host of the earlier run. */
 async function proposedHosts({ record, input: { hosts, content } }: SandboxEntity): Promise<HostProposals> {
   const host = hostOf(record);
   return { hosts: host ? [host, ...hosts] : hosts, ...(content !== undefined && { content }) };
@@ -174,7 +174,7 @@ async function proposeHosts(entity: SandboxEntity): Promise<HostProposals> {
   return entity.measureStep('proposeHosts', () => controlStep.proposeHosts(wanted));
 }
 
-/** The host has no room, or its worker never took the request: another may do it. */
+/** Reports whether another host may accept: this one lacks room, or its worker never took the request. */
 function isRefusal({ code, step }: SandboxFailure): boolean {
   if (step !== 'reserve') return false;
   return code === 'capacity_exhausted' || code === 'host_disk_full' || code === 'host_unavailable';

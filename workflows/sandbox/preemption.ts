@@ -7,7 +7,7 @@ import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 
 const { evictMembers } = proxyActivities<ControlActivities>(PROFILE.work(MINUTE_MS));
 
-/** Whether a host had no room, and members of pools may be evicted for this: not for what is a pool's itself. */
+/** Reports whether a host lacked room and pool members may be evicted; never for a pool's own members. */
 export function canPreempt(entity: SandboxEntity, error: unknown): boolean {
   if (failureOf(error, entity.failedStep).code !== 'capacity_exhausted') return false;
   const { pool } = entity.record;
@@ -15,9 +15,9 @@ export function canPreempt(entity: SandboxEntity, error: unknown): boolean {
 }
 
 /**
- * Runs again what a host had no room for, while members of pools are evicted there: twice as many each time.
- * @param refusal of the first time
- * @throws what it throws, or the last refusal
+ * Retries on a host that lacked room, evicting pool members there first: twice as many each time.
+ * @param refusal first refusal
+ * @throws the error of `run`, or the last refusal
  */
 export async function retryAfterPreemption<T>(
   entity: SandboxEntity,
@@ -37,7 +37,7 @@ export async function retryAfterPreemption<T>(
   throw last;
 }
 
-/** Returns whether it is worth another try. */
+/** Returns true when a retry is worthwhile. */
 async function evict(entity: SandboxEntity, hostId: string, count: number): Promise<boolean> {
   const { spec, size } = entity.record;
   const { source, memoryMib } = spec;
@@ -48,7 +48,7 @@ async function evict(entity: SandboxEntity, hostId: string, count: number): Prom
     );
   } catch (error) {
     if (isCancellation(error)) throw error;
-    entity.failedStep = failedStep; // it is refused for what it was refused for
+    entity.failedStep = failedStep; // the original refusal stays the failure
     log.warn('no member of a pool is evicted', { sandboxId: entity.id, hostId, why: String(error) });
     return false;
   }

@@ -11,13 +11,13 @@ import { NOT_SUSPENDED_FOR_SPACE } from './pause-sandbox.ts';
 import { type Disks, restartMachine, rollBackRestore } from './roll-back-restore.ts';
 
 /**
- * Puts a sandbox back to one of its snapshots; id, name, address and credentials stay:
+ * Restores a sandbox to one of its snapshots; id, name, address and credentials stay:
  *
- *   verifySnapshot → keep what is → interruptCommands → removeDomain → revertDisk → bootDomain → awaitIp → verifySsh → trust → running
+ *   verifySnapshot → keep the current disks → interruptCommands → removeDomain → revertDisk → bootDomain → awaitIp → verifySsh → trust → running
  *
- * Nobody gets in from its beginning on, so nothing is acknowledged that gets lost. A failure before the machine goes off
- * leaves it as it was; later, it is brought back to what was kept, or, when nothing was, the restore is tried until it
- * holds. The sandbox's end cuts all of this short.
+ * Logins are refused from its start, so no acknowledged write is lost. A failure before the machine is off leaves it
+ * unchanged; a later one rolls back to the kept snapshot or, without one, retries the restore until success. The
+ * sandbox's end cuts it short.
  */
 export async function restoreSandbox(
   entity: SandboxEntity,
@@ -43,7 +43,7 @@ export async function restoreSandbox(
   await putBack(entity, host, operation, generation);
 }
 
-/** From here on the machine goes off, and comes back in any case. */
+/** Restores the disks. From here on the machine goes off, and is started again in any case. */
 async function putBack(
   entity: SandboxEntity,
   host: OperationSteps,
@@ -68,7 +68,7 @@ async function putBack(
   }
 }
 
-/** Codes with which a host refuses to give a machine other disks, and has changed nothing. */
+/** Codes with which a host refuses a restore without effects. */
 const REFUSED: ReadonlySet<string> = new Set([
   'snapshot_not_found',
   'snapshot_not_ready',
@@ -76,7 +76,7 @@ const REFUSED: ReadonlySet<string> = new Set([
   'restore_failed',
 ]);
 
-/** What a sandbox that could not be put back is brought back with; null: with its disks as they are. */
+/** Returns the disks for a rollback; null: the current ones. */
 function disksAfter(
   { step, code }: SandboxFailure,
   { operationId, snapshotId, keepAs }: RestoreOperation,
@@ -87,7 +87,7 @@ function disksAfter(
   return { snapshotId: keepAs, restoreId: `${operationId}-back` };
 }
 
-/** From here on the host lets its own connections in again: what they write is not lost any more. */
+/** Renews the guest's trust. From here on the host admits its own connections: their writes are not lost. */
 async function renewGuestTrust(entity: SandboxEntity): Promise<void> {
   await entity.recordChange('sandbox.state', { state: 'restoring', phase: 'renewing-trust' });
   await renewTrust(entity);

@@ -4,15 +4,16 @@ import type { OperationSteps } from '../entity/operation-steps.ts';
 import { refusal } from '../saga/failure.ts';
 import { retryForever } from '../saga/retry-forever.ts';
 
-/** Disks that a sandbox is given, and the restore that does so. */
+/** Disks for a sandbox, and the restore that attaches them. */
 export interface Disks {
   snapshotId: string;
   restoreId: string;
 }
 
 /**
- * Starts a sandbox that was off, and proves that it works; where it can be reached then.
- * @param start `@default` boots it from the disks that it has
+ * Starts a sandbox that was off, and verifies it.
+ * @returns its SSH endpoint
+ * @param start `@default` boots from the current disks
  */
 export async function restartMachine(
   entity: SandboxEntity,
@@ -31,8 +32,8 @@ export async function restartMachine(
 }
 
 /**
- * Brings back a sandbox whose restore went wrong; tried until it works, or until the sandbox ends.
- * @param disks null: those that it has
+ * Rolls back a failed restore, retried until success or the sandbox's end.
+ * @param disks null: the current ones
  * @throws CancelledFailure when the sandbox ends
  */
 export function rollBackRestore(
@@ -48,7 +49,7 @@ export function rollBackRestore(
 }
 
 /**
- * Retries until it works; the record says what is waited for.
+ * Retries until success; the record shows the reason.
  * @throws CancelledFailure when the sandbox ends
  */
 export async function retryUntilHealthy<T>(
@@ -56,7 +57,7 @@ export async function retryUntilHealthy<T>(
   host: OperationSteps,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  const { failedStep } = entity; // the one that made this necessary
+  const { failedStep } = entity; // step that caused this compensation
   const result = await retryForever(() => `${entity.failedStep} on host ${host.host.hostId}`, attempt, {
     pauseMs: entity.timeouts.cleanupPauseMs,
     recordWaiting: (waitingFor) => entity.recordChange('sandbox.cleanup', { waitingFor }, { waitingFor }),

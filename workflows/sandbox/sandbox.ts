@@ -25,23 +25,23 @@ import { handleOperations, performOperations, requestHibernation } from './opera
 import { compensateLater } from './placement.ts';
 
 /**
- * One sandbox from its request to the proof that nothing of it is left.
+ * Runs one sandbox from its request to the proof that nothing of it is left.
  *
  *   requested → creating → running (operations.ts) → destroying → destroyed
  *                   └──── of a pool: warm → running, when it is claimed (claims.ts)
  *                   └──────────────→ destroying → failed, when the create failed, or the machine died
  *
- * The end comes by a delete, the TTL, the idle timer or the death of its machine (machine-death.ts). It is handled in every
- * state, and cancels what is under way. Where the workflow of a sandbox was lost, another adopts it
- * (adopt-sandbox.ts). The workflow's result is the proof; a failed create fails the workflow, after its cleanup was
- * proved, unless every host refused it.
+ * The end comes by a delete, the TTL, the idle timer or the death of its machine (machine-death.ts). It is handled in
+ * every state, and cancels operations. When a sandbox's workflow is lost, another adopts the sandbox
+ * (adopt-sandbox.ts). The result is the proof; a failed create fails the workflow, after its cleanup was proved, unless
+ * every host refused it.
  */
 export async function sandbox(
   input: SandboxInput,
 ): Promise<(Proof & { refused?: SandboxFailure; died?: SandboxFailure }) | null> {
   const entity = new SandboxEntity(input);
   const { state } = entity;
-  const isEnding = state.end !== null; // in an earlier run: a signal of this one is not handled yet
+  const isEnding = state.end !== null; // set in an earlier run: signals to this one are not handled yet
   handleMessages(entity);
   handleSpecUpdates(entity);
   handleClaims(entity);
@@ -51,7 +51,7 @@ export async function sandbox(
   if (isFinal(entity.record.state) && !input.foundOn) {
     await notifySubscribers(state.subscribers);
     await condition(allHandlersFinished);
-    return entity.record.proof; // another run has seen to it
+    return entity.record.proof; // another run has ended it
   }
 
   const isUndone = !isEnding && (await live(entity));
@@ -66,12 +66,12 @@ export async function sandbox(
   await notifySubscribers(state.subscribers);
   await condition(allHandlersFinished);
   if (!failure) return proof;
-  if (entity.record.stopReason === 'machine-ended') return { ...proof, died: failure }; // its saga did what it is for
+  if (entity.record.stopReason === 'machine-ended') return { ...proof, died: failure }; // its workflow did its job
   const asking = failure.code === 'template_unavailable' ? ['cloneDisk'] : ['proposeHosts', 'reserve'];
   return refusedOrFailed(failure, asking, { ...proof, refused: failure });
 }
 
-/** Lives until only its removal is left. @returns whether its create has failed, and is compensated */
+/** Runs until only the removal is left. @returns true when its create has failed and is compensated */
 async function live(entity: SandboxEntity): Promise<boolean> {
   const { state, begins, input } = entity;
   const begin = input.continued ? null : begins;
@@ -89,7 +89,7 @@ async function live(entity: SandboxEntity): Promise<boolean> {
   return false;
 }
 
-/** However often that must be tried: it continues as new meanwhile, and goes on with all layers. */
+/** Proves its absence, retried across continue-as-new with all layers. */
 async function proveAbsence(entity: SandboxEntity, destroy: (entity: SandboxEntity) => Promise<Proof>): Promise<Proof> {
   for (;;) {
     const proved = await runUntil(shallContinue, () => destroy(entity));
@@ -120,7 +120,7 @@ async function tryCreate(entity: SandboxEntity): Promise<boolean> {
   return true;
 }
 
-/** From now on it is its caller's, or its pool's until a claim. */
+/** Hands it to its caller, or to its pool until a claim. */
 async function recordCreated(entity: SandboxEntity): Promise<void> {
   const { pool } = entity.record;
   const at = now();
@@ -129,7 +129,9 @@ async function recordCreated(entity: SandboxEntity): Promise<void> {
   entity.state.usedAt = Date.now();
 }
 
-/** After a create that booted since there was no template yet: the next shall find one. When that fails, the next asks again. */
+/**
+ * Requests a template after a create that booted for lack of one. A failure is ignored: the next create requests again.
+ */
 function requestTemplate({ id, templateKey, record }: SandboxEntity): void {
   const host = hostOf(record);
   if (templateKey === null || host === null || record.boot?.way !== 'cold') return;
@@ -141,7 +143,7 @@ function requestTemplate({ id, templateKey, record }: SandboxEntity): void {
     .catch((error: unknown) => log.warn('a template was not asked for', { sandboxId: id, why: String(error) }));
 }
 
-/** Records that it ends, before anything of it is removed. */
+/** Records the end before anything is removed. */
 async function startEnding(entity: SandboxEntity): Promise<void> {
   const { id, state, record } = entity;
   const { reason, actor, failure } = state.end ?? { reason: 'lost', actor: null, failure: null };
@@ -161,7 +163,7 @@ async function startEnding(entity: SandboxEntity): Promise<void> {
   await controlUntilDone.revokeCertificates({ sandboxId: id, serials: 'every', actor, at: now(), eventId });
 }
 
-/** Failure of a sandbox of which not everything could be proved. */
+/** Returns the failure of a sandbox whose absence could not be proved entirely. */
 function unprovedFailure({ unproved }: Proof): SandboxFailure | null {
   return unproved === undefined ? null : { code: 'host_forgotten', step: 'lookAgain', message: unproved };
 }

@@ -13,11 +13,11 @@ import { retryForever } from '../saga/retry-forever.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
 /**
- * Takes a snapshot away, whether its sandbox still lives or not:
+ * Deletes a snapshot, with or without its sandbox:
  *
- *   deleting → removeSnapshot, until it holds → deleted
+ *   deleting → removeSnapshot, until success → deleted
  *
- * What refers to it keeps what it needs: then the record says for whom the host still keeps it.
+ * Dependents keep the layers they need; the record then names the dependent.
  */
 export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<SnapshotRecord> {
   const { snapshotId, actor } = input;
@@ -38,7 +38,7 @@ export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<Snapsh
 async function remove({ snapshotId, timeouts, ...host }: DeleteSnapshotInput): Promise<{ keptFor: string | null }> {
   const { taskPauseMs: pauseMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
   const summary = `${snapshotId} on ${host.hostId}`;
-  // Of its own: the steps of its sandbox, which may go on, are neither waited for nor overtaken.
+  // A target of its own: neither waits for the steps of its sandbox nor fences them off.
   const target = { sandboxId: snapshotId, generation: workflowInfo().startTime.getTime(), snapshotId };
   return retryForever('removeSnapshot', (n) => onHost(host, { ...undoProfile(n), summary }).removeSnapshot(target), {
     pauseMs,

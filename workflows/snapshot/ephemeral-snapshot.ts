@@ -17,18 +17,21 @@ import { snapshotRecords } from './snapshot-records.ts';
 
 const passed = defineSignal(RELEASED);
 
-/** More than a comparison takes, from the snapshot it needs to the last line: diff/ gives up after two minutes. Milliseconds. */
+/** Maximum lifetime: the diff of a snapshot times out after two minutes. Milliseconds. */
 const LONGEST_MS = 600_000;
-/** Between two looks at a snapshot that is still being taken, or deleted by somebody else; doubles. Milliseconds. */
+/**
+ * Pauses between two polls of a snapshot that is being taken, or deleted by another workflow; they double.
+ * Milliseconds.
+ */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
 
 /**
- * Sees to it that a snapshot which is taken for a moment goes away, whatever becomes of who needs it:
+ * Guarantees that an ephemeral snapshot is deleted, even when its user fails:
  *
- *   told, or {@link LONGEST_MS} are over → no longer `creating` → deleteSnapshot, until it is gone
+ *   released, or {@link LONGEST_MS} passed → no longer `creating` → deleteSnapshot, until deleted
  *
- * It is started before the snapshot is, so there may never be one: that is not begun any more long before the time is over.
+ * It starts before the snapshot, which may never be taken; once the time has passed, none can start any longer.
  */
 export async function ephemeralSnapshot({ withinMs = LONGEST_MS, ...input }: EphemeralSnapshotInput): Promise<void> {
   let isReleased = false;
@@ -46,7 +49,7 @@ export async function ephemeralSnapshot({ withinMs = LONGEST_MS, ...input }: Eph
       const options = { workflowId, args: [input] as [typeof input] };
       const deletion = await startUnlessPresent<typeof deleteSnapshot>(DELETE_SNAPSHOT_WORKFLOW, options);
       await deletion?.result();
-      // its sandbox still refers to it, when it lives: it flattens its disks before anything else does
+      // A living sandbox still refers to it, and flattens its disks before its next operation.
       if (deletion) return void (await trySignal(workflowIdOf(record.sandboxId), layerDeleted));
     }
     setCurrentDetails(`${input.snapshotId} is ${record.state}`);

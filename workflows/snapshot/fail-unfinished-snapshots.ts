@@ -5,10 +5,10 @@ import { endedMeanwhile } from '../saga/failure.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 import { undoSave } from './undo-save.ts';
 
-/** Takes back the snapshots that the sandbox's own workflow, which is gone, has left half made. */
+/** Removes the snapshots that the sandbox's lost workflow left unfinished. */
 export async function failUnfinishedSnapshots(entity: SandboxEntity): Promise<void> {
   for (const { id } of await snapshotRecords.unfinished(entity.id)) {
-    const host = stepsOn(entity, CLEANUP_GENERATION - 1); // its undos then are of the cleanup
+    const host = stepsOn(entity, CLEANUP_GENERATION - 1); // so its compensations have the generation of the cleanup
     await undoSave(entity, host, id);
     const failure = endedMeanwhile(entity);
     await snapshotRecords.change(id, { state: 'failed', failure });

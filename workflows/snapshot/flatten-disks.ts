@@ -4,20 +4,20 @@ import type { SandboxEntity } from '../entity/entity.ts';
 import { stepsOn } from '../entity/operation-steps.ts';
 import { failureOf } from '../saga/failure.ts';
 
-/** Its disks refer to too many snapshots, or to an ephemeral one that is deleted, and can be flattened now. */
+/** Reports whether the disks depend on too many snapshots, or on a deleted ephemeral one, and can be flattened now. */
 export function needsFlatten({ state: { chainLength, hasDeletedLayer, record } }: SandboxEntity): boolean {
   const isDue = chainLength > LONGEST_CHAIN || hasDeletedLayer;
   return isDue && (record.state === 'running' || record.state === 'paused');
 }
 
 /**
- * Brings the disks of a living sandbox to refer to its source alone, or to no deleted snapshot. It is no use of the sandbox:
- * cancelled, it just ends, and the next operation overtakes it on the host.
+ * Flattens the disks of a living sandbox, to depend on its source alone, or on no deleted snapshot. Not a use of the
+ * sandbox: a cancel just ends it, and the next operation fences it off on the host.
  */
 export async function flattenDisks(entity: SandboxEntity): Promise<void> {
   const { state, generation } = entity;
   try {
-    // between the latest operation's generation and the next one's
+    // between the generations of the latest and the next operation
     const host = stepsOn(entity, generation === 0 ? 0 : generation + 1);
     const { leantOn, merged = state.chainLength } = await host.flatten();
     state.chainLength = leantOn > 0 ? 0 : Math.max(0, state.chainLength - merged);

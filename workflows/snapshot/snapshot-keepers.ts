@@ -8,13 +8,13 @@ import {
 import { startUnlessPresent, trySignal } from '../saga/subscription.ts';
 import type { ephemeralSnapshot } from './ephemeral-snapshot.ts';
 
-/** Workflows that take ephemeral snapshots away, each begun before its snapshot is taken. */
+/** Workflows that delete ephemeral snapshots, each started before its snapshot is taken. */
 export class SnapshotKeepers {
   readonly #keepers = new Map<string, ChildWorkflowHandle<typeof ephemeralSnapshot>>();
 
   constructor(private readonly parentClosePolicy: ParentClosePolicy) {}
 
-  /** @returns false where one is there already: the workflow that needs it was lost, or reset */
+  /** Starts the workflow. @returns false when it runs already: the workflow that needs it was lost, or reset */
   async keep(input: EphemeralSnapshotInput, staticSummary: string): Promise<boolean> {
     const { snapshotId } = input;
     const keeper = await startUnlessPresent<typeof ephemeralSnapshot>(EPHEMERAL_SNAPSHOT_WORKFLOW, {
@@ -27,7 +27,7 @@ export class SnapshotKeepers {
     return keeper !== null;
   }
 
-  /** Returns when the snapshot is gone; the keeper of an earlier run is only signalled. */
+  /** Returns when the snapshot is deleted; the workflow of an earlier run is only signaled. */
   async release(snapshotId: string): Promise<void> {
     await trySignal(ephemeralSnapshotWorkflowIdOf(snapshotId), RELEASED);
     await this.#keepers

@@ -3,7 +3,7 @@ import type { SnapshotRemembrance } from '../../activities/snapshot/snapshot-rec
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { controlByQueue, controlUntilDone } from '../saga/control.ts';
 
-/** What is known of snapshots. What happened is written down also when the sandbox is being cancelled. */
+/** Records of snapshots. Writes are shielded from cancellation. */
 export const snapshotRecords = {
   /** @throws ApplicationFailure snapshot_name_taken */
   begin: (record: SnapshotRecord): Promise<SnapshotRecord> =>

@@ -15,19 +15,19 @@ interface SnapshotWish {
   name: string;
   kind: SnapshotKind;
   reason: SnapshotReason;
-  /** `@default` it is no failed run's */
+  /** Failed run whose disks it retains. `@default` none */
   keptOf?: NonNullable<SnapshotRecord['keptOf']>;
   actor: Actor;
 }
 
 /**
- * From a wish to a snapshot that is known to hold what the disks held:
+ * Takes a snapshot and verifies that it holds the disks' data:
  *
  *   record → saveSnapshot → verifySnapshot → ready
  *
- * When a step fails, or the sandbox ends meanwhile, the guest is thawed and what was saved is taken away, each until it
- * holds; only then is the snapshot called `failed`. The sandbox goes on as it was.
- * @param onRecorded hears when the store has its record
+ * When a step fails, or the sandbox ends, the guest is thawed and saved data removed, each until success; only then is
+ * the snapshot `failed`. The sandbox keeps running.
+ * @param onRecorded called when the store has its record
  */
 export async function takeSnapshot(
   entity: SandboxEntity,

@@ -4,12 +4,12 @@ import type { OperationSteps } from '../entity/operation-steps.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
 /**
- * Thaws the guest and takes away what was saved of it, until that holds. Only the guest can tell that it is thawed, and
- * one that does not answer must not outlive its end: once the sandbox shall end, its machine goes first.
+ * Thaws the guest and removes saved data, until success. Only the guest can confirm a thaw, and a silent guest must not
+ * outlive its sandbox: once the sandbox ends, its machine is removed first.
  */
 export function undoSave(entity: SandboxEntity, host: OperationSteps, snapshotId: string): Promise<void> {
   return CancellationScope.nonCancellable(async () => {
-    const { failedStep } = entity; // the one that made this necessary
+    const { failedStep } = entity; // step that caused this compensation
     const thawed = entity.isEnding
       ? null
       : await entity.untilEnd(async () => {
@@ -24,7 +24,7 @@ export function undoSave(entity: SandboxEntity, host: OperationSteps, snapshotId
   });
 }
 
-/** Removes what was saved; a layer that the sandbox's disk has under it stays until then, and the record names the sandbox. */
+/** Removes saved data; a layer under the sandbox's disk stays as long as the disk, and the record names the sandbox. */
 async function removeSaved(host: OperationSteps, snapshotId: string): Promise<void> {
   const { keptFor } = await host.removeSnapshot(snapshotId);
   if (keptFor !== null) await snapshotRecords.change(snapshotId, { keptFor });

@@ -10,20 +10,20 @@ import { RecordedTask } from './task-life.ts';
 
 const { awaitListed } = proxyActivities<ControlActivities>(PROFILE.follow());
 
-/** What is done to one baked source. */
+/** Task on one baked source. */
 export class BakeLife extends RecordedTask<BakedRemembrance['changes'], BakedSource> {
   constructor(private readonly input: DeleteSourceInput) {
     super(input, input.timeouts);
   }
 
-  /** @returns what is known of that bake; it may be over. @throws ApplicationFailure source_exists */
+  /** @returns the recorded bake, which may have ended. @throws ApplicationFailure source_exists */
   async begin(record: BakedSource): Promise<BakedSource> {
     const { snapshotId, builderId } = record;
     const event = this.event({ kind: 'source.baking', detail: { snapshotId, builderId } });
     return CancellationScope.nonCancellable(() => controlUntilDone.recordBake({ record, event }));
   }
 
-  /** Resolves when its host lists it, or lists it no more. */
+  /** Resolves when its host lists it, or no longer does. */
   async listed(isThere: boolean): Promise<void> {
     const { name, hostId } = this.input;
     await this.retryUntilDone('awaitListed', () => awaitListed({ hostId, name, isThere }));

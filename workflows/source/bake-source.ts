@@ -10,21 +10,21 @@ import { BakeLife } from './bake-life.ts';
 import { taskSteps, taskUndos } from './task-life.ts';
 import { TaskSandbox } from './task-sandbox.ts';
 
-/** TTL of a builder that nobody else ends any more, s. */
+/** TTL of a builder that its task fails to destroy, s. */
 const TTL_SECONDS = 7_200;
 
-/** Images are copied, checked and read once more: at 100 MB/s one of 60 GB takes half an hour. */
+/** Timeout of copying, checking and rereading images: at 100 MB/s, 60 GB take half an hour. */
 const WITHIN_MS = 40 * MINUTE_MS;
 
 /**
- * From a snapshot to a source that refers to nothing of it:
+ * Bakes a snapshot into a source that does not depend on it:
  *
  *   claim the name → builder (a fork, without internet) → cleaned → shut down → copied → published → builder destroyed
  *
- * The guest's file systems are changed in the guest, never by the host. The images appear under the source's name in one
- * rename, checked, and the machine that uses them is made after that. Where the host has a source that was made of the same
- * snapshot, its images are copied instead, and nothing is booted. When a step fails, the undos run newest first until
- * they hold, and nothing of it is left. `ready` is said when the host lists the source.
+ * The guest changes its own file systems; the host never does. Verified images appear under the source's name in one
+ * rename, and the machine that uses them is made after that. When the host has a source of the same snapshot, its
+ * images are copied and nothing boots. When a step fails, compensations run newest first until success. `ready` means
+ * that the host lists the source.
  */
 export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   const { sourceId, name } = input;
@@ -49,7 +49,7 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   let image: BakedImage;
   try {
     const make = async (undo: Undo) => {
-      undo('startBuilder', destroyBuilder); // first, for a workflow that is reset and cancelled before this step
+      undo('startBuilder', destroyBuilder); // first, for a workflow reset and cancelled before this step
       undo('claimSourceName', () => undos.discardImages());
       await step.claimSourceName();
       const copied = input.like === undefined ? null : await step.copyBakedSource({ like: input.like });
@@ -74,7 +74,7 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   );
 }
 
-/** The sandbox in which a snapshot is cleaned, with no way to the internet. */
+/** Returns the sandbox in which a snapshot is cleaned, without egress. */
 function builderOf(bake: BakeSourceInput): TaskSandbox {
   const { builderId: id, hostId, installationId, snapshot, name, actor, requestedAt, timeouts, size } = bake;
   const spec = {

@@ -6,15 +6,15 @@ import { onHost } from '../saga/host-activities.ts';
 import { undoProfile } from '../saga/profiles.ts';
 import { BakeLife } from './bake-life.ts';
 
-/** For these the source stays as it is. */
+/** Codes with which the source stays unchanged. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_running', 'source_not_baked']);
 
 /**
- * Takes away a source that was baked:
+ * Deletes a baked source:
  *
- *   deleting → removeSource, until it holds → its host lists it no more → deleted
+ *   deleting → removeSource, until success → its host no longer lists it → deleted
  *
- * Refused while something refers to it: only the host knows, and it looks and removes in one.
+ * Refused while something refers to it: only the host knows, so it checks and removes in one step.
  */
 export async function deleteSource(input: DeleteSourceInput): Promise<BakedSource> {
   const { sourceId, hostId, name } = input;

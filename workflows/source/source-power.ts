@@ -22,17 +22,17 @@ const SAID = {
   start: { step: 'startSource', begins: 'source.starting', done: 'source.started', failed: 'source.start-failed' },
   stop: { step: 'stopSource', begins: 'source.stopping', done: 'source.stopped', failed: 'source.stop-failed' },
 } as const;
-/** What the host does besides what the guest may take: it looks at every disk of the machine. Milliseconds. */
+/** Margin above the guest's own time limit: the host inspects every disk of the machine. Milliseconds. */
 const MARGIN_MS = 120_000;
 
 const forceStop = defineSignal<[Actor]>(FORCE_STOP);
 
 /**
- * Starts a source that is shut off, or stops one:
+ * Starts or stops a source:
  *
- *   said in the audit → startSource or stopSource → its host lists it so → said how it ended
+ *   audit event → startSource or stopSource → its host lists the new state → audit event of the outcome
  *
- * There is nothing to undo: a start that failed half-way may have left it running, and to ask again tells.
+ * Nothing is compensated: a start that failed may have left it running, which a repeated request finds out.
  */
 export async function sourcePower(input: SourcePowerInput): Promise<SourcePowered> {
   const { task } = input;
@@ -58,7 +58,7 @@ function started(input: SourcePowerInput): Promise<SourcePowered> {
   return stepsOf(input, answersMs).startSource({ answersMs });
 }
 
-/** Gracefully, until somebody says that it need not be. */
+/** Stops it gracefully, until a signal forces it. */
 async function stopped(input: SourcePowerInput): Promise<SourcePowered> {
   const { sourceStopMs: withinMs } = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
   const host = stepsOf(input, withinMs);
@@ -78,19 +78,22 @@ async function stopped(input: SourcePowerInput): Promise<SourcePowered> {
   return { guestAnswers: null };
 }
 
-/** @param stepMs what the guest may take of the step */
+/** @param stepMs the guest's share of the step's time */
 function stepsOf(input: SourcePowerInput, stepMs: number) {
   const { sourceId, hostId, name } = input;
   const withinMs = stepMs + MARGIN_MS;
   const profile = PROFILE.step(withinMs, { totalMs: 3 * withinMs });
-  // refused at once: who refers to its disks now does so in a second too
+  // final: dependents of its disks will still be there in a second
   const retry = { ...profile.retry, nonRetryableErrorTypes: ['source_in_use'] };
   const generation = workflowInfo().startTime.getTime();
   const target = { sandboxId: `${sourceId}/power`, sourceId, generation, source: name };
   return onHost(input, { ...profile, retry, summary: `${name} on ${hostId}` }, target);
 }
 
-/** So that whoever clones or captures it next is not told what it was before. A host that is silent is not waited for long. */
+/**
+ * Waits until the host lists the new state, so that the next clone or capture sees it. The wait is bounded for a silent
+ * host.
+ */
 async function listed({ hostId, name, task, timeouts }: SourcePowerInput): Promise<void> {
   const { sourceListedMs: withinMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
   const { awaitPower } = proxyActivities<ControlActivities>(PROFILE.follow(withinMs + 30_000));

@@ -8,10 +8,10 @@ import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga } from '../saga/saga.ts';
 import { RecordedTask, taskSteps, taskUndos } from './task-life.ts';
 
-/** Under emulation the slowest, carrying the gate over the agent's channel, takes half a minute. */
+/** Profile of a step: the slowest, copying the gate over the agent's channel, takes half a minute under emulation. */
 const STEP = PROFILE.step(3 * MINUTE_MS, { totalMs: 8 * MINUTE_MS });
 
-/** Prepares one source, or takes that back, one task at a time: its workflow id keeps a second one from beginning meanwhile. */
+/** Prepares or unprepares one source; the workflow id prevents two tasks at once. */
 export async function source(input: SourceInput): Promise<void> {
   const life = new SourceTask(input);
   if (input.task === 'prepare') await prepareSource(life);
@@ -25,7 +25,7 @@ class SourceTask extends RecordedTask<Changes, SourceAccess> {
     super(input, input.timeouts);
   }
 
-  /** As the record says. */
+  /** Reads the record. */
   known(): Promise<SourceAccess> {
     return this.write({ updatedAt: now() }, null);
   }
@@ -39,7 +39,7 @@ class SourceTask extends RecordedTask<Changes, SourceAccess> {
     return taskUndos(this, this.input, this.#target, this.#summary);
   }
 
-  /** Compensations as steps: each is tried a few times, and gives up. */
+  /** Compensations as steps: each gives up after a few attempts. */
   get sweep() {
     const options = { ...STEP, summary: this.#summary };
     return taskSteps(this, this.input, this.#target, options, this.generation + 1);
@@ -59,7 +59,7 @@ class SourceTask extends RecordedTask<Changes, SourceAccess> {
   }
 }
 
-/** What a person would have to undo, in the order in which it is made. */
+/** Changes to undo by hand, in the order in which they are made. */
 const CHANGES = [
   'folder /var/lib/mayfly-source (what undoing needs to know)',
   'program /usr/local/lib/mayfly/mayfly-gate',
@@ -72,12 +72,13 @@ const PLACES = {
 };
 
 /**
- * From a running machine to one that can be looked at, and only looked at:
+ * Prepares a running machine for read-only access:
  *
  *   inspect → claim → gate → user → CA → sshd → verified from the network
  *
- * Nothing is changed before the inspection says that all of it can be. Each step looks at what it did; its undo stands
- * on the line above it. When a step fails, the undos run newest first until they hold, and the source is as it was.
+ * Changes nothing unless the inspection finds all steps possible. Each step checks its effect, after its
+ * compensation is registered. When a step fails, compensations run newest first until success, and the source is
+ * unchanged.
  */
 async function prepareSource(life: SourceTask): Promise<void> {
   try {
@@ -93,7 +94,7 @@ async function prepareSource(life: SourceTask): Promise<void> {
   }
 }
 
-/** The source is as it was when this throws. */
+/** Prepares the source, which is unchanged when this throws. */
 async function prepare(life: SourceTask): Promise<{ inspection: SourceInspection; gateVersion: string }> {
   const { steps: step, undos } = life;
   const { sourceId, name: source, actor } = life.input;
@@ -123,7 +124,7 @@ async function prepare(life: SourceTask): Promise<{ inspection: SourceInspection
   return { inspection, gateVersion };
 }
 
-/** What is told is what failed first; where the source was changed, it has been changed back by now. */
+/** Records the first failure; all changes to the source are reverted by now. */
 async function endUnprepared(life: SourceTask, error: unknown): Promise<void> {
   const failure = failureOf(error, life.failedStep);
   const undone = life.failedStep !== 'inspectSource';
@@ -136,12 +137,12 @@ async function endUnprepared(life: SourceTask, error: unknown): Promise<void> {
   refusedOrFailed(failure, ['inspectSource'], undefined);
 }
 
-/** Removal of all that preparing made, but for the key, in the opposite order. */
+/** Removals in reverse order of preparation, without the key. */
 const REMOVALS = ['excludeReader', 'distrustUserCa', 'removeReader', 'removeGate', 'releaseSource'] as const;
 
 /**
- * Takes back all that preparing made, in the opposite order, each until it holds. "Not there" is success; a source that is shut
- * off makes it wait, and the record says so. One in which nothing was ever changed is only swept where it can be reached.
+ * Reverts all preparation in reverse order, each step until success. Absence is success; waits for a source that is
+ * off, as the record shows. A source that was never changed is only swept, where it can be reached.
  */
 async function unprepareSource(life: SourceTask): Promise<void> {
   const { undos, sweep } = life;

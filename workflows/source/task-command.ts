@@ -4,8 +4,8 @@ import { controlUntilDone } from '../saga/control.ts';
 import { startUnlessPresent, waitForWorkflow } from '../saga/subscription.ts';
 
 /**
- * Runs what a task has written down to its end, in a sandbox of its own; it ends with that, if the task does before it. What is
- * written down is begun by whoever finds it: where the reconciler was first, the end of what it began is waited for.
+ * Runs a task's recorded command to its end, in a sandbox of the task; it ends with the sandbox. Either the task or the
+ * reconciler starts it: where the reconciler was first, waits for its end.
  */
 export async function runTaskCommand(command: CommandInput, staticSummary: string): Promise<void> {
   const { commandId } = command;

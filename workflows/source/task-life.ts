@@ -17,24 +17,24 @@ import { now } from '../saga/now.ts';
 import { undoProfile } from '../saga/profiles.ts';
 import { retryForever } from '../saga/retry-forever.ts';
 
-/** A change of any task's record. */
+/** Change of any task's record. */
 interface Waiting {
   waitingFor: string | null;
 }
 
-/** An entry in the audit trail of a task. */
+/** Entry in the audit trail of a task. */
 interface TaskEntry {
   kind: AuditKind;
   detail: Record<string, unknown>;
 }
 
-/** One task that has a workflow of its own, as that workflow knows it: how far it came, and what must hold. */
+/** State of one task in its workflow: its failed step, generation and retries. */
 export abstract class TaskLife {
-  /** The step that failed last, before any undo. */
+  /** Step that failed last, before any compensation. */
   failedStep = 'workflow';
   /**
-   * Later runs are newer than earlier ones, so that an attempt that was given up does not act into the next run; an
-   * undo is newer than its step.
+   * Generation of its steps. Later runs are newer, so that an abandoned attempt has no effect in the next run; a
+   * compensation is newer than its step.
    */
   readonly generation = workflowInfo().startTime.getTime();
   readonly #pauseMs: number;
@@ -56,9 +56,9 @@ export abstract class TaskLife {
   }
 
   /**
-   * Runs its work until it is cancelled or has taken too long.
-   * @param longest a duration in the words of Temporal
-   * @returns what the work returned, or why it failed; a failure that is null: it was cancelled
+   * Runs work until it ends, is cancelled or times out.
+   * @param longest Temporal duration
+   * @returns the result, or the failure; null failure: cancelled
    */
   async runWithin<T>(
     longest: '3h' | '4h',
@@ -78,8 +78,8 @@ export abstract class TaskLife {
   }
 
   /**
-   * Retries until success, shielded from a cancel; meanwhile the record says what it waits for.
-   * @param run the n-th attempt, n from 1
+   * Retries until success, shielded from a cancel; the record shows the reason.
+   * @param run n-th attempt, n from 1
    */
   retryUntilDone<T>(what: string, run: (n: number) => Promise<T>): Promise<T> {
     const pauseMs = this.#pauseMs;
@@ -88,12 +88,12 @@ export abstract class TaskLife {
   }
 }
 
-/** A task whose record is written with its audit trail. All writes of it go through here. */
+/** Task whose record is written together with its audit trail, and only here. */
 export abstract class RecordedTask<Changes extends { state?: string } & Partial<Waiting>, Written> extends TaskLife {
   #events = 0;
 
   constructor(
-    /** Who asked for it, where it is, and what each entry of the audit trail tells. */
+    /** Actor, host, and details common to all audit entries. */
     private readonly about: { actor: Actor; hostId: string; detail?: Record<string, unknown> },
     timeouts?: Partial<Timeouts>,
   ) {
@@ -112,14 +112,14 @@ export abstract class RecordedTask<Changes extends { state?: string } & Partial<
     return CancellationScope.nonCancellable(() => this.write({ ...changes, updatedAt: now() }, event));
   }
 
-  /** The next of the run: its id is the same in a replay. */
+  /** Returns the run's next event, with the same id in a replay. */
   protected event({ kind, detail }: TaskEntry): AuditEvent {
     const { actor, hostId, detail: common } = this.about;
     return auditEvent(this.#events++, { kind, actor, hostId, detail: { ...common, ...detail } });
   }
 }
 
-/** Steps of a task on a host, each told which `target` it is for. @param options of all, with the line that operators read */
+/** Returns steps of a task on a host, each with `target` in its input. @param options of all steps, with the summary */
 export function taskSteps<T extends { sandboxId: string }>(
   life: TaskLife,
   host: HostRef,

@@ -17,17 +17,17 @@ type Sandbox = ChildWorkflowHandle<typeof sandbox>;
 const { readCreateOutcome } = controlUntilDone;
 const { stateOf } = controlByQueue;
 
-/** Time after which the end of a sandbox is asked for once more, ms. */
+/** Time after which a sandbox's end is requested again, ms. */
 const END_MS = 5 * MINUTE_MS;
 
-/** A sandbox that a task makes for itself: an ordinary one, with its own saga, TTL and proof. */
+/** Sandbox of a task: an ordinary one, with its own workflow, TTL and proof. */
 export class TaskSandbox {
   #child: Sandbox | null = null;
 
   /**
-   * @param otherwise the code of a failure that has none of its own
-   * @param presence `may-be-there`: it is joined where it was begun before. A host: it runs there, and nobody begins it.
-   * `@default` that it is there is a failure
+   * @param otherwise code of a failure without a code
+   * @param presence `may-be-there`: joins it where it was started before. A host: it already runs there. `@default` its
+   * presence is a failure
    */
   constructor(
     private readonly input: SandboxInput,
@@ -36,11 +36,11 @@ export class TaskSandbox {
   ) {}
 
   /**
-   * Makes it. Resolves when it runs; one that is offline, when it boots.
-   * @param from what it is made of. `@default` its input
+   * Creates it. Resolves when it runs; an offline one, when it boots.
+   * @param from input to create it from. `@default` its own
    * @param mayBeAsleep it ran before, and may be paused or hibernated since. `@default` false
-   * @returns where
-   * @throws ApplicationFailure with the code of why it does not
+   * @returns its host
+   * @throws ApplicationFailure with the code of the failed create
    */
   async start({ from = this.input, mayBeAsleep = false } = {}): Promise<HostRef> {
     if (typeof this.presence === 'object') return this.presence;
@@ -61,14 +61,14 @@ export class TaskSandbox {
     return outcome;
   }
 
-  /** Ends it, and returns when the store has the proof that nothing of it is left. @throws when it must be asked again */
+  /** Ends it, and returns when the store has the proof that nothing of it is left. @throws when it must be retried */
   async destroy(): Promise<void> {
     const { id: sandboxId } = this.input;
     if (this.#child && (await this.#end(this.#child)) && this.presence !== 'new') return;
     if (typeof this.presence === 'object' && (await this.#tell())) return this.#waitForEnd();
     const state = await stateOf({ sandboxId });
     if (state === null || isFinal(state)) return;
-    // its workflow was ended from outside, or is another's child: one takes over, or is told
+    // Its workflow was terminated, or is another's child: adopt the sandbox, or signal that workflow.
     const other = await startSandbox({ ...this.input, begin: 'destroy' });
     if (other) await this.#end(other);
     else if (!(await this.#tell())) throw new Error(`${sandboxId} was ${state}, and its workflow has just ended`);
@@ -76,7 +76,7 @@ export class TaskSandbox {
     throw new Error(`${sandboxId} was ${state}, and has been told once more to end`);
   }
 
-  /** Returns when a sandbox has ended that was told to, by which this workflow has subscribed. */
+  /** Waits for the end of a sandbox that was signaled to end and has this workflow as a subscriber. */
   async #waitForEnd(): Promise<void> {
     const { id: sandboxId } = this.input;
     const target = { workflowId: workflowIdOf(sandboxId), isSubscribed: true, withinMs: END_MS };
@@ -86,13 +86,13 @@ export class TaskSandbox {
     });
   }
 
-  /** Asks its workflow to end it. @returns false: it has none */
+  /** Signals its workflow to end it. @returns false: no such workflow runs */
   #tell(): Promise<boolean> {
     const { id, createdBy: actor } = this.input;
     return trySignal(workflowIdOf(id), DESTROY, { actor, subscriber: workflowInfo().workflowId } satisfies StopRequest);
   }
 
-  /** What it ended with is in its record, also when it ended before it was told to. @returns whether its end is there */
+  /** Ends it. The result is in its record, also when it ended before the signal. @returns true when it has a proof */
   async #end(child: Sandbox): Promise<boolean> {
     try {
       await child.signal<[StopRequest]>(DESTROY, { actor: this.input.createdBy });
@@ -104,7 +104,7 @@ export class TaskSandbox {
   }
 }
 
-/** Starts the workflow of a sandbox, which outlives a task that is cancelled. @returns null where it has one */
+/** Starts the workflow of a sandbox, which outlives a cancelled task. @returns null when one already runs */
 export function startSandbox(input: SandboxInput): Promise<Sandbox | null> {
   const { id, spec, pool } = input;
   const purpose = pool ? `, for the pool ${pool.name}` : '';

@@ -10,8 +10,8 @@ import { templateSandboxes } from './template-sandboxes.ts';
 import { lookAtTemplate, templateSteps } from './template-steps.ts';
 
 /**
- * Builds a template, unless somebody asks for it to go meanwhile.
- * @returns the one that is ready; null: there is none, and its record says why
+ * Builds a template, unless a removal is requested first.
+ * @returns the ready template; null when there is none, and its record has the reason
  */
 export async function buildTemplate(life: TemplateLife, usedAt: string | null): Promise<RecordedTemplate | null> {
   const task = await begin(life, usedAt);
@@ -31,7 +31,7 @@ export async function buildTemplate(life: TemplateLife, usedAt: string | null): 
   }
 }
 
-/** In place of one that has failed. */
+/** Starts a build, which replaces a failed one. */
 async function begin(life: TemplateLife, lastUsedAt: string | null): Promise<RecordedTemplate> {
   const { failed, input, wish } = life;
   const ids = await controlUntilDone.templateIds(wish ?? {});
@@ -44,12 +44,12 @@ async function begin(life: TemplateLife, lastUsedAt: string | null): Promise<Rec
 }
 
 /**
- * From a host that is quiet to a template that is known to work:
+ * Builds a template on a quiet host, and verifies it:
  *
- *   builder (boots with its cable out) → settle → save, verify → builder destroyed → two probes wake from it → compared →
+ *   builder (boots with its network link down) → settle → save, verify → builder destroyed → two probes wake from it → compared →
  *   probes destroyed → published
  *
- * When a step fails, the undos run newest first until they hold, and nothing of it is left.
+ * When a step fails, compensations run newest first until success.
  */
 async function build(task: RecordedTemplate): Promise<void> {
   await untilQuiet(task);
@@ -65,7 +65,7 @@ async function build(task: RecordedTemplate): Promise<void> {
   };
   await saga(async (undo) => {
     undo('saveSnapshot', async () => void (await undos.removeSnapshot({ snapshotId: templateId })));
-    undo('startBuilder', destroyBuilder); // with which its steps end: none saves any more
+    undo('startBuilder', destroyBuilder); // also stops a running save
     await task.step('startBuilder', () => builder.start());
     await inBuilder(task.life.times.settleMs).settleTemplate();
     await inBuilder(hibernateMs).saveSnapshot({ kind: 'full' });
@@ -81,7 +81,7 @@ async function build(task: RecordedTemplate): Promise<void> {
   });
 }
 
-/** Who creates a sandbox now comes first. */
+/** Yields to creates in progress, for a limited time. */
 async function untilQuiet({ life, record }: RecordedTemplate): Promise<void> {
   const { quietMs, quietLookMs } = life.times;
   for (const until = Date.now() + quietMs; Date.now() < until; await sleep(quietLookMs)) {
@@ -90,7 +90,7 @@ async function untilQuiet({ life, record }: RecordedTemplate): Promise<void> {
   }
 }
 
-/** What was asked for must be what would be built: nobody else's word is taken for a key. @throws ApplicationFailure template_failed */
+/** Compares the requested key with the source as it is now. @throws ApplicationFailure template_failed */
 async function refuseChanged({ life, record }: RecordedTemplate): Promise<void> {
   const { templateKey } = await lookAtTemplate(life.input, null);
   if (templateKey !== record.key) throw refusal('template_failed', 'What it would be made of has changed since.');

@@ -14,10 +14,12 @@ import { lookAtTemplate } from './template-steps.ts';
 
 const { wantTemplate } = proxyActivities<ControlActivities>(PROFILE.work(2 * MINUTE_MS));
 
-/** Longer than the longest pause after builds that failed, ms. */
+/** Timeout of a requested build's start: longer than the longest backoff after failed builds, ms. */
 const BEGIN_MS = 16 * MINUTE_MS;
 
-/** Asks the host what such a template is called, and for that one; resolves when the store has it. What is refused is its result. */
+/**
+ * Requests a template, by the key its host computes; resolves when the store has its record. A refusal is its result.
+ */
 export async function makeTemplate({ templateId, ...wanted }: MakeTemplateInput): Promise<MadeTemplate> {
   try {
     return await untilCancelled(() => requestTemplate(wanted, templateId));

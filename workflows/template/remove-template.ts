@@ -3,18 +3,18 @@ import { RecordedTemplate, type TemplateLife } from './template-life.ts';
 import { templateSandboxes } from './template-sandboxes.ts';
 import { templateSteps } from './template-steps.ts';
 
-/** Takes a template away that is not woken from any more; what woke from it lives on. */
+/** Removes a template from which no sandbox wakes any longer; sandboxes woken from it live on. */
 export async function removeTemplate(task: RecordedTemplate, reason: string): Promise<void> {
   await task.recordChange({ state: 'removing', reason });
   const { undos } = templateSteps(task);
   await undos.retireTemplate();
-  await undos.removeSnapshot({ snapshotId: task.record.id }); // what woke from it keeps what it needs of its disks
+  await undos.removeSnapshot({ snapshotId: task.record.id }); // woken sandboxes keep the layers they need
   await task.recordChange({ state: 'gone', waitingFor: null, retryAt: null }, 'template.gone');
 }
 
 /**
- * What there is of that key when a run begins. What was ready stays so; what was half made by a run that is lost, or half
- * removed, goes.
+ * Recalls the stored templates of the key when a run begins. A ready one stays; one left unfinished by a lost run is
+ * removed.
  */
 export async function recallTemplate(life: TemplateLife): Promise<RecordedTemplate | null> {
   const { continued, hostId, templateKey } = life.input;

@@ -31,27 +31,27 @@ const wanted = defineSignal<[TemplateWish]>(TEMPLATE_WANTED);
 const remove = defineSignal<[TemplateRemoval]>(REMOVE_TEMPLATE);
 const look = defineSignal(LOOK_AT_TEMPLATE);
 
-/** The templates of one key on one host, one after another: what is asked of them, and how the builds before went. */
+/** State of the templates of one key on one host: requests, and results of builds. */
 export class TemplateLife {
   readonly times: TemplateTimes;
   readonly timeouts: Timeouts;
-  /** Somebody wants one, and there is none. */
+  /** Pending request for a template. */
   wish: TemplateWish | null;
   isToLook = false;
-  /** When somebody woke from one last, or the first of those that replaced each other was ready. Milliseconds since 1970. */
+  /** Time of the latest wake, or at which the first of successive templates was ready. Milliseconds since 1970. */
   usedAt: number | null;
-  /** The last that failed, until another is begun in its place. */
+  /** Latest failed one, until the next build replaces it. */
   failed: RecordedTemplate | null;
-  /** Workflow ids of those that wait for a template. */
+  /** Workflow ids of subscribers. */
   readonly subscribers: string[];
-  /** Somebody has cancelled its workflow: what there is goes, and no other is built. */
+  /** True when its workflow is cancelled: the template is removed, and no other is built. */
   isCancelled = false;
   readonly #toGo = new Set<string>();
   #failures: number;
   #retryAt: number;
   #events = 0;
 
-  /** @param input its installation is the one that was meant last */
+  /** @param input its installation is the latest requested one */
   constructor(public input: TemplateInput) {
     const { continued } = input;
     this.times = { ...DEFAULT_TEMPLATE_TIMES, ...input.times };
@@ -78,41 +78,41 @@ export class TemplateLife {
     });
   }
 
-  /** Distinguishes the audit events of this run. */
+  /** Returns a number that distinguishes the audit events of this run. */
   nextEvent(): number {
     return this.#events++;
   }
 
-  /** Whether somebody has asked for that one to go. */
+  /** Reports whether the removal of a template was requested. */
   isToGo(templateId: string): boolean {
     return this.isCancelled || this.#toGo.has(templateId);
   }
 
-  /** Whether who asks means another installation of that host id: the one of before does nothing any more. */
+  /** True when the request names another installation of that host id: the earlier one is out of use. */
   get isElsewhere(): boolean {
     return this.wish !== null && this.wish.installationId !== this.input.installationId;
   }
 
-  /** One was built, and woken from; or somebody does not want it. */
+  /** Resets the backoff: a template was built and woken from, or one was deleted. */
   forgetFailures(): void {
     this.#failures = 0;
   }
 
-  /** One could not be built, or was not woken from. @returns before when no other is begun, ISO 8601 */
+  /** Records a failed build or wake. @returns time before which no other build starts, ISO 8601 */
   noteFailure(): string {
     const { firstRetryMs, longestRetryMs } = this.times;
     this.#retryAt = Date.now() + Math.min(firstRetryMs * 2 ** this.#failures++, longestRetryMs);
     return new Date(this.#retryAt).toISOString();
   }
 
-  /** What failed in a run that was lost. */
+  /** Restores the backoff after a failure in a lost run. */
   recallFailure(failed: RecordedTemplate): void {
     this.failed = failed;
     this.#failures = Math.max(1, this.#failures);
     this.#retryAt = Math.max(this.#retryAt, Date.parse(failed.record.retryAt ?? failed.record.updatedAt));
   }
 
-  /** Resolves when another is to be built; false: nobody has wanted one for long, or ever. */
+  /** Resolves when another template must be built; false: none was requested for long, or ever. */
   async untilWanted(): Promise<boolean> {
     await this.#dropFailed();
     const isFailedToGo = () => this.failed !== null && this.isToGo(this.failed.record.id);
@@ -154,9 +154,9 @@ export class TemplateLife {
 
 type Changes = Partial<Omit<TemplateRecord, 'id' | 'key' | 'hostId'>>;
 
-/** The record of one template, and what is done to that. All writes of it go through here. */
+/** Record of one template, its task, and the only writer of both. */
 export class RecordedTemplate extends TaskLife {
-  /** @param record as the store has it, or is to have it */
+  /** @param record as stored, or to be stored */
   constructor(
     readonly life: TemplateLife,
     public record: TemplateRecord,
@@ -164,7 +164,7 @@ export class RecordedTemplate extends TaskLife {
     super(life.timeouts);
   }
 
-  /** Changes the record; also when the workflow is being cancelled. @param kind of the entry in the audit trail, if any */
+  /** Changes the record; also when the workflow is being cancelled. @param kind of the audit entry, if any */
   async recordChange(changes: Changes, kind: AuditKind | null = null): Promise<void> {
     this.record = { ...this.record, ...changes, updatedAt: now() };
     const { id, state, reason, waitingFor, hostId, source, createdBy } = this.record;

@@ -3,10 +3,13 @@ import { now } from '../saga/now.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
 import type { RecordedTemplate } from './template-life.ts';
 
-/** Its own TTL ends one when nobody else does any more. Seconds. */
+/** TTL of sandboxes that their task fails to destroy. Seconds. */
 const TTL_SECONDS = { builder: 1_800, probe: 900 };
 
-/** The sandboxes of a build, on the template's host and no other: the one whose memory is saved, and those that wake from it. */
+/**
+ * Returns the sandboxes of a build, on the template's host only: the one whose memory is saved, and those that wake
+ * from it.
+ */
 export function templateSandboxes(task: RecordedTemplate): { builder: TaskSandbox; probes: TaskSandbox[] } {
   const { builderId, probeIds } = task.record;
   return {

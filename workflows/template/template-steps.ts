@@ -7,10 +7,10 @@ import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { taskSteps, taskUndos } from '../source/task-life.ts';
 import type { RecordedTemplate } from './template-life.ts';
 
-/** Generation of the builder's steps, after its create; its end overtakes all of it. */
+/** Generation of the builder's steps, after its create; its end fences them all off. */
 const BUILDER_GENERATION = CREATE_GENERATION + 1;
 
-/** The steps of one template on its host: those in its builder, its own, and their compensations. */
+/** Returns the steps of one template on its host: those in its builder, its own, and their compensations. */
 export function templateSteps(task: RecordedTemplate) {
   const { id: templateId, builderId, source } = task.record;
   const { timeouts } = task.life;
@@ -25,12 +25,16 @@ export function templateSteps(task: RecordedTemplate) {
   };
 }
 
-/** How a template is on its host. @param templateId null: what its key would be @throws when the host does not answer */
+/**
+ * Inspects a template on its host.
+ * @param templateId null: computes only its key
+ * @throws when the host does not answer
+ */
 export function lookAtTemplate(
   { project, source, cpus, memoryMib, hostId, installationId }: Omit<TemplateInput, 'templateKey' | 'actor'>,
   templateId: string | null,
 ): Promise<TemplateLook> {
-  const profile = PROFILE.probe(10 * MINUTE_MS); // reads the disks of a source that nobody has read yet
+  const profile = PROFILE.probe(10 * MINUTE_MS); // reads the disks of a source for the first time
   const summary = `the template of ${source} on ${hostId}`;
   const of = { project, source, cpus, memoryMib };
   return onHost({ hostId, installationId }, { ...profile, summary }).lookAtTemplate({ of, templateId });

@@ -5,13 +5,13 @@ import { type RecordedTemplate, TemplateLife } from './template-life.ts';
 import { type TemplateEnd, watchTemplate } from './watch-template.ts';
 
 /**
- * The templates of one key on one host, while there is one, or somebody wants one:
+ * Maintains the templates of one key on one host, while one exists or is requested:
  *
  *   building → verifying → ready → stale → removing → gone      (build-template.ts, watch-template.ts, remove-template.ts)
- *        └─────────┴─────→ failed → gone, and another is begun at `retryAt` if somebody asks again
+ *        └─────────┴─────→ failed → gone, and another is built from `retryAt` on if requested
  *
- * Its workflow id keeps a second one from being built beside it. What is old is replaced before it goes; where that
- * cannot be done it goes all the same.
+ * Its workflow id prevents two at once. An old template is replaced before its removal; if that fails, it is removed
+ * anyway.
  */
 export async function template(input: TemplateInput): Promise<void> {
   const life = new TemplateLife(input);
@@ -28,7 +28,7 @@ export async function template(input: TemplateInput): Promise<void> {
   }
 }
 
-/** @returns the one that has taken its place */
+/** @returns the successor; null: none */
 async function succeed(life: TemplateLife, task: RecordedTemplate, end: TemplateEnd): Promise<RecordedTemplate | null> {
   const { kind, reason } = end;
   const next = kind === 'old' ? await buildTemplate(life, task.record.lastUsedAt) : null;

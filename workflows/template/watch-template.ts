@@ -15,13 +15,13 @@ const SAID = {
   elsewhere: 'Another installation has its host id now; nobody has looked at the one of before.',
 } as const;
 
-/** Why a template that was ready does not stay. `old`: another takes its place. */
+/** End of a ready template, and its reason. `old`: another one replaces it. */
 export interface TemplateEnd {
   kind: keyof typeof SAID;
   reason: string;
 }
 
-/** Resolves when it is to go; null: when the run shall continue as new. */
+/** Watches a ready template. Resolves when it must be removed; null: when the run shall continue as new. */
 export async function watchTemplate(task: RecordedTemplate): Promise<TemplateEnd | null> {
   const { life, record } = task;
   const isToGo = () => life.isToGo(record.id);
@@ -37,7 +37,7 @@ export async function watchTemplate(task: RecordedTemplate): Promise<TemplateEnd
   }
 }
 
-/** A host that does not answer wakes nobody either: it is asked again later. */
+/** Inspects it once. A silent host wakes no sandbox either: it is retried later. */
 async function lookOnce(task: RecordedTemplate): Promise<TemplateEnd | null> {
   try {
     const look = await lookAtTemplate(task.life.input, task.record.id);
@@ -65,7 +65,7 @@ function endOf({ life, record }: RecordedTemplate, { templateKey, use }: Templat
   if (Date.now() - (life.usedAt ?? 0) > unusedMs) return ending('unused');
   if (Date.now() - Date.parse(record.savedAt ?? record.createdAt) > oldMs) return ending('old');
   if (use.wakes >= MOST_WAKES) return ending('old');
-  life.wish = null; // who asked has come too early, and finds it now
+  life.wish = null; // a request that came too early finds it now
   return null;
 }
 

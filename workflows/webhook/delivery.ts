@@ -13,10 +13,10 @@ const { attemptDelivery } = proxyActivities<DeliveryActivities>({
 /**
  * Sends one event to one endpoint:
  *
- *   attempt → it was taken, or is given up, as when somebody cancels the workflow
- *      └→ pause, which ends when somebody wants it sent now → attempt …
+ *   attempt → accepted, or given up, as when the workflow is cancelled
+ *      └→ pause, which a signal to send now ends → attempt …
  *
- * When the next attempt is made is in the record. So one whose workflow was lost is begun again, and goes on.
+ * The record holds the time of the next attempt, so a new workflow resumes a lost one.
  */
 export async function delivery({ deliveryId }: DeliveryInput): Promise<void> {
   const attempt = async (isCancelled: boolean) => (await attemptDelivery({ deliveryId, isCancelled }))?.pauseMs ?? null;

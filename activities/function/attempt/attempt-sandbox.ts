@@ -21,20 +21,20 @@ import { requireSecrets } from './given-secrets.ts';
 
 export interface AttemptSandbox {
   sandboxId: string;
-  /** It was a pool's, and runs. */
+  /** True for a claimed member of a pool, which already runs. */
   isMember: boolean;
-  /** Where it is; absent: it is not placed yet. */
+  /** Host; absent: not placed yet. */
   host?: HostRef;
   spec: SandboxSpec;
   size: Size;
 }
 
-/** Its own TTL ends the sandbox of an attempt when nobody else does any more: as late as there is. Seconds. */
+/** TTL of an attempt's sandbox that its workflow fails to destroy: the maximum. Seconds. */
 const TTL_SECONDS = 2_592_000;
 
 export function createAttemptSandboxActivities({ store, reconciliation }: SagaDeps) {
   return {
-    /** What its sandbox is begun with, unless a pool has one. @throws MayflyError why there is to be none */
+    /** Returns the input of the attempt's sandbox, or a claimed pool member. @throws MayflyError why it is refused */
     async attemptSandbox({ runId }: Pick<RunInput, 'runId'>): Promise<AttemptSandbox> {
       const run = await requireRun(store, runId);
       const attempt = lastAttempt(run);
@@ -82,7 +82,7 @@ function factsOf({ command, argv, env, user, network }: FunctionSpec, { size }: 
   return { egress: network.egress, memoryMib: size.memoryMib, runs };
 }
 
-/** Null: of what it is made of there are no pools. */
+/** Returns the request for a pool member; null: pools serve no snapshots. */
 function memberWishOf(run: RunRecord, spec: FunctionSpec, { begunAt }: Attempt): AttemptWish | null {
   const { source, snapshotId, cpus, memoryMib } = spec;
   if (source === null || snapshotId !== null) return null;

@@ -13,7 +13,7 @@ interface Deps extends SagaDeps {
   announcer: Announcer;
 }
 
-/** What a run asks of the store. What runs is read from its version each time. */
+/** Activities of a run on the store. They read its version each time. */
 export function createAttemptActivities(deps: Deps) {
   return {
     ...createBeginAttemptActivities(deps),
@@ -22,7 +22,7 @@ export function createAttemptActivities(deps: Deps) {
     ...createEndAttemptActivities(deps),
     ...createLeaveAttemptActivities(deps),
 
-    /** Cancels a run as the API does: the wish is stored, then its workflow is told. Idempotent. */
+    /** Cancels a run as the API does: stores the request, then signals the workflow. Idempotent. */
     async cancelRun({ runId, actor }: { runId: string; actor: Actor }): Promise<void> {
       const run = await deps.store.runs.get(runId);
       const tell = (id: string) => deps.reconciliation.functions.cancelRun(id, actor);

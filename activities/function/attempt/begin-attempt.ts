@@ -9,7 +9,7 @@ import { acceptedSpec } from '../accepted-version.ts';
 import { PENDING, requireRun } from '../known-attempt.ts';
 
 export function createBeginAttemptActivities({ store, announcer }: { store: Store; announcer: Announcer }) {
-  /** It was cancelled while it waited for another attempt. */
+  /** Ends a run that was cancelled between two attempts. */
   async function endBetween(run: RunRecord): Promise<void> {
     const at = steadyClock.iso();
     const ended = { outcome: 'cancelled', endedAt: at, updatedAt: at } as const;
@@ -18,9 +18,9 @@ export function createBeginAttemptActivities({ store, announcer }: { store: Stor
     await announcer.ofRun(run.id);
   }
 
-  /** Has the audit know that it was admitted, before anything is made for it. The same again is told once. */
+  /** Audits the admission, before any resource is made for it. Idempotent. */
   async function auditAdmission({ id, createdBy, admittedAt, ...run }: RunRecord): Promise<void> {
-    if (admittedAt === null) return; // a store that was set back to before it
+    if (admittedAt === null) return; // lost in a store that was restored to an earlier time
     await store.audit.record(id, {
       eventId: `${id}/admitted/${admittedAt}`,
       kind: 'run.admitted',
@@ -34,8 +34,8 @@ export function createBeginAttemptActivities({ store, announcer }: { store: Stor
 
   return {
     /**
-     * What the next attempt is, or the one that is under way: of a run whose workflow was lost. Null: nothing of it is left to do.
-     * @throws MayflyError why it can't be begun, which is written down by {@link endAttempt}
+     * Returns the next attempt, or the unfinished one of a lost workflow. Null: the run is finished.
+     * @throws MayflyError why it can't start, which {@link endAttempt} records
      */
     async beginAttempt({ runId }: Pick<RunInput, 'runId'>): Promise<BegunAttempt | LacksSlot | null> {
       const run = await requireRun(store, runId);

@@ -11,7 +11,7 @@ import { knownAttempt, type SaidAttempt, withLast } from '../known-attempt.ts';
 
 interface AttemptEnded extends SaidAttempt {
   end: AttemptEnd;
-  /** Of its artifacts, how many: their list is in the store. */
+  /** Fetched output; of artifacts, their number, since their list is in the store. */
   fetched: Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;
   event: AuditEvent;
 }
@@ -24,8 +24,8 @@ export function createEndAttemptActivities({ store, announcer }: { store: Store;
 
   return {
     /**
-     * Writes down how an attempt ended, and with it the run, unless something comes after it.
-     * @param fetched what was fetched of it
+     * Records the end of an attempt, and of the run unless a retry follows.
+     * @param fetched collected output
      */
     async endAttempt({ end: told, fetched, event, ...said }: AttemptEnded): Promise<void> {
       const { runId } = said;
@@ -54,7 +54,7 @@ export function createEndAttemptActivities({ store, announcer }: { store: Store;
   };
 }
 
-/** @param run as it is to be, but for its end */
+/** @param run as it will be, without its end */
 export async function endRun(
   { audit, runs }: Pick<Store, 'audit' | 'runs'>,
   run: RunRecord,
@@ -71,8 +71,8 @@ export async function endRun(
 }
 
 /**
- * How an attempt ended that is said not to have started: its command is written down before it is begun, so somebody else may
- * have begun it, and then only its record tells.
+ * Returns the actual end of an attempt reported as not started: its command is recorded before its start, so another
+ * process may have started it, and then its record decides.
  */
 export async function asSeen(
   { commands }: Pick<Store, 'commands'>,
@@ -84,7 +84,7 @@ export async function asSeen(
   return command.state === 'ended' ? endOfAttempt(command) : unseenEnd('somebody else had begun its process');
 }
 
-/** Of a run with which nothing comes after this attempt. */
+/** Returns the outcome of a run after its last attempt. */
 export function outcomeOf(run: RunRecord, { outcome }: AttemptEnd): RunOutcome {
   if (outcome !== 'not-started') return outcome ?? 'unknown';
   if (run.cancelledBy !== null) return 'cancelled';

@@ -7,7 +7,7 @@ import type { Store } from '../../../store/connect.ts';
 
 type Stores = Pick<Store, 'secrets' | 'secretValues' | 'secretUses' | 'attemptSecrets'>;
 
-/** Before anything is made for it. @throws MayflyError secret_not_found */
+/** Checks that the secrets exist, before any resource is made. @throws MayflyError secret_not_found */
 export async function requireSecrets(
   { secrets }: Pick<Store, 'secrets'>,
   { project }: Pick<RunRecord, 'project'>,
@@ -20,7 +20,7 @@ export async function requireSecrets(
 }
 
 /**
- * The values that hold now, or, when it is asked again, those that held then. Writes down that it was given them.
+ * Returns the current values, or on a repeat, those of the first call. Records their use.
  * @throws MayflyError secret_not_found, secrets_too_large
  */
 export async function giveSecrets(
@@ -42,7 +42,7 @@ export function versionsOf(given: readonly GivenSecret[]): UsedSecret[] {
   return [...new Map(given.map(({ name, version }) => [name, { name, version }])).values()];
 }
 
-/** Variables, and files of the folder of secrets. */
+/** Splits secrets into environment variables, and files of the secrets folder. */
 export function placesOf(given: readonly GivenSecret[]): Record<'env' | 'files', Record<string, string>> {
   const of = (place: 'env' | 'file') =>
     Object.fromEntries(given.flatMap(({ value, [place]: name }) => (name === null ? [] : [[name, value]])));
@@ -62,7 +62,9 @@ async function current(store: Stores, project: string, uses: readonly SecretUse[
   throw new MayflyError('secrets_too_large', why);
 }
 
-/** Who puts another value names it, and then removes the one before. */
+/**
+ * Returns the current value. Retries on a concurrent update, which stores the new value and then removes the old one.
+ */
 async function newest({ secrets, secretValues }: Stores, project: string, name: string) {
   for (;;) {
     const record = await secrets.get({ project, name });
@@ -70,7 +72,7 @@ async function newest({ secrets, secretValues }: Stores, project: string, name: 
     const value = await secretValues.get({ project, name }, record.valueId);
     if (value !== null) return { version: record.version, value };
     const again = await secrets.get({ project, name });
-    if (again?.valueId === record.valueId) throw gone(name); // a store that has lost it
+    if (again?.valueId === record.valueId) throw gone(name); // the store has lost it
   }
 }
 

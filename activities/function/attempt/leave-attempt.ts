@@ -21,7 +21,7 @@ interface AttemptLeft extends SaidAttempt {
   event: AuditEvent;
 }
 
-/** A run whose sandbox has ended, as what is proved of that leaves it. */
+/** Run whose sandbox has ended, with the proof of that. */
 interface Left {
   run: RunRecord;
   end: AttemptEnd;
@@ -63,7 +63,7 @@ export function createLeaveAttemptActivities({ store, reconciliation, announcer 
   }
 
   return {
-    /** Has the run go on from what is proved of its sandbox, which has ended. */
+    /** Decides how the run continues after the end of its sandbox. */
     async leaveAttempt({ event, ...said }: AttemptLeft): Promise<NextOfRun> {
       const { runId, sandboxId } = said;
       const [sandbox] = await Promise.all([
@@ -80,7 +80,7 @@ export function createLeaveAttemptActivities({ store, reconciliation, announcer 
       const cleanup = sandbox?.proof?.unproved === undefined ? 'proved' : 'unproved';
       const updatedAt = steadyClock.iso();
       const [end] = await Promise.all([
-        asSeen(store, attempt, attempt), // its sandbox is gone: nobody begins it any more
+        asSeen(store, attempt, attempt), // the sandbox is destroyed: it can't start any longer
         store.attemptSecrets.remove(attempt.commandId),
       ]);
       const attempts = withLast(run, { ...end, cleanup });

@@ -16,11 +16,11 @@ import { knownAttempt, requireRun, type SaidAttempt, withLast } from '../known-a
 import { storedEvent } from '../stored-event.ts';
 import { giveSecrets, placesOf, versionsOf } from './given-secrets.ts';
 
-/** Of what a command is given on its standard input with its request. Bytes. */
+/** Limit of the standard input sent with a command's request. Bytes. */
 const LARGEST_STDIN = 1_048_576;
 
 export function createRunCommandActivities({ store }: { store: Store }) {
-  /** What its process is begun with. @throws MayflyError function_gone, secret_not_found, secrets_too_large */
+  /** Returns the input of its process. @throws MayflyError function_gone, secret_not_found, secrets_too_large */
   async function launchOf(run: RunRecord, attempt: Attempt) {
     const [spec, event] = await Promise.all([requireSpec(store, run), storedEvent(store, run)]);
     const deadline = new Date(Date.now() + spec.timeoutSeconds * 1_000).toISOString();
@@ -38,7 +38,7 @@ export function createRunCommandActivities({ store }: { store: Store }) {
   }
 
   return {
-    /** Writes down its command, which is begun by whoever is told. @returns null: it is not to be started any more */
+    /** Records the command, which its workflow then starts. @returns null: it must not start */
     async beginRunCommand({ runId }: Pick<RunInput, 'runId'>): Promise<CommandInput | null> {
       const run = await requireRun(store, runId);
       const attempt = lastAttempt(run);
@@ -75,7 +75,7 @@ export function createRunCommandActivities({ store }: { store: Store }) {
   };
 }
 
-/** @param isLarge its event comes on standard input from the file that has it */
+/** @param isLarge true: standard input is the event's file */
 function commandOf(spec: FunctionSpec, env: Record<string, string>, isLarge: boolean) {
   const { command, argv } = spec;
   return {

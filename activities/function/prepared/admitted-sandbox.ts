@@ -13,7 +13,7 @@ export interface Place {
 }
 
 /**
- * Counts a sandbox in the quotas of its project, and by the rule of its policy: what has no room yet waits.
+ * Counts a sandbox in its project's quotas and by the policy's count rule; lack of quota is retryable.
  * @throws MayflyError project_not_found, source_not_found, project_quota_exceeded
  */
 export async function admitSandbox(

@@ -15,8 +15,8 @@ interface Deps {
 type LookedAtSetup = { is: 'ready' | 'awaited' } | { is: 'failed'; failure: RunFailure };
 
 /**
- * Whether a run that is to be admitted has what it is forked from. What is not there is prepared: it was lost, with its host or
- * with a store that was set back, or who deployed the function died before asking for it.
+ * Checks the setup of a run to be admitted. Restarts a missing one: lost with its host or a restored store, or never
+ * requested since the deploy crashed.
  */
 export async function lookAtSetup(
   { store, reconciliation }: Deps,

@@ -18,7 +18,7 @@ interface Deps {
   reconciliation: Pick<Reconciliation, 'pools' | 'sandboxes'>;
 }
 
-/** What a member is asked for with, but for what is the attempt's. */
+/** Request for a member, without the attempt's own fields. */
 export type AttemptWish = Omit<MemberWish, 'requestId' | 'actor' | 'builds'>;
 
 interface Claimed {
@@ -28,14 +28,15 @@ interface Claimed {
   size: Size;
 }
 
-/** Of a member that is not there: it is refused. */
+/** Size of a missing member, which is refused. */
 const NO_SIZE = { cpus: 0, memoryMib: 0 };
-/** Members that one attempt asks before it goes on without. */
+/** Number of members that one attempt tries. */
 const TRIES = 3;
 
 /**
- * The member's own workflow decides who has it. Which one is asked is written down before, so whoever goes on asks the
- * same one, and who leaves it looks there. @returns null: none could be had
+ * Claims a member, whose own workflow arbitrates. Records the candidate first, so a retry tries the same one, and a
+ * release finds it.
+ * @returns null: none available
  */
 export async function claimMember(
   deps: Deps,
@@ -69,8 +70,8 @@ export async function claimMember(
 }
 
 /**
- * Of an attempt that is left and may have asked for a member: asks once more, and has what it is given end. @throws
- * Error until nothing is left of that
+ * Releases a member that an abandoned attempt may have claimed: repeats the claim, and ends the member.
+ * @throws Error until it has ended
  */
 export async function releaseMember(deps: Deps, runId: string): Promise<void> {
   const run = await deps.store.runs.get(runId);
@@ -85,7 +86,7 @@ export async function releaseMember(deps: Deps, runId: string): Promise<void> {
   throw new Error(`${member}, which ${run.id} had asked for, has not ended`);
 }
 
-/** The id that a sandbox made for the attempt would have names the request. */
+/** Identifies the claim by the id that a sandbox created for the attempt would have. */
 function asking({ id, tries, project, createdBy }: RunRecord) {
   const { sandboxId: requestId } = attemptIds(id, tries);
   return { requestId, actor: { ...createdBy, project }, builds: 'run' } as const;
@@ -103,7 +104,7 @@ async function isGranted(
     return true;
   } catch (error) {
     if (!(error instanceof MayflyError) || !isRefusedClaim(error)) throw error;
-    const record = await store.sandboxes.get(memberId); // its saga may have been lost since
+    const record = await store.sandboxes.get(memberId); // its workflow may have been lost since
     return record?.pool?.claimedBy === request.requestId;
   }
 }
@@ -125,7 +126,7 @@ function anotherGoesOn({ id, tries }: RunRecord): Error {
   return new Error(`another goes on with sandbox ${tries} of ${id}`);
 }
 
-/** What is not heard is lost: it only says how many members are wanted. */
+/** Reports claims to a pool. A lost report only affects its target size. */
 async function tell({ reconciliation }: Deps, pool: PoolRecord, claims: PoolClaims): Promise<void> {
   try {
     await reconciliation.pools.used(pool, claims);

@@ -4,8 +4,9 @@ import { policyOf } from '../../../services/approvals/policy-check.ts';
 import type { Store } from '../../../store/connect.ts';
 
 /**
- * Refuses what the project's policy denies, or lets be done with an approval alone: a run has nobody who asks.
- * @returns what it says of how many sandboxes there may be @throws MayflyError policy_denied
+ * Refuses requests that the project's policy denies or requires approval for: a run has no approver.
+ * @returns the policy's limit on the number of sandboxes
+ * @throws MayflyError policy_denied
  */
 export async function refuseByPolicy(
   { policies }: Pick<Store, 'policies'>,

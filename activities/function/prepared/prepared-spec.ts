@@ -5,7 +5,7 @@ import type { Store } from '../../../store/connect.ts';
 import { isThere } from '../../../store/functions/setup/ensured-setup.ts';
 
 /**
- * What a run's sandbox is made with: of a function with a setup, a fork of what that has saved.
+ * Returns the spec of a run's sandbox: with a setup, a fork of the setup's snapshot.
  * @throws MayflyError setup_failed, setup_not_ready
  */
 export async function preparedSpec(
@@ -21,7 +21,7 @@ export async function preparedSpec(
     throw new MayflyError('setup_not_ready', 'What its setup has saved is not there: it is prepared anew.');
   }
   const { snapshotId, snapshotKind } = found;
-  const saved = snapshotKind === 'full' ? { cpus: null, memoryMib: null } : {}; // as they were saved
+  const saved = snapshotKind === 'full' ? { cpus: null, memoryMib: null } : {}; // as saved
   return { ...spec, ...saved, snapshotId };
 }
 

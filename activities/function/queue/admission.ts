@@ -13,20 +13,23 @@ import { cancelSuperseded, supersedingOf } from './superseded.ts';
 
 type Looked =
   | { is: 'admitted' | 'ended' }
-  /** Its key, or all of the function, has to wait. `notBefore`: until then. Milliseconds since 1970; null: until somebody tells. */
+  /** Wait of its key, or of the whole function. `notBefore`: until then, ms since 1970; null: until a notification. */
   | { is: 'key' | 'all'; notBefore: number | null };
 
 type Ending = Partial<Pick<RunRecord, 'failure' | 'skippedFor' | 'supersededBy'>>;
 
-/** Before one is looked at again that could not be admitted: twice as long each time. Milliseconds. */
+/** Pause before a failed admission is retried; doubles each time. Milliseconds. */
 const FAILED_MS = 200;
 const ENDED: Looked = { is: 'ended' };
 
-/** Admits runs, one at a time. Any number may do so at once: what decides is in the update that admits. */
+/** Admits runs one at a time. Safe to run concurrently: the admitting update decides. */
 export class Admission {
   constructor(private readonly deps: SagaDeps) {}
 
-  /** The first of a key. @throws MayflyError store_unavailable; all else is counted, and a run of which too much is ends */
+  /**
+   * Decides on the first run of a key.
+   * @throws MayflyError store_unavailable; other failures are counted, and end the run at a limit
+   */
   async look({ run, isWhole }: Next, activeVersion: number | null, now: Date): Promise<Looked> {
     if (run.state !== 'queued') return this.#back(run, now);
     if (Date.parse(run.expiresAt) <= now.getTime()) return this.#end(run, 'expired', {});
@@ -43,7 +46,7 @@ export class Admission {
     return looked;
   }
 
-  /** It has begun, and waits for the slots that it has given back. */
+  /** Readmits a started run that waits to reacquire its slots. */
   async #back(run: RunRecord, now: Date): Promise<Looked> {
     const spec = await acceptedSpec(this.deps.store, run);
     return readmitted(this.deps, run, spec?.concurrency ?? [], now);
@@ -81,7 +84,7 @@ export class Admission {
     return { is: 'key', notBefore: null };
   }
 
-  /** Ends it where enough newer ones have come, or has older ones make room for it. @returns whether it has ended */
+  /** Ends the run when enough newer ones have arrived, or cancels older ones for it. @returns true when it has ended */
   async #isSuperseded(run: RunRecord, { concurrency }: QueueRules, now: Date): Promise<boolean> {
     const found = await supersedingOf(this.deps.store, run, concurrency);
     if (!found) return false;

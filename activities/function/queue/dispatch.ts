@@ -5,40 +5,40 @@ import type { SagaDeps } from '../../step/saga-deps.ts';
 import { Admission } from './admission.ts';
 
 interface Dispatched {
-  /** The key that was looked at last: the one after it is next. */
+  /** Key polled last; the next poll starts after it. */
   after: string;
   isEmpty: boolean;
-  /** Whether there may be more that can be admitted now. */
+  /** True when more runs may be admissible now. */
   isMore: boolean;
-  /** When there may be, whatever anybody tells. Milliseconds; null: nobody knows. */
+  /** Time until more may be admissible without a notification, ms; null: unknown. */
   waitMs?: number | null;
 }
 
-/** Of one look: as brief as a local activity has to be. */
+/** Limits of one call, to fit a local activity. */
 const ADMITTED = 10;
 const LOOKED_AT = 200;
-/** A look costs a workflow task, so two are so far apart. Milliseconds. */
+/** Shortest pause between two calls, each of which costs a workflow task. Milliseconds. */
 const LEAST_WAIT_MS = 50;
 
-/** What a dispatcher asks of the store. Any number of them may do so at once. */
+/** Activities of a dispatcher. Safe to run concurrently. */
 export function createDispatchActivities(deps: SagaDeps) {
   const { store } = deps;
   const admission = new Admission(deps);
 
-  /** @returns whether none of the function is to be admitted now */
+  /** @returns true when no run of the function may be admitted now */
   function isHeld(found: FunctionRecord | null, now: Date): boolean {
-    if (!found) return false; // each ends, and says so
+    if (!found) return false; // each run ends with a failure
     return found.state === 'paused' || (found.fullUntil !== null && Date.parse(found.fullUntil) > now.getTime());
   }
 
   return {
-    /** Admits what may be: one of each key after another, and the first of each key first. */
+    /** Admits runs round-robin over keys, the first of each key first. */
     async admitRuns({ project, name, after }: FunctionRef & { after: string }): Promise<Dispatched> {
       const ref = { project, name };
       let [at, admitted, hasChanged, notBefore] = [after, 0, false, Number.POSITIVE_INFINITY];
-      /** Keys that have to wait, since one was admitted: each is looked at once a round, for what was given back meanwhile. */
+      /** Keys that must wait; retried after each admission, since slots may be free by then. */
       const held = new Set<string>();
-      /** Keys of which none is looked at before an instant. Milliseconds since 1970. */
+      /** Keys paused until an instant. Milliseconds since 1970. */
       const paused = new Map<string, number>();
       const done = (isMore: boolean, isEmpty = false): Dispatched => {
         const waitMs = Number.isFinite(notBefore) ? Math.max(LEAST_WAIT_MS, notBefore - steadyClock.now()) : null;
@@ -70,7 +70,7 @@ export function createDispatchActivities(deps: SagaDeps) {
         if (look.is === 'admitted') admitted += 1;
       }
       if (hasChanged) return done(true);
-      // All that one look sees have to wait, and there are more: the next sees those, after as long as this one took.
+      // All polled runs must wait, and there are more: the next call polls those, after as long as this one took.
       notBefore = Math.min(notBefore, 2 * steadyClock.now() - began);
       return done(false);
     },

@@ -9,12 +9,12 @@ interface Deps {
   reconciliation: Pick<Reconciliation, 'functions'>;
 }
 
-/** What became of one that was looked at: see admission.ts. */
+/** Result of a readmission: see admission.ts. */
 type Readmitted = { is: 'admitted' } | { is: 'key' | 'all'; notBefore: null };
 
 /**
- * Gives a run slots again that has given them back while its machine was hibernated. It has begun, so it waits for them whatever its
- * rules say of what is new; where only the newest go on, it is cancelled as soon as there are enough of those.
+ * Reacquires the slots that a run released while its machine was hibernated. A started run waits for them regardless of
+ * `onFull`; with `cancel-running`, it is cancelled once enough newer runs exist.
  */
 export async function readmitted(
   { store, reconciliation }: Deps,

@@ -4,7 +4,7 @@ import { type Superseding, superseding } from '../../../model/functions/supersed
 import type { Store } from '../../../store/connect.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
-/** What becomes of a run and of others of its key, where only the newest go on; null: the rules say nothing of that. */
+/** Returns which runs of a key are superseded under `cancel-running`; null: no such rule. */
 export async function supersedingOf(
   { runQueue }: Pick<Store, 'runQueue'>,
   run: RunRecord,
@@ -17,7 +17,7 @@ export async function supersedingOf(
   return superseding(run, { limit, behind, holders });
 }
 
-/** Has a run that is under way end, in whose place another goes on. Its slot is free when nothing of it is left. */
+/** Cancels a run superseded by a newer one. Its slot is free after its cleanup. */
 export async function cancelSuperseded(
   { store, reconciliation }: { store: Pick<Store, 'runs'>; reconciliation: Pick<Reconciliation, 'functions'> },
   id: string,

@@ -12,7 +12,7 @@ import { option } from '../../terminal/arguments.ts';
 import { usageError } from '../../terminal/cli-error.ts';
 import type { Io } from '../../terminal/io.ts';
 
-/** How a command line says an event. */
+/** Arguments that describe an event. */
 export const EVENT_ARGS = {
   input: { type: 'positional', description: '- for data from standard input', required: false },
   data: { type: 'string', alias: 'd', valueHint: 'JSON', description: 'Data of the event, else it has none' },
@@ -39,7 +39,10 @@ export interface AskedEvent {
   options: Required<Pick<CreateRun, 'contentType' | 'idempotencyKey'>>;
 }
 
-/** The event of a command line, with a key, so that asking again after a lost connection runs it once. @throws CliError */
+/**
+ * Reads the event of a command line, with an idempotency key, so that a repeat after a lost connection runs it once.
+ * @throws CliError
+ */
 export async function eventOf({ input, data, file, type, key }: EventArgs): Promise<AskedEvent> {
   if (input !== undefined && input !== '-') {
     throw usageError(
@@ -57,7 +60,7 @@ export async function eventOf({ input, data, file, type, key }: EventArgs): Prom
   return { data: bytes || undefined, options: { contentType: type, idempotencyKey: key ?? randomUUID() } };
 }
 
-/** Has it stored. Where no answer comes, it says how the same event is sent again without running twice. */
+/** Stores an event. After a lost connection, prints how to send it again without a second run. */
 export async function stored(
   io: Io,
   runs: Runs,
@@ -74,14 +77,16 @@ export async function stored(
   }
 }
 
-/** JSON as it is written. @param of a file, `-` for standard input, or a text of the command line @throws CliError */
+/**
+ * Reads JSON as it is written. @param of a file, `-` for standard input, or a text of the command line @throws CliError
+ */
 export async function jsonOf(of: { path: string } | { text: string }): Promise<Uint8Array> {
   const bytes = 'path' in of ? await contentOf(of.path) : Buffer.from(of.text);
   refuseUnlessJson(bytes, 'path' in of ? of.path : '--data');
   return bytes;
 }
 
-/** The same, for the body of a request. @throws CliError */
+/** Reads JSON unchanged for the body of a request. @throws CliError */
 export async function rawJsonOf(of: Parameters<typeof jsonOf>[0]): Promise<RawJson> {
   return new RawJson(new TextDecoder().decode(await jsonOf(of)));
 }

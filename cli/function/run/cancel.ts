@@ -16,7 +16,7 @@ const DONE: Record<BulkAction['action'], string> = {
   cancel: 'being cancelled',
 };
 
-/** Acts on many runs of a function, and waits until that is over. Ctrl-C lets it go on. @returns exit code */
+/** Acts on many runs of a function, and waits for the end. After Ctrl-C the action continues. @returns exit code */
 async function actOnAll(io: Io, name: string, wish: BulkRequest, isJson: boolean): Promise<number> {
   const { functions } = connect(io);
   const { signal } = io;
@@ -42,7 +42,7 @@ function countsOf({ action, counts: { done, refused } }: BulkAction): string {
   return `${done} ${DONE[action]}${refused > 0 ? `, ${refused} refused` : ''}`;
 }
 
-/** `mayfly function cancel`: done when it is over, and nothing of it is left. */
+/** `mayfly function cancel`: done when the run has ended and is cleaned up. */
 export const cancelCommand = customCommand({
   description: 'Have a run end: its process is ended, and its sandbox is destroyed',
   args: { ...RUN_OR_ALL, ...WAIT_OPTION, ...JSON_OPTION },
@@ -63,7 +63,7 @@ export const cancelCommand = customCommand({
   },
 });
 
-/** The latest that was heard of it, when the wait is over first. */
+/** Waits for the cleanup. @returns the latest state when the signal aborts first */
 async function untilClean(io: Io, runs: Runs, asked: Run, signal: AbortSignal): Promise<Run> {
   let latest = asked;
   const look = (run: Run) => {
@@ -80,7 +80,7 @@ async function untilClean(io: Io, runs: Runs, asked: Run, signal: AbortSignal): 
   }
 }
 
-/** `mayfly function redrive`: again, it prints the same. */
+/** `mayfly function redrive`: idempotent; a repeat prints the same id. */
 export const redriveCommand = customCommand({
   description: 'Have another run take the place of a dead letter, once, and print its id',
   args: { ...RUN_OR_ALL, ...VERSION, ...JSON_OPTION },

@@ -11,7 +11,7 @@ import { functionName, NAME } from '../input/names.ts';
 import { tellEndOfStderr } from './open.ts';
 import { exitCodeOfRun, outcomeOf, stateOf } from './run-text.ts';
 
-/** `mayfly function invoke`: the result is all that it writes to standard output. Ctrl-C lets the run go on. */
+/** `mayfly function invoke`: prints only the result to standard output. After Ctrl-C the run continues. */
 export const invokeCommand = customCommand({
   description: 'Have a function run for an event, and print its result',
   args: {
@@ -36,7 +36,7 @@ export const invokeCommand = customCommand({
   },
 });
 
-/** It is asked again with the same key when the connection is lost, but not after Ctrl-C: that would begin it. */
+/** Sends the event, again with the same key after a lost connection, but not after Ctrl-C: that could start the run. */
 async function accept(io: Io, runs: Runs, name: string, event: AskedEvent): Promise<Run> {
   try {
     return await stored(io, runs, name, event);
@@ -49,7 +49,7 @@ async function accept(io: Io, runs: Runs, name: string, event: AskedEvent): Prom
   }
 }
 
-/** @returns the run when it has ended; null: Ctrl-C came first, and it goes on */
+/** @returns the ended run; null: Ctrl-C came first, and the run continues */
 async function followed(io: Io, runs: Runs, { id }: Run): Promise<Run | null> {
   io.note(id);
   try {

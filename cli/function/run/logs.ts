@@ -12,7 +12,7 @@ import { RUN, runId } from '../input/names.ts';
 
 const LOOK_EVERY_MS = 300;
 
-/** An output stream of the process, and where it goes here. */
+/** Output stream of the process, and the local stream it goes to. */
 interface Stream {
   stream: 'stdout' | 'stderr';
   to: 'stdout' | 'stderr';
@@ -23,7 +23,10 @@ const BOTH: readonly Stream[] = [
   { stream: 'stderr', to: 'stderr' },
 ];
 
-/** `mayfly function logs`: each stream to its own, or standard error alone, to standard output. Ctrl-C ends the watching, never the run. */
+/**
+ * `mayfly function logs`: prints each stream to its own, or standard error alone to standard output. Ctrl-C stops the
+ * output, never the run.
+ */
 export const logsCommand = customCommand({
   description: 'Print what the process of a run has printed, each stream to its own',
   args: {
@@ -67,7 +70,7 @@ function nothingOf(id: string): CliError {
   );
 }
 
-/** @param only this attempt; undefined: the one that is there now, and those that come */
+/** @param only this attempt; undefined: the present one and later ones */
 async function follow(io: Io, runs: Runs, id: string, streams: readonly Stream[], only?: number): Promise<void> {
   const { signal } = io;
   let attempt = only;
@@ -89,9 +92,9 @@ async function follow(io: Io, runs: Runs, id: string, streams: readonly Stream[]
 }
 
 /**
- * Prints what has come since.
- * @param offsets of what was printed, bytes; changed
- * @returns whether there is no more to come
+ * Prints new output.
+ * @param offsets printed bytes by stream; updated
+ * @returns true when the streams have ended
  */
 async function printMore(
   io: Io,
@@ -112,7 +115,7 @@ async function printMore(
   return isOver;
 }
 
-/** Null: no process was started. */
+/** @returns null: no process was started */
 async function outputOf(runs: Runs, id: string, range: RunOutputOptions): Promise<RunOutput | null> {
   return runs.output(id, range).catch((error: unknown) => {
     if (error instanceof MayflyApiError && error.code === 'command_not_found') return null;

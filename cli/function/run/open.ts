@@ -12,14 +12,14 @@ import { customCommand } from '../../terminal/command.ts';
 import { type Io, printable } from '../../terminal/io.ts';
 import { RUN, runId } from '../input/names.ts';
 
-/** Of the sandbox, whatever becomes of this process. */
+/** TTL of the sandbox, even if this process dies. */
 const TTL_SECONDS = 3_600;
-/** After a Ctrl-C, for what must be asked all the same. Milliseconds. */
+/** Time for necessary requests after a Ctrl-C, ms. */
 const ASK_AGAIN_MS = 10_000;
-/** For the proof that nothing of it is left. Seconds. */
+/** Timeout of the proof of removal, s. */
 const GONE_WITHIN_SECONDS = 60;
 
-/** `mayfly run open`: a shell in a sandbox of its own, made of what a failed run left. */
+/** `mayfly run open`: opens a shell in a new sandbox, restored from a failed run's snapshot. */
 export const openCommand = customCommand({
   description: 'A shell in what a failed run left: mayfly run open run-…',
   args: {
@@ -53,7 +53,7 @@ async function opened(io: Io, client: MayflyClient, snapshotId: string, isKept: 
   }
 }
 
-/** @throws CliError which says why nothing is there, and what to set */
+/** @throws CliError with the reason why no snapshot exists, and the setting for one */
 function keptIn({ id, function: name, state, outcome, cleanup, kept }: Run): string {
   if (kept?.snapshotId != null && kept.goneAt === null) return kept.snapshotId;
   const fail = (why: string, remedy: string) => new CliError(EXIT.failed, `Nothing is kept of ${id}`, why, remedy);
@@ -77,11 +77,13 @@ function raise(error: CliError): never {
   throw error;
 }
 
-/** Has it begun. A Ctrl-C meanwhile may come too late for that: then it is asked for by its key, and destroyed. */
+/**
+ * Starts the create. After a Ctrl-C during the request, repeats it by its idempotency key, and destroys the sandbox.
+ */
 async function begun(io: Io, client: MayflyClient, snapshotId: string): Promise<Sandbox> {
   const options = { waitSeconds: 0, idempotencyKey: randomUUID() };
   const request = { snapshotId, ttlSeconds: TTL_SECONDS, metadata: { purpose: 'what a failed run left' } };
-  io.endsItself = true; // what is being made must go, however often Ctrl-C comes
+  io.endsItself = true; // cleanup must finish, even after more Ctrl-C
   try {
     return await client.createSandbox(request, { ...options, signal: io.signal });
   } catch (error) {
@@ -137,10 +139,10 @@ function interrupted(id: string): CliError {
   return new CliError(EXIT.interrupted, 'Interrupted', `${id} is destroyed`, 'Run it again when you like.');
 }
 
-/** What is shown of it. Bytes. */
+/** Maximum bytes shown. */
 const TAIL = 4_096;
 
-/** Prints the end of what the process of a run wrote to its standard error, to ours; of one that was never started nothing. */
+/** Prints the end of a run's standard error to this process's; nothing for a run without a process. */
 export async function tellEndOfStderr(io: Io, runs: Runs, { id, attempts }: Run): Promise<void> {
   if (attempts.length === 0) return;
   const found = await runs.output(id, { stream: 'stderr', signal: io.signal }).catch((error: unknown) => {

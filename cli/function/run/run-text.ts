@@ -6,7 +6,7 @@ import { EXIT } from '../../terminal/cli-error.ts';
 import { type Io, printable, recordLines } from '../../terminal/io.ts';
 
 export const RUN_HEADER = ['ID', 'FUNCTION', 'STATE', 'ATTEMPTS', 'TOOK', 'ACCEPTED', 'INPUT', 'RESULT'];
-/** Characters of a content in a line of a list. */
+/** Maximum characters of a content in a line of a list. */
 const SHOWN = 40;
 
 export function runRow(run: Run): string[] {
@@ -17,25 +17,25 @@ export function runRow(run: Run): string[] {
   return [id, `${name}@${version}`, stateOf(run), String(attempts.length), took, acceptedAt, ...contents];
 }
 
-/** The beginning of a content, or how large one is that the list does not have. */
+/** Returns the beginning of a content, or its size if the list omits it. */
 function briefly(content: unknown, bytes: number): string {
   if (content === null || content === undefined) return bytes > LIMITS.functions.listedBytes ? size(bytes) : '';
   const text = printable(JSON.stringify(content));
   return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 1)}…`;
 }
 
-/** What became of it, or how far it is. */
+/** Returns the outcome of a run, or its progress. */
 export function stateOf({ state, outcome, waitingFor, skippedFor }: Run): string {
   if (skippedFor !== null) return `${outcome}: ${skippedFor}`;
   return outcome ?? (waitingFor ? `${state}, waits for ${waitingFor}` : state);
 }
 
-/** `succeeded`, or what failed: as a line behind its id. */
+/** Formats a run's outcome after its id, with the failure. */
 export function outcomeOf(run: Run): string {
   return printable(`${run.id} ${stateOf(run)}${run.failure ? `: ${run.failure.message}` : ''}`);
 }
 
-/** What a command that has waited for it ends with. */
+/** Returns the exit code of a command that waited for the run. */
 export function exitCodeOfRun({ outcome }: Run): number {
   if (outcome === 'succeeded') return EXIT.ok;
   return outcome === 'timed-out' ? EXIT.waitedTooLong : EXIT.failed;
@@ -52,7 +52,7 @@ export function cleanupOf({ cleanup }: Run): string {
   return CLEANUP[cleanup];
 }
 
-/** What is kept of its sandbox; null: it is not said that something is. */
+/** Describes the retained snapshot; null: retention is not configured. */
 function keptOf({ kept }: Run): string | null {
   if (!kept) return null;
   if (kept.snapshotId === null) return `nothing: ${kept.failure?.message ?? ''} (${kept.failure?.code ?? ''})`;
@@ -100,7 +100,7 @@ export function runLines(io: Io, run: Run): string[] {
 
 type Attempt = Run['attempts'][number];
 
-/** @param state of its run, which is that of an attempt that has no outcome yet */
+/** @param state state of the run, shown for an attempt without an outcome */
 function attemptLine({ n, sandboxId, outcome, startedAt, endedAt, failure }: Attempt, state: Run['state']): string {
   const took = startedAt && endedAt ? `, ${duration(between(startedAt, endedAt))}` : '';
   const how = outcome ?? state;

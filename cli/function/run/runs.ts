@@ -45,7 +45,7 @@ function sinceOf(text: string): string {
   return new Date(Date.now() - seconds('since', text, { min: 1, max: A_YEAR }) * 1_000).toISOString();
 }
 
-/** `mayfly run diff`: ends with 0 whether or not anything was changed. */
+/** `mayfly run diff`: exits with 0 whether or not anything was changed. */
 export const diffCommand = command({
   description: 'What the process of a run changed in its sandbox: mayfly run diff run-…',
   args: RUN,
@@ -70,7 +70,7 @@ function printChanges(io: Io, lines: Awaited<ReturnType<ReturnType<typeof connec
   }
 }
 
-/** `mayfly function result`: byte for byte. */
+/** `mayfly function result`: prints it byte for byte. */
 export const resultCommand = customCommand({
   description: 'Fetch the result of a run',
   args: {
@@ -92,7 +92,7 @@ export const resultCommand = customCommand({
   },
 });
 
-/** @throws CliError: nothing of a person is written over */
+/** @throws CliError instead of overwriting a file */
 async function writeNew(path: string, bytes: Uint8Array): Promise<void> {
   await writeFile(path, bytes, { flag: 'wx' }).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
@@ -100,7 +100,7 @@ async function writeNew(path: string, bytes: Uint8Array): Promise<void> {
   });
 }
 
-/** `mayfly function run`: shows one, and starts none. */
+/** `mayfly function run`: shows a run, and starts none. */
 export const runCommand = command({
   description: 'Show a run: how far it is, its attempts, and what it left',
   args: RUN,

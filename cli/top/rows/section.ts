@@ -2,34 +2,36 @@ import type { Approval } from '../../../clients/typescript/http/openapi.ts';
 import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { printable } from '../../terminal/io.ts';
 
-/** Text, or the time since when: its age is shown. */
+/** Text, or an instant whose age is shown. */
 type Cell = string | { since: string };
 
-/** A line of a list. */
 export interface Row {
-  /** What it is known by while lines move; no other of its section has it. */
+  /** Identity of a line while lines move; unique in its section. */
   id: string;
-  /** The sandbox that keys act on; null: none. */
+  /** Sandbox that keys act on; null: none. */
   sandboxId: string | null;
-  /** What is decided on. */
+  /** Approval that keys decide. */
   approval?: Approval;
   cells: readonly Cell[];
-  /** Whether somebody should look at it. */
+  /** Highlight for rows that need attention. */
   tone?: 'yellow' | 'red';
 }
 
-/** Characters that are kept of one text: no terminal is wider, and names of others must not fill our memory. */
+/** Maximum characters kept of a text: no terminal is wider, and foreign names must not fill the memory. */
 const MAX_LENGTH = 300;
-/** Shown as nothing, so that two texts look alike: zero-width, direction marks, tags; and ends of lines of Unicode. */
+/**
+ * Invisible characters, which make different texts look alike: zero-width, direction marks, tags; and Unicode's line
+ * ends.
+ */
 const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** Text from elsewhere as a cell: a terminal shows each character of it, and obeys none. */
+/** Makes a cell of untrusted text: a terminal shows each character, and executes none. */
 export function cellText(text: string | null | undefined): string {
   if (text === null || text === undefined || text === '') return '-';
   return printable(text.slice(0, MAX_LENGTH)).replace(UNSEEN, '\ufffd');
 }
 
-/** What is said of a state and where in it. */
+/** Formats a state and its phase. */
 export function stateText(state: string, phase: string | null): string {
   return cellText(phase === null ? state : `${state} (${phase})`);
 }
@@ -41,7 +43,7 @@ const STEPS: [number, string][] = [
   [1, 's'],
 ];
 
-/** Time as one number, so that a line seldom changes: `48s`, `12m`, `3h`, `9d`. @param now milliseconds */
+/** Formats an age as one number, so that a line seldom changes: `48s`, `12m`, `3h`, `9d`. @param now milliseconds */
 export function ageText(since: string, now: number): string {
   const seconds = Math.max(0, Math.floor((now - Date.parse(since)) / 1_000));
   if (!Number.isFinite(seconds)) return '-';
@@ -49,36 +51,36 @@ export function ageText(since: string, now: number): string {
   return `${Math.floor(seconds / size)}${unit}`;
 }
 
-/** A cell as text. @param now milliseconds */
+/** Formats a cell. @param now milliseconds */
 export function cellAt(cell: Cell, now: number): string {
   return typeof cell === 'string' ? cell : ageText(cell.since, now);
 }
 
 export interface Column {
   title: string;
-  /** Where there is no room for all, those with the highest rank are left out first. */
+  /** Priority on a narrow terminal: columns with the highest rank are left out first. */
   rank: number;
 }
 
-/** What was found of a section. */
+/** Result of reading a section. */
 export interface Found<T> {
   items: T[];
-  /** Whether these are all there are. */
+  /** True when the items are complete. */
   isAll: boolean;
 }
 
 export interface Section<T = unknown> {
   readonly name: string;
   readonly columns: readonly Column[];
-  /** How often it is read while it is shown. Milliseconds. */
+  /** Poll interval while the section is shown, ms. */
   readonly everyMs: number;
   read(client: MayflyClient, signal: AbortSignal): Promise<Found<T>>;
   row(item: T): Row;
 }
 
-/** A section whose items are known to itself alone. */
+/** Section with its item type hidden. */
 export interface AnySection extends Pick<Section, 'name' | 'columns' | 'everyMs'> {
-  /** With the items as a program gets them. */
+  /** Reads the section; items are included as for a program. */
   rows(client: MayflyClient, signal: AbortSignal): Promise<Found<unknown> & { rows: Row[] }>;
 }
 

@@ -4,20 +4,20 @@ import { bodyHeight, type List, type State, shownList } from './state.ts';
 
 const ASCII = /^[\x20-\x7e]*$/;
 const GAP = 2;
-/** No column takes more of a line, however long its texts. */
+/** Maximum width of a column, even for longer texts. */
 const WIDEST = 44;
 
 /** Characters that terminals show two columns wide: emoji, and the scripts and forms of East Asia (UAX #11). */
 const WIDE =
   /\p{Emoji_Presentation}|\ufe0f|[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
 
-/** Returns the columns that a text takes. A wrong count misaligns a table, and no more: lines do not wrap. */
+/** Returns the columns that a text takes. A wrong count only misaligns a table: lines do not wrap. */
 export function widthOf(text: string): number {
   if (ASCII.test(text)) return text.length;
   return [...new Intl.Segmenter().segment(text)].reduce((sum, { segment }) => sum + (WIDE.test(segment) ? 2 : 1), 0);
 }
 
-/** The beginning of a text that fits, and whether there was more. */
+/** Returns the beginning of a text that fits, with `…` when it is cut. */
 function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   if (width <= 1) return width === 1 ? '…' : '';
@@ -31,7 +31,7 @@ function cut(text: string, width: number): string {
 }
 
 /**
- * Lines of a table as wide as there is room for; columns that don't fit are left out, those of the highest rank first.
+ * Lays out a table as wide as there is room for; columns that don't fit are left out, those of the highest rank first.
  * @returns the header, then the rows
  */
 function table(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): string[] {
@@ -43,7 +43,7 @@ function table(columns: readonly Column[], rows: readonly (readonly string[])[],
   while (shown.length > 1 && taken() > width) {
     const [first, ...others] = shown;
     const least = others.reduce((a, b) => (a.rank > b.rank ? a : b), first ?? { rank: 0, n: 0, title: '' });
-    if (least.rank <= 1) break; // a cut state says more than none
+    if (least.rank <= 1) break; // a cut state is more useful than none
     shown.splice(shown.indexOf(least), 1);
   }
   const line = (row: readonly string[]) =>
@@ -55,19 +55,19 @@ function padded(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)));
 }
 
-/** A line of the screen; it fits. */
+/** Line of the screen; it fits. */
 interface Line {
   text: string;
   style?: 'bold' | 'dim' | 'red' | 'yellow' | undefined;
 }
 
-/** The whole screen but its last line, which stays empty so that no terminal scrolls. @param now milliseconds */
+/** Draws the whole screen but its last line, which stays empty so that no terminal scrolls. @param now milliseconds */
 export function frame(state: State, now: number): Line[] {
   const { columns, rows } = state.size;
   const room = Math.max(1, rows - 1);
   const body = state.look ? lookLines(state) : listLines(state, now);
   const [head, rest] = [[titleLine(state), tabLine(state)], body];
-  // On a terminal of a few lines the foot, which asks questions, comes first, and then what is listed.
+  // On a terminal of a few lines the footer with questions comes first, then the list.
   const spare = Math.max(0, room - 1 - Math.min(rest.length, 2));
   const upper = [...head.slice(0, spare), ...rest].slice(0, room - 1);
   const empty = Array.from({ length: room - 1 - upper.length }, () => ({ text: '' }));
@@ -82,7 +82,7 @@ function titleLine(state: State): Line {
   return { text: `mayfly top  ${since}: ${fault}`, style: 'red' };
 }
 
-/** Of the clock here, to the second. */
+/** Formats local time, to the second. */
 function timeOf(at: number): string {
   const date = new Date(at);
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':');

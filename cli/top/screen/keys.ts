@@ -9,8 +9,8 @@ interface Pressed {
 }
 
 /**
- * What one key does.
- * @param key a character, or a name: `up`, `pagedown`, `enter`, `escape`, `tab`, `ctrl-c`, …; a pasted text is none
+ * Handles one key.
+ * @param key a character, or a name: `up`, `pagedown`, `enter`, `escape`, `tab`, `ctrl-c`, …; pasted text is ignored
  */
 export function press(state: State, key: string): Pressed {
   if (key === 'ctrl-c') return { state, action: { do: 'quit' } };
@@ -21,7 +21,7 @@ export function press(state: State, key: string): Pressed {
   return state.look ? looking(heard, key) : listed(heard, key);
 }
 
-/** Only `y` is a yes, and it is about what was named. */
+/** Answers a question; only `y` means yes, and applies to its own subject. */
 function answer(state: State, { action, otherwise }: Question, key: string): Pressed {
   const asked = { ...state, question: null };
   return key === 'y' ? { state: asked, action } : { state: { ...asked, notice: otherwise } };
@@ -54,7 +54,7 @@ function listed(state: State, key: string): Pressed {
   return onSandbox(state, key, sandboxId);
 }
 
-/** Keys that change something, and are none for whom may not. */
+/** Handles keys that change a sandbox; ignored without the permission. */
 function onSandbox(state: State, key: string, sandboxId: string): Pressed {
   if (!state.mayChange) return { state };
   if (key === 'l') return { state, action: { do: 'log-in', sandboxId } };
@@ -64,12 +64,12 @@ function onSandbox(state: State, key: string, sandboxId: string): Pressed {
   return { state: { ...state, question } };
 }
 
-/** All that is decided on, with nothing in it hidden. */
+/** Shows everything that the decision covers, with nothing hidden. */
 function lookAt(approval: Approval) {
   return { sandboxId: null, approval, lines: approvalLines(approval).map(cellText), top: 0 };
 }
 
-/** Who decides has it before him. */
+/** Handles the keys that decide the shown approval. */
 function onApproval(state: State, key: string, approval: Approval): Pressed {
   const act = { a: 'approve', r: 'refuse' }[key] as 'approve' | 'refuse' | undefined;
   if (!state.mayDecide || !act) return { state };
@@ -78,7 +78,7 @@ function onApproval(state: State, key: string, approval: Approval): Pressed {
   return { state: { ...state, question } };
 }
 
-/** How many lines down a key goes; null: it goes nowhere. */
+/** Returns the number of lines that a key moves down; null: it does not move. */
 function stepOf({ size }: State, key: string, length: number): number | null {
   const page = bodyHeight(size);
   const steps: Record<string, number> = {

@@ -1,18 +1,18 @@
 import type { LivePage, LiveSandbox } from '../sections/sandboxes.ts';
 
-/** Where a sandbox stands among all, the newest first. */
+/** Position of a sandbox in the list, the newest first. */
 type Place = Pick<LiveSandbox, 'createdAt' | 'id'>;
 
-/** From where a page can be read. */
+/** Position from which a page can be read. */
 export interface Bookmark {
-  /** The last sandbox before it; null: it is the first page. */
+  /** Last sandbox before it; null: it is the first page. */
   after: Place | null;
   cursor: string;
 }
 
 const FIRST: Bookmark = { after: null, cursor: '' };
 
-/** Sandboxes of which a page is read now and then: what a page says holds for all that stands where it stands. */
+/** List of sandboxes whose pages are read in turn: a page replaces its range of the list. */
 export class Living {
   #items: readonly LiveSandbox[] = [];
   #bookmarks: Bookmark[] = [FIRST];
@@ -23,29 +23,29 @@ export class Living {
     return this.#items;
   }
 
-  /** Whether the end was reached once, so that this is about all. */
+  /** True when the end was reached once, so that the list is complete. */
   get isAll(): boolean {
     return this.#isAll;
   }
 
-  /** Whether one page is all there is. */
+  /** True when one page is the whole list. */
   get isOnePage(): boolean {
     return this.#isAll && this.#bookmarks.length === 1;
   }
 
-  /** The page that was read the longest ago, or never. */
+  /** Page that was read the longest ago, or never. */
   get next(): Bookmark {
     return this.#next;
   }
 
-  /** The page in which the item at `index` stands; behind the last one, the page that follows. */
+  /** Returns the page of the item at `index`; after the last item, the following page. */
   pageOf(index: number): Bookmark {
     const item = this.#items[index];
     const isBefore = ({ after }: Bookmark) => after === null || item === undefined || precedes(after, item);
     return this.#bookmarks.findLast(isBefore) ?? FIRST;
   }
 
-  /** Takes a page that was read from there. */
+  /** Merges a page that was read from there. */
   merge(from: Bookmark, { items, nextCursor }: LivePage): void {
     const last = items.at(-1);
     const end = nextCursor !== null && last ? { after: last, cursor: nextCursor } : null;
@@ -60,7 +60,7 @@ export class Living {
     if (isSame(from.after, this.#next.after)) this.#next = end ?? FIRST;
   }
 
-  /** The first index behind a place. */
+  /** Returns the first index after a place. */
   #indexAfter(place: Place): number {
     let [low, high] = [0, this.#items.length];
     while (low < high) {
@@ -73,7 +73,7 @@ export class Living {
   }
 }
 
-/** Whether `a` stands before `b`, as the API lists them. */
+/** Reports whether `a` precedes `b` in the API's order. */
 function precedes(a: Place, b: Place): boolean {
   return a.createdAt === b.createdAt ? a.id > b.id : a.createdAt > b.createdAt;
 }

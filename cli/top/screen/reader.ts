@@ -7,37 +7,37 @@ import { SECTIONS } from '../sections/sections.ts';
 import { type Bookmark, Living } from './living.ts';
 import type { State } from './state.ts';
 
-/** What is told of what was read. */
+/** Callbacks for results. */
 interface Heard {
   rows(nth: number, rows: readonly Row[], isAll: boolean): void;
   fault(nth: number, fault: string): void;
   may(rights: Pick<State, 'mayChange' | 'mayDecide'>): void;
-  /** Which sandboxes are on the screen, by their index; null: none are. */
+  /** Returns the visible sandboxes by index; null: none are. */
   visible(): { from: number; to: number } | null;
 }
 
 interface Task {
   everyMs: number;
   dueAt: number;
-  /** Milliseconds of the processor, of the last few times. */
+  /** CPU time of the last few runs, ms. */
   costs: number[];
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Which section the sandboxes are. */
+/** Index of the section of sandboxes. */
 const LIVING = 0;
 const SWEEP_MS = 500;
 const RIGHTS_MS = 60_000;
-/** Each task rests this many times as long as it kept the processor: all of them together take at most three hundredths of it. */
+/** Pause of a task as a multiple of its CPU time: together they use at most 3 % of a processor. */
 const REST = 200;
-/** However dear one was: what is on the screen is not older than this and one read. Milliseconds. */
+/** Maximum pause of a task, ms, which bounds the age of the shown data. */
 const LONGEST_REST_MS = 10_000;
-/** One read may take so long: an API that takes a request and says nothing is one that is gone. Milliseconds. */
+/** Timeout of one read, ms: an API that accepts a request but never answers is down. */
 const READ_MS = 10_000;
-/** Of the screen in one go. */
+/** Maximum number of pages per read of the screen. */
 const MAX_PAGES = 3;
 
-/** Reads one thing after the other, each again and again, and the processor is left alone in between. */
+/** Runs periodic reads in sequence, with pauses for the processor. */
 export class Reader {
   readonly #client: MayflyClient;
   readonly #heard: Heard;
@@ -61,18 +61,18 @@ export class Reader {
       const task = this.#tasks.reduce((a, b) => (b.dueAt < a.dueAt ? b : a));
       await this.#until(task.dueAt, signal);
       if (signal.aborted) return;
-      if (Date.now() < task.dueAt) continue; // something else has become due
+      if (Date.now() < task.dueAt) continue; // another task has become due
       const before = process.cpuUsage();
       await task.run(signal);
       const { user, system } = process.cpuUsage(before);
       task.costs = [...task.costs.slice(1), (user + system) / 1_000];
-      // The least of them: code that runs for the first time is slow, and is no reason to rest.
+      // Uses the minimum: code that runs for the first time is slow, and no reason to pause.
       const restMs = Math.min(Math.min(...task.costs) * REST, LONGEST_REST_MS);
       task.dueAt = Date.now() + Math.max(task.everyMs, restMs);
     }
   }
 
-  /** Something has changed: what is shown is read at once, and the others soon. */
+  /** Makes the shown part due at once after a change, and the other tasks soon. */
   nudge(): void {
     const now = Date.now();
     for (const task of this.#tasks) task.dueAt = Math.min(task.dueAt, now + (task === this.#tasks[0] ? 0 : SWEEP_MS));
@@ -96,7 +96,7 @@ export class Reader {
     }
   }
 
-  /** One try, which ends in time. What fails is told of its section. */
+  /** Runs a read with a timeout. Reports a failure for its section. */
   async #try(nth: number, signal: AbortSignal, read: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const limited = new AbortController();
     const stop = () => limited.abort(new Error('stopped'));
@@ -107,7 +107,7 @@ export class Reader {
     } catch (error) {
       if (signal.aborted) return;
       const fault = cellText(error instanceof Error ? error.message : String(error));
-      // One that says nothing to this says nothing to the others, whose turns come later.
+      // An API that does not answer this read does not answer those of the other sections either.
       for (const of of limited.signal.aborted ? SECTIONS.keys() : [nth]) this.#heard.fault(of, fault);
     } finally {
       clearTimeout(timer);
@@ -122,7 +122,7 @@ export class Reader {
     });
   }
 
-  /** The pages on the screen, or the first. */
+  /** Reads the pages on the screen, or the first. */
   #readShown(signal: AbortSignal): Promise<void> {
     return this.#try(LIVING, signal, async (limited) => {
       const { from, to } = this.#heard.visible() ?? { from: 0, to: 0 };
@@ -132,13 +132,13 @@ export class Reader {
     });
   }
 
-  /** The page of all that was read the longest ago. */
+  /** Reads the page that was read the longest ago. */
   async #readNext(signal: AbortSignal): Promise<void> {
     if (this.#living.isOnePage || this.#living.items.length === 0) return; // it is on the screen already
     await this.#try(LIVING, signal, async (limited) => void (await this.#readPage(this.#living.next, limited)));
   }
 
-  /** @returns the first index behind it; Infinity: nothing is */
+  /** @returns the first index after it; Infinity: it is the last */
   async #readPage(from: Bookmark, signal: AbortSignal): Promise<number> {
     const page = await readLivePage(this.#client, from.cursor, signal);
     this.#living.merge(from, page);
@@ -147,7 +147,7 @@ export class Reader {
     return page.nextCursor === null || !last ? Number.POSITIVE_INFINITY : this.#living.items.indexOf(last) + 1;
   }
 
-  /** A key that may not change anything is offered no keys that do; one of which nobody knows, neither. */
+  /** Enables only the keys that the API key permits; none while its rights are unknown. */
   #readRights(signal: AbortSignal): Promise<void> {
     return this.#try(LIVING, signal, async (limited) => {
       const { scopes } = await this.#client.keyUsage({ signal: limited });
@@ -159,7 +159,7 @@ export class Reader {
 
 const ROWS = new WeakMap<object, Row>();
 
-/** Each item is made a row once, however often its list is. */
+/** Caches the row of each item. */
 function rowsOf(items: readonly Parameters<typeof liveRow>[0][]): Row[] {
   return items.map((item) => {
     const known = ROWS.get(item);

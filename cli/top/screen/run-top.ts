@@ -13,7 +13,7 @@ import { type Action, bodyHeight, firstState, withFault, withRows } from './stat
 
 const SANDBOXES = 0;
 
-/** `mayfly top` on a terminal, until somebody quits. @returns the exit code */
+/** Runs `mayfly top` on a terminal, until the user quits. @returns the exit code */
 export async function runTop(io: Io, client: MayflyClient, apiUrl: string): Promise<number> {
   const top = new Top(io, client, apiUrl);
   return top.run();
@@ -78,7 +78,7 @@ class Top {
     return shown === SANDBOXES ? { from: top, to: top + bodyHeight(size) } : null;
   }
 
-  /** What is not known yet is read when somebody comes near it. */
+  /** Reads more when the user scrolls near the end of an incomplete list. */
   #nudgeAtEdge(): void {
     const { lists, size, shown } = this.#screen.state;
     const list = lists[shown];
@@ -157,21 +157,21 @@ class Top {
   }
 }
 
-/** ssh(1), when it is ssh itself. */
+/** Exit code of ssh(1) for its own failures. */
 const SSH_FAILED = 255;
 
 function textOf(error: unknown): string {
   return cellText(error instanceof Error ? error.message : String(error));
 }
 
-/** Text without colours: a line of the screen has its own. */
+/** Makes an Io without colours: a line of the screen has its own. */
 function plainIo(): Io {
   const nowhere = { write: () => {} };
   const { signal } = new AbortController();
   return new Io({ stdout: nowhere, stderr: nowhere, env: {}, signal, force: signal });
 }
 
-/** A sandbox as `mayfly sandbox get` shows it, and its steps. */
+/** Formats a sandbox as in `mayfly sandbox get`, with its steps. */
 function lookLinesOf(record: Sandbox): string[] {
   const steps = record.steps.map(({ step, startedAt, endedAt }) => {
     return `  ${step.padEnd(22)}${duration(between(startedAt, endedAt)).padStart(9)}`;
@@ -179,7 +179,7 @@ function lookLinesOf(record: Sandbox): string[] {
   return [...sandboxLines(plainIo(), record), ...steps].map(cellText);
 }
 
-/** Tells how it is, and each change, until it has ended or nobody looks any more. */
+/** Reports the state and each change, until the sandbox ends or the signal aborts. */
 export async function watchLook(
   client: MayflyClient,
   sandboxId: string,

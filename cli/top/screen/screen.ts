@@ -4,20 +4,20 @@ import { press } from './keys.ts';
 import { type Action, type State, withSize } from './state.ts';
 import { HeldTerminal } from './terminal.ts';
 
-/** What was typed for ssh, or is a terminal's answer to what a guest asked it, is no key of ours. Milliseconds. */
+/** Time to ignore keys after ssh, ms: they were typed for it, or are a terminal's replies to the guest. */
 const DEAF_MS = 250;
-/** Where nobody stops us, as without job control, we go on by ourselves. Milliseconds. */
+/** Time until the screen reopens when the process was not stopped, as without job control, ms. */
 const NOT_STOPPED_MS = 50;
-/** While a window is dragged its size changes many times a second. Milliseconds. */
+/** Debounce of resizes, ms: a dragged window changes size many times a second. */
 const RESIZED_MS = 40;
 
 interface ScreenEvents {
   act: (action: Action) => void;
-  /** Keys have moved something. */
+  /** Called when keys have moved the selection. */
   moved: () => void;
 }
 
-/** The state, and the terminal that shows it while it is open. */
+/** State, and the terminal that shows it while it is open. */
 export class Screen {
   readonly #io: Io;
   readonly #events: ScreenEvents;
@@ -54,7 +54,7 @@ export class Screen {
     this.#draw();
   }
 
-  /** Gives the terminal to another program. */
+  /** Hands the terminal to another program. */
   lend(): void {
     this.#isLent = true;
     this.#terminal.release();
@@ -71,14 +71,14 @@ export class Screen {
     this.open();
   }
 
-  /** As Ctrl-Z does; it is open again when we go on. */
+  /** Suspends like Ctrl-Z; reopens when the process continues. */
   suspend(): void {
     this.#terminal.suspend();
     setTimeout(() => this.open(), NOT_STOPPED_MS);
   }
 
   end(): void {
-    this.#isLent = true; // nobody opens it again
+    this.#isLent = true; // never opens again
     process.stdout.off('resize', this.#resize);
     if (this.#resizing) clearTimeout(this.#resizing);
     this.#terminal.end();
@@ -98,7 +98,7 @@ export class Screen {
     this.#terminal.draw(lines.map(({ text, style }) => (style ? this.#io.paint(style, text) : text)));
   }
 
-  /** Whatever a terminal does with what it showed, all of it is drawn anew. */
+  /** Redraws everything, independent of how the terminal reflowed it. */
   #resized(): void {
     this.#resizing ??= setTimeout(() => {
       this.#resizing = null;
@@ -108,7 +108,7 @@ export class Screen {
   }
 }
 
-/** As it is now; a terminal that does not say keeps what it had. */
+/** Returns the terminal's size; the previous one if it reports none. */
 function sizeOf({ size }: State) {
   const { columns, rows } = process.stdout;
   return { columns: columns > 0 ? columns : size.columns, rows: rows > 0 ? rows : size.rows };

@@ -1,7 +1,7 @@
 import type { Approval } from '../../../clients/typescript/http/openapi.ts';
 import type { Row } from '../rows/section.ts';
 
-/** What a key asks the program to do, besides what it changes on the screen. */
+/** Action that a key requests from the program, besides changes of the screen. */
 export type Action =
   | { do: 'quit' | 'suspend' | 'redraw' | 'unlook' }
   | { do: 'look' | 'log-in' | 'destroy'; sandboxId: string }
@@ -12,32 +12,32 @@ interface Size {
   rows: number;
 }
 
-/** One section as it is known. */
+/** State of one section. */
 export interface List {
   rows: readonly Row[];
   isAll: boolean;
-  /** When it was last read, milliseconds; null: never. */
+  /** Time of the last read, ms; null: never. */
   readAt: number | null;
-  /** Why the last read failed; null: it did not. */
+  /** Error of the last read; null: it succeeded. */
   fault: string | null;
-  /** Which line is chosen: that of this row, wherever it moves. */
+  /** Selected row, even after it moves. */
   chosenId: string | null;
-  /** Where it was when it was last seen. */
+  /** Last position of the selected row. */
   index: number;
-  /** The first line that is shown. */
+  /** First visible line. */
   top: number;
 }
 
-/** What is asked before something is ended or decided: about this one, whatever line it is on by then. */
+/** Question before an end or a decision: about this subject, on any line. */
 export interface Question {
   asks: string;
-  /** What a yes does. */
+  /** Action of a yes. */
   action: Action;
-  /** What is said after a no. */
+  /** Message after a no. */
   otherwise: string;
 }
 
-/** One sandbox, or one approval, that is looked at. */
+/** Detail view of one sandbox, or one approval. */
 interface Look {
   sandboxId: string | null;
   approval: Approval | null;
@@ -54,11 +54,11 @@ export interface State {
   readonly lists: readonly List[];
   readonly question: Question | null;
   readonly look: Look | null;
-  /** What came of the last key. */
+  /** Result of the last key. */
   readonly notice: string | null;
-  /** Whether the key may change sandboxes and log in; false as long as nobody knows. */
+  /** True when the key may change sandboxes and log in; false while unknown. */
   readonly mayChange: boolean;
-  /** Whether it may decide on approvals, as far as its scopes say; the same. */
+  /** True when its scopes allow decisions on approvals; false while unknown. */
   readonly mayDecide: boolean;
 }
 
@@ -70,7 +70,7 @@ export function firstState(apiUrl: string, names: readonly string[], size: Size)
   return { apiUrl, size, names, shown: 0, lists, ...nothing };
 }
 
-/** Lines between the head, which has three, and the foot. */
+/** Returns the lines between the header (three lines) and the footer. */
 export function bodyHeight({ rows }: Size): number {
   return Math.max(1, rows - 5);
 }
@@ -84,12 +84,12 @@ export function chosenRow(state: State): Row | null {
   return rows[index] ?? null;
 }
 
-/** A section as it was read just now. */
+/** Updates a section after a read. */
 export function withRows(state: State, nth: number, rows: readonly Row[], isAll: boolean, now: number): State {
   return withList(state, nth, (list) => follow({ ...list, rows, isAll, readAt: now, fault: null }));
 }
 
-/** A section that could not be read: what is known of it stays, and is stale. */
+/** Marks a section as unreadable: its rows stay, and are stale. */
 export function withFault(state: State, nth: number, fault: string): State {
   return withList(state, nth, (list) => ({ ...list, fault }));
 }
@@ -99,7 +99,7 @@ export function withSize(state: State, size: Size): State {
   return { ...resized, lists: state.lists.map((list) => visible(list, bodyHeight(size))) };
 }
 
-/** Chooses another line of what is shown. @param by how many lines down */
+/** Selects another line of the shown list. @param by number of lines down */
 export function moved(state: State, by: number): State {
   return withList(state, state.shown, (list) => {
     const index = Math.min(Math.max(0, list.index + by), Math.max(0, list.rows.length - 1));
@@ -112,17 +112,17 @@ function withList(state: State, nth: number, change: (list: List) => List): Stat
   return { ...state, lists: state.lists.map((list, n) => (n === nth ? visible(change(list), height) : list)) };
 }
 
-/** The chosen row where it is now; another in its place when it has gone. */
+/** Keeps the selection on its row; selects a neighbour when the row has gone. */
 function follow(list: List): List {
   const { rows, chosenId } = list;
   const found = chosenId === null ? -1 : rows.findIndex(({ id }) => id === chosenId);
   const index = found === -1 ? Math.min(list.index, Math.max(0, rows.length - 1)) : found;
-  // It stays on its line of the terminal, unless it is the first line that shows what is new.
+  // Keeps its line of the terminal, unless the top is shown, where new rows appear.
   const top = list.top === 0 ? 0 : list.top + index - list.index;
   return { ...list, index, top, chosenId: rows[index]?.id ?? null };
 }
 
-/** So that the chosen line is seen, and no line is empty without need. */
+/** Scrolls so that the selected line is visible, and no line is empty needlessly. */
 function visible(list: List, height: number): List {
   const lowest = Math.max(0, list.rows.length - height);
   const top = Math.min(Math.max(list.top, list.index - height + 1, 0), list.index, lowest);

@@ -2,26 +2,26 @@ import { emitKeypressEvents, type Key } from 'node:readline';
 import type { ReadStream, WriteStream } from 'node:tty';
 
 const CLEAR = '\u001b[2J\u001b[H';
-/** The alternate screen without a cursor, and no wrapping of lines that a terminal finds longer than we do. */
+/** Alternate screen without a cursor, and without wrapping of lines wider than computed. */
 const ENTER = `\u001b[?1049h\u001b[?25l\u001b[?7l${CLEAR}`;
-/** As a shell wants it: also where a guest that somebody was logged in to has left mouse, paste or cursor keys in a mode. */
+/** Restores the shell's modes: also after a guest's session that has left mouse, paste or cursor keys in a mode. */
 const LEAVE =
   '\u001b[0m\u001b[?1000l\u001b[?1002l\u001b[?1003l\u001b[?1006l\u001b[?2004l\u001b[?1l\u001b>\u001b[?7h\u001b[?25h\u001b[?1049l';
 /** Time in which the rest of an escape sequence follows; after it an escape is a key of its own, ms. */
 const ESCAPE_MS = 50;
-/** Keys that only move, which a slow line brings several of at once. */
+/** Keys that only move; a slow connection delivers several at once. */
 const MOVES = new Set(['j', 'k', 'g', 'G', ' ', 'up', 'down', 'pageup', 'pagedown']);
 
 interface TerminalEvents {
-  /** A character, or the name of a key. */
+  /** Receives a character, or the name of a key. */
   key: (key: string) => void;
-  /** Somebody wants us stopped. */
+  /** Called for a stop signal. */
   suspended: () => void;
-  /** We go on. */
+  /** Called when the process continues. */
   continued: () => void;
 }
 
-/** A terminal that is ours for a while. However the process ends, but by SIGKILL, it is given back. */
+/** Raw terminal, restored when the process ends in any way but SIGKILL. */
 export class HeldTerminal {
   readonly #out: WriteStream;
   readonly #in: ReadStream;
@@ -52,7 +52,9 @@ export class HeldTerminal {
     this.#in.on('keypress', this.#press).setRawMode(true).resume();
   }
 
-  /** Writes the lines that differ from those of the last call; each fits the terminal, and there are as many of them. */
+  /**
+   * Writes the lines that differ from those of the last call; each fits the terminal, and their number never changes.
+   */
   draw(lines: readonly string[]): void {
     if (!this.#isHeld) return;
     const changed = lines.map((line, nth) => (line === this.#drawn[nth] ? '' : `\u001b[2K${line}`));
@@ -65,7 +67,7 @@ export class HeldTerminal {
     this.#drawn = [];
   }
 
-  /** Input from now on belongs to another program: a shell, or ssh. */
+  /** Returns the terminal to another program: a shell, or ssh. */
   release(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
@@ -73,7 +75,7 @@ export class HeldTerminal {
     this.#out.write(LEAVE);
   }
 
-  /** Stops this process and those that were started with it, as Ctrl-Z does. Returns when it goes on. */
+  /** Stops this process and those started with it, like Ctrl-Z. Returns when it continues. */
   suspend(): void {
     this.release();
     process.off('SIGTSTP', this.#events.suspended);
@@ -84,7 +86,7 @@ export class HeldTerminal {
     }
   }
 
-  /** For good. */
+  /** Ends for good. */
   end(): void {
     this.release();
     process.off('exit', this.#exit);
@@ -98,12 +100,12 @@ export class HeldTerminal {
     process.kill(process.pid, signal);
   }
 
-  /** Gathers the keys that arrive together, since only their number tells a pasted text from typing. */
+  /** Gathers the keys that arrive together, since only their number distinguishes a pasted text from typing. */
   #collectKey(key: string): void {
     if (this.#keys.push(key) === 1) queueMicrotask(() => this.#emitKeys());
   }
 
-  /** Ignores a pasted text, but for keys that move: otherwise it could ask a question and answer it with yes. */
+  /** Ignores a pasted text, except keys that move: otherwise it could open a question and answer it with yes. */
   #emitKeys(): void {
     const keys = this.#keys;
     this.#keys = [];

@@ -3,24 +3,24 @@ import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts'
 import type { SandboxState } from '../../../model/sandbox/sandbox-state.ts';
 import { cellText, type Found, type Row, type Section, stateText } from '../rows/section.ts';
 
-/** States in which a saga is under way; in the others it waits for somebody to ask for something. */
+/** States of a running workflow; in the others it waits for a request. */
 const UNDER_WAY = ['requested', 'creating', 'restoring', 'destroying'] as const satisfies readonly SandboxState[];
 const PAGE = 100;
 
-/** A saga that is under way: where it is, and what it waits for. */
+/** Running workflow, with its progress and its pending condition. */
 interface Saga {
   sandboxId: string;
   state: SandboxState;
   phase: string | null;
-  /** The last step that ended. */
+  /** Last step that ended. */
   step: string | null;
   waitingFor: string | null;
   hostId: string | null;
-  /** When it last went on. */
+  /** Time of its last progress. */
   updatedAt: string;
 }
 
-/** What is being made, restored and removed: who has waited longest first. */
+/** Section of creates, restores and destroys, the longest waiting first. */
 export const sagas: Section<Saga> = {
   name: 'sagas',
   everyMs: 4_000,

@@ -3,16 +3,16 @@ import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts'
 import { sizeOf } from '../../sandbox/sandbox-text.ts';
 import { cellText, type Found, type Row, type Section, stateText } from '../rows/section.ts';
 
-/** Of each read: few enough that one costs milliseconds, more than a terminal has lines. */
+/** Page size: small enough to read in milliseconds, larger than a terminal. */
 const PAGE = 100;
 
-/** What is kept of a sandbox that lives: a record with its steps is ten times as large. */
+/** Fields kept of a living sandbox: a record with its steps is ten times as large. */
 export type LiveSandbox = Pick<
   Sandbox,
   'id' | 'name' | 'project' | 'state' | 'phase' | 'hostId' | 'waitingFor' | 'createdAt' | 'expiresAt'
 > & { source: string; size: string | null; address: string | null; egress: string };
 
-/** One page of those that live, newest first. */
+/** Page of living sandboxes, newest first. */
 export interface LivePage {
   items: LiveSandbox[];
   nextCursor: string | null;
@@ -29,7 +29,7 @@ function live({ spec, ssh, ...record }: Sandbox): LiveSandbox {
   return { id, name, project, state, phase, hostId, waitingFor, createdAt, expiresAt, ...about };
 }
 
-/** Every sandbox that has not ended. */
+/** Section of sandboxes that have not ended. */
 export const sandboxes: Section<LiveSandbox> = {
   name: 'sandboxes',
   everyMs: 2_000,

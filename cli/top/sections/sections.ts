@@ -19,17 +19,17 @@ import { sandboxes } from './sandboxes.ts';
 
 const PAGE = 100;
 
-/** A sandbox of which something may be left on a host. */
+/** Sandbox with possible residue on a host. */
 interface Residue {
   sandboxId: string;
   state: string;
   hostId: string | null;
-  /** What may be left, or what its removal waits for. */
+  /** Possible residue, or what its removal waits for. */
   what: string;
   since: string;
 }
 
-/** What is being removed and can't go on, and what has ended without a proof: of the latest hundred of each end. */
+/** Section of blocked removals, and of ends without a proof: the latest hundred of each state. */
 const residue: Section<Residue> = {
   name: 'residue',
   everyMs: 30_000,
@@ -55,7 +55,7 @@ async function read(client: MayflyClient, signal: AbortSignal): Promise<Found<Re
   return { items, isAll };
 }
 
-/** What may be left of it; null: nothing, or nothing that does not go in its time. */
+/** Returns possible residue; null: none, or its removal is in progress. */
 function residueOf({ id, state, hostId, waitingFor, proof, updatedAt }: Sandbox): Residue | null {
   const about = { sandboxId: id, state, hostId, since: updatedAt };
   if (!isFinal(state)) return waitingFor === null ? null : { ...about, what: `waits for ${waitingFor}` };
@@ -79,10 +79,10 @@ type PoolState = Pick<
   'project' | 'name' | 'shared' | 'state' | 'source' | 'members' | 'wanted' | 'claims' | 'reason' | 'retryAt'
 >;
 
-/** Where there is no room for all: which are left out first. */
+/** Ranks of the columns on a narrow terminal. */
 const RANKS = [0, 1, 5, 2, 3, 6, 7];
 
-/** What is kept ready, and why it is too little. */
+/** Section of pools, with the reason for a lack of members. */
 const pools: Section<PoolState> = {
   name: 'pools',
   everyMs: 4_000,
@@ -107,7 +107,7 @@ function rowOfPool(pool: PoolState): Row {
   };
 }
 
-/** What waits for somebody to decide. */
+/** Section of pending approvals. */
 const approvals: Section<Approval> = {
   name: 'approvals',
   everyMs: 4_000,
@@ -134,7 +134,7 @@ function approvalRow(approval: Approval): Row {
   return { id, sandboxId: null, approval, cells };
 }
 
-/** What `mayfly top` shows, in the order of its keys. One more is a file in sections/ and a line here. */
+/** Sections of `mayfly top`, in the order of their keys. Another one is a file in sections/ and a line here. */
 export const SECTIONS: readonly AnySection[] = [
   anySection(sandboxes),
   anySection(sagas),

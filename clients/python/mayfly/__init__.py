@@ -1,4 +1,4 @@
-"""Disposable virtual machines for AI agents. `Mayfly` waits in threads, `AsyncMayfly` in asyncio; they do the same."""
+"""Disposable virtual machines for AI agents. `Mayfly` is for threads, `AsyncMayfly` for asyncio, with the same methods."""
 
 from mayfly._async.client import AsyncMayfly
 from mayfly._async.command import AsyncRunningCommand

@@ -1,4 +1,4 @@
-"""How long calls may take."""
+"""Deadlines of calls."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,18 +8,18 @@ from time import monotonic
 from mayfly.errors import MayflyDeadlineError
 
 DEFAULT_SECONDS = 300.0
-"""Longer than the API holds any answer back."""
+"""Default deadline, longer than the API holds any answer back."""
 
 
 class Deadline:
-    """One for a call with all its attempts."""
+    """Deadline of a call with all its attempts."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.ends_at = monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds. Raises MayflyDeadlineError when there are none."""
+        """Returns the seconds left. Raises MayflyDeadlineError after the deadline."""
         left = self.ends_at - monotonic()
         if left <= 0:
             raise MayflyDeadlineError(self.seconds)
@@ -30,13 +30,13 @@ _now: ContextVar[Deadline | None] = ContextVar("mayfly_deadline", default=None)
 
 
 def current(seconds: float) -> Deadline:
-    """That of the block around; outside of any: one of so many seconds."""
+    """Returns the deadline of the enclosing block, or a new one of `seconds`."""
     return _now.get() or Deadline(seconds)
 
 
 @contextmanager
 def deadline(seconds: float | None) -> Iterator[None]:
-    """Bounds all calls in its block together. None: as before. A shorter one around it stays."""
+    """Bounds all calls in its block together. None: no change. A shorter enclosing deadline stays."""
     around = _now.get()
     inner = around if seconds is None else Deadline(seconds)
     if inner is not None and around is not None and around.ends_at < inner.ends_at:
@@ -50,7 +50,7 @@ def deadline(seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def fresh(seconds: float) -> Iterator[None]:
-    """Also where the one around is over: to take back what was begun in it."""
+    """Sets a new deadline even after the enclosing one has passed, to undo what was started in it."""
     token = _now.set(Deadline(seconds))
     try:
         yield

@@ -1,15 +1,15 @@
-"""What goes wrong, by its code."""
+"""Errors of the client and the API."""
 
 import json
 from typing import Any
 
 
 class MayflyError(Exception):
-    """All that this package raises of its own."""
+    """Base class of all errors of this package."""
 
 
 class MayflyApiError(MayflyError):
-    """The API refused, or said that it failed. `problem` is the whole answer."""
+    """Refusal or failure that the API reported. `problem` is the whole answer."""
 
     def __init__(self, status: int, problem: dict[str, Any], retry_after: float | None = None) -> None:
         self.status = status
@@ -24,11 +24,11 @@ class MayflyApiError(MayflyError):
 
 
 class MayflyConnectionError(MayflyError):
-    """No answer at all: nothing listens there, or the connection broke."""
+    """Failed connection: nothing listens there, or the connection broke."""
 
 
 class MayflyDeadlineError(MayflyError):
-    """The time for a call, with all its attempts, is over. What it asked for may still happen."""
+    """Deadline of a call, with all its attempts, exceeded. The request may still take effect."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -36,7 +36,7 @@ class MayflyDeadlineError(MayflyError):
 
 
 class MayflyApprovalNeededError(MayflyError):
-    """Nothing was begun: it waits for somebody's leave. The same request with `idempotency_key` goes on."""
+    """Request that awaits an approval; nothing was started. The same request with `idempotency_key` continues it."""
 
     def __init__(self, approval: dict[str, Any], idempotency_key: str | None) -> None:
         self.approval = approval
@@ -47,7 +47,7 @@ class MayflyApprovalNeededError(MayflyError):
 
 
 def api_error(status: int, body: bytes, retry_after: str | None) -> MayflyApiError:
-    """What an answer says; what is no problem+json comes from something between."""
+    """Returns the error of an answer. Without problem+json, a proxy sent it."""
     try:
         problem = json.loads(body)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Server-sent events, taken apart."""
+"""Parser of server-sent events."""
 
 from collections.abc import AsyncGenerator, Generator, Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Events = Generator[Event, None, None]
 
 
 class EventParser:
-    """A last event without its blank line is dropped, as the standard says."""
+    """Parses a stream; a last event without its blank line is dropped, as the standard requires."""
 
     def __init__(self, last_id: str) -> None:
         self._buffer = b""

@@ -1,4 +1,4 @@
-"""Waiting, in both worlds."""
+"""Pauses for asyncio and for threads."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Which requests may be sent again, and when."""
+"""Retry policy."""
 
 import random
 import re
@@ -17,7 +17,7 @@ _ID = re.compile(r"sbx-[0-9a-hjkmnp-tv-z]{16}")
 
 
 def may_repeat(request: httpx.Request) -> bool:
-    """Not what moves content, nor what is changed by a name, which may be another's by the second time."""
+    """Returns False for transfers of content, and for changes by a name, which another sandbox may have by the second attempt."""
     path = request.url.path
     if not isinstance(request.stream, httpx.ByteStream):
         return False
@@ -30,7 +30,7 @@ def may_repeat(request: httpx.Request) -> bool:
 
 
 def delay_after(error: MayflyError, attempt: int) -> float | None:
-    """Seconds; None: it is not tried again. A saga's own failure is the recorded answer, so asking again gets it again."""
+    """Returns the pause in seconds; None: no retry. A workflow's failure is the recorded answer, so a retry would get it again."""
     if attempt >= MAX_ATTEMPTS:
         return None
     if isinstance(error, MayflyApiError):

@@ -1,4 +1,4 @@
-"""A key that no repr shows."""
+"""Key hidden from every repr."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is asked for, and what comes back."""
+"""Values of requests and answers."""
 
 import base64
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ GuestPath = str | bytes
 
 @dataclass(frozen=True)
 class Output:
-    """A piece of output, in the order in which the command wrote it."""
+    """Piece of output, in the order in which the command wrote it."""
 
     stream: str
     data: bytes = field(repr=False)
@@ -21,10 +21,10 @@ class Output:
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that has ended, with what is kept of its output."""
+    """Ended command, with the retained part of its output."""
 
     exit_code: int | None
-    """None: it did not exit by itself; `command.outcome` says how it ended."""
+    """None when it did not exit on its own; `command.outcome` has the reason."""
     stdout_bytes: bytes = field(repr=False)
     stderr_bytes: bytes = field(repr=False)
     command: Command = field(repr=False)

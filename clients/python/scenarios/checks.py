@@ -1,4 +1,4 @@
-"""What scenarios hold things against."""
+"""Assertions of the scenarios."""
 
 from contextlib import contextmanager
 from collections.abc import Iterator

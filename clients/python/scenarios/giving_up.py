@@ -1,4 +1,4 @@
-"""How a caller gives up: a task is cancelled; a thread is interrupted."""
+"""Aborts of a caller: a task is cancelled; a thread is interrupted."""
 
 import asyncio
 import signal
@@ -21,7 +21,7 @@ async def async_given_up(after: float, use: Callable[[], Awaitable[object]]) -> 
 def given_up(after: float, use: Callable[[], object]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     main = threading.main_thread().ident or 0
-    timer = threading.Timer(after, lambda: signal.pthread_kill(main, signal.SIGINT))  # also where it waits for a socket
+    timer = threading.Timer(after, lambda: signal.pthread_kill(main, signal.SIGINT))  # interrupts a wait for a socket too
     timer.start()
     try:
         use()

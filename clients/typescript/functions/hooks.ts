@@ -5,7 +5,7 @@ import { Resource } from '../http/resource.ts';
 /** Endpoints for signed events from outside. */
 export class Hooks extends Resource {
   readonly create = this.send('POST /v1/hooks');
-  /** Those of a function, the oldest first. */
+  /** Hooks of a function, oldest first. */
   readonly list = this.ask('GET /v1/hooks');
   readonly get = this.ask('GET /v1/hooks/{id}');
   /** The API answers for a disabled hook as if it did not exist. */

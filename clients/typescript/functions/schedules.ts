@@ -7,13 +7,13 @@ export class Schedules extends Resource {
   /** By name. */
   readonly list = this.ask('GET /v1/schedules');
   readonly get = this.ask('GET /v1/schedules/{name}');
-  /** Runs that it has started go on. */
+  /** Deletes a schedule. Runs that it has started continue. */
   readonly delete = this.ask('DELETE /v1/schedules/{name}');
   readonly pause = this.ask('POST /v1/schedules/{name}/pause');
   readonly resume = this.ask('POST /v1/schedules/{name}/resume');
-  /** Has it fire now. */
+  /** Fires it now. */
   readonly trigger = this.send('POST /v1/schedules/{name}/trigger');
-  /** Runs times of the past that were missed, at most 500. */
+  /** Runs missed times of the past, at most 500. */
   readonly backfill = this.send('POST /v1/schedules/{name}/backfill');
   readonly next = this.ask('GET /v1/schedules/{name}/next');
   /** Outcomes of its times, the newest first. */

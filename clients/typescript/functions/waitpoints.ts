@@ -5,11 +5,11 @@ import type { PostOptions } from '../http/transport.ts';
 /** Points at which processes of runs wait for data from outside. */
 export class Waitpoints extends Resource {
   /**
-   * Creates one unless the run has one of that name, and a new token for it.
+   * Creates a waitpoint, unless the run has one of that name, and a new token for it.
    * @throws MayflyApiError run_has_ended, waitpoint_completed, waitpoint_expired, waitpoints_full
    */
   readonly create = this.send('POST /v1/runs/{id}/waitpoints');
-  /** Those of a run, the oldest first. */
+  /** Waitpoints of a run, oldest first. */
   readonly list = this.ask('GET /v1/runs/{id}/waitpoints');
   readonly #complete = this.send('POST /v1/waitpoints/{token}');
 

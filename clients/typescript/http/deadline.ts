@@ -3,18 +3,18 @@ import { MayflyDeadlineError } from './problem.ts';
 export interface CallOptions {
   signal?: AbortSignal;
   /**
-   * After which a call that may be sent again is given up, with all its attempts and what they wait for. What reads or sends
-   * content, and what is sent once only, ends with `signal` alone. Seconds. `@default` the client's
+   * Time after which a repeatable call is aborted, with all its attempts and waits, s. Calls that transfer content, or
+   * are sent only once, end with `signal` alone. `@default` the client's
    */
   deadlineSeconds?: number;
 }
 
-/** A timer that is longer fires at once: setTimeout counts in 31 bits. Milliseconds. */
+/** Longest timer, ms. A longer one fires at once: setTimeout counts in 31 bits. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
 /**
- * Calls back when a time is over, however long it is.
- * @returns what has it not be called
+ * Calls back after a time of any length.
+ * @returns a function that cancels the callback
  */
 function afterSeconds(seconds: number, over: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;
@@ -27,8 +27,8 @@ function afterSeconds(seconds: number, over: () => void): () => void {
 }
 
 /**
- * Does something until its time is over.
- * @throws MayflyDeadlineError then; what `act` throws otherwise, which is the signal's reason where that is aborted
+ * Runs an action within a deadline.
+ * @throws MayflyDeadlineError after that; otherwise errors of `act`, which are the signal's reason when that is aborted
  */
 export async function withinDeadline<T>(
   seconds: number,

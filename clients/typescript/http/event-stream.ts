@@ -3,23 +3,23 @@ import { MayflyConnectionError } from './problem.ts';
 import { isPassing } from './retry.ts';
 import type { Transport } from './transport.ts';
 
-/** One server-sent event (WHATWG HTML §9.2). */
+/** Server-sent event (WHATWG HTML §9.2). */
 export interface ServerEvent {
-  /** The last id seen; empty before the first. */
+  /** Last id received; empty before the first. */
   id: string;
   /** `message` when the server gave no name. */
   event: string;
   data: string;
 }
 
-/** One event may not be longer: a server that never ends a line must not fill our memory. Characters. */
+/** Limit of one event, characters: a server that never ends a line must not fill our memory. */
 const MAX_EVENT_LENGTH = 1_048_576;
-/** Wait before connecting again, unless the server's `retry` field says otherwise. Milliseconds. */
+/** Wait before a reconnect, ms, unless the server's `retry` field sets another. */
 const RECONNECT_MS = 500;
 
-/** Takes a stream apart into events; a last event without its blank line is dropped, as the standard says. */
+/** Parses a stream into events; a last event without its blank line is dropped, as the standard requires. */
 export class EventParser {
-  /** What the server asked for in `retry:`, milliseconds; null when it did not. */
+  /** Value of the server's `retry:`, ms; null without one. */
   retryMs: number | null = null;
   #buffer = '';
   #id = '';
@@ -37,7 +37,7 @@ export class EventParser {
     if (chunk !== '') this.#atStart = false;
     const events: ServerEvent[] = [];
     for (;;) {
-      // A CR at the very end may be half of a CRLF: wait for what follows.
+      // A CR at the very end may be half of a CRLF: wait for the next chunk.
       const end = /\r\n|\n|\r(?!$)/.exec(this.#buffer);
       if (!end) break;
       const event = this.#line(this.#buffer.slice(0, end.index));
@@ -72,16 +72,16 @@ export class EventParser {
 
 export interface EventStreamOptions {
   signal?: AbortSignal;
-  /** Go on after this event. */
+  /** Id of the event after which the stream continues. */
   lastEventId?: string;
-  /** How long the API may bring no event and stay away before the stream is given up. Seconds. `@default` the client's */
+  /** Time without an event from an unavailable API, after which the stream is aborted, s. `@default` the client's */
   deadlineSeconds?: number;
 }
 
 /**
- * Follows a stream across broken connections (`Last-Event-ID`) until `isOver` says, after the server has ended it,
- * that nothing more will come.
- * @throws MayflyApiError when the API refuses; MayflyConnectionError when it stays away
+ * Follows a stream across broken connections (`Last-Event-ID`), until the server has ended it and `isOver` confirms
+ * that.
+ * @throws MayflyApiError when the API refuses; MayflyConnectionError when it stays unavailable
  */
 export async function* followEvents(
   transport: Transport,
@@ -134,6 +134,6 @@ async function* connect(
       yield* parser.push(decoder.decode(read.value as Uint8Array, { stream: true }));
     }
   } finally {
-    await body.return?.().catch(() => {}); // the connection is already gone: closing it has nothing to add
+    await body.return?.().catch(() => {}); // the connection has failed already: an error of its close adds nothing
   }
 }

@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode, isErrorCode } from '../../../model/errors.ts';
 import type { Approval } from './openapi.ts';
 
-/** An answer in `application/problem+json` (RFC 9457) as this API gives it. */
+/** Answer in `application/problem+json` (RFC 9457) as this API gives it. */
 export interface Problem {
   type?: string;
   title: string;
@@ -9,19 +9,19 @@ export interface Problem {
   detail?: string;
   instance?: string;
   code: ErrorCode;
-  /** A code that is newer than this client; `code` is then what the status stands for. */
+  /** Code that is newer than this client; `code` then follows from the status. */
   unknownCode?: string;
   retryable: boolean;
-  /** What to do about it. */
+  /** Action that solves the problem. */
   remedy?: string;
   requestId?: string;
-  /** The fields that are not valid, of `invalid_request`. */
+  /** Invalid fields, of `invalid_request`. */
   errors?: { field: string; problem: string }[];
-  /** The sandbox whose saga failed: asking again with the same key gives the same answer. */
+  /** Sandbox whose workflow failed: the same key gives the same answer again. */
   sandboxId?: string;
 }
 
-/** The code that a status stands for when the answer came from something else than Mayfly, such as a proxy. */
+/** Returns the code for a status when the answer came from a proxy or another program, not from Mayfly. */
 function codeOfStatus(status: number): ErrorCode {
   if (status === 401) return 'unauthenticated';
   if (status === 403) return 'forbidden';
@@ -44,13 +44,13 @@ function fieldErrors(value: unknown): { field: string; problem: string }[] {
   });
 }
 
-/** Reads a problem out of an answer's body; what is missing or malformed follows from the status. */
+/** Reads a problem from an answer's body; missing or malformed fields follow from the status. */
 export function problemFrom(status: number, body: string): Problem {
   let parsed: unknown = null;
   try {
     parsed = JSON.parse(body);
   } catch {
-    // Not JSON: a proxy's page. The status says what there is to say.
+    // Not JSON: a proxy's page. The status decides.
   }
   const fields = typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
   const given = text(fields['code']);
@@ -76,12 +76,12 @@ export function problemFrom(status: number, body: string): Problem {
   };
 }
 
-/** The API refused, or said that it failed. `message` is fit for a person; `problem` is the whole answer. */
+/** Refusal or failure that the API reported. `message` is fit for a person; `problem` is the whole answer. */
 export class MayflyApiError extends Error {
   override readonly name = 'MayflyApiError';
   constructor(
     readonly problem: Problem,
-    /** Seconds after which the API asked to be tried again (`Retry-After`); null when it did not say. */
+    /** Value of `Retry-After`, seconds; null without one. */
     readonly retryAfterSeconds: number | null = null,
   ) {
     super(problem.detail ? `${problem.title}: ${problem.detail}` : problem.title);
@@ -95,7 +95,7 @@ export class MayflyApiError extends Error {
   get retryable(): boolean {
     return this.problem.retryable;
   }
-  /** What to do about it, in the words of the API. */
+  /** Action that solves the problem, in the words of the API. */
   get remedy(): string {
     return this.problem.remedy ?? ERRORS[this.code].remedy;
   }
@@ -104,7 +104,7 @@ export class MayflyApiError extends Error {
   }
 }
 
-/** No answer at all: nothing listens there, the name does not resolve, the connection broke. */
+/** Failed connection: nothing listens there, the name does not resolve, or the connection broke. */
 export class MayflyConnectionError extends Error {
   override readonly name = 'MayflyConnectionError';
   constructor(
@@ -115,7 +115,7 @@ export class MayflyConnectionError extends Error {
   }
 }
 
-/** The time that was given for a call, with all its attempts, is over. What it asked for may still happen. */
+/** Deadline of a call, with all its attempts, exceeded. The request may still take effect. */
 export class MayflyDeadlineError extends Error {
   override readonly name = 'MayflyDeadlineError';
   constructor(readonly seconds: number) {
@@ -123,7 +123,7 @@ export class MayflyDeadlineError extends Error {
   }
 }
 
-/** What was asked for waits for somebody's leave; nothing of it was begun. The same request with the same key goes on. */
+/** Request that awaits an approval; nothing was started. The same request with the same key continues it. */
 export class ApprovalNeededError extends Error {
   override readonly name = 'ApprovalNeededError';
   constructor(

@@ -5,8 +5,8 @@ import { MayflyConnectionError } from './problem.ts';
 import type { PostOptions, RequestShape, Transport } from './transport.ts';
 
 /**
- * undici, which is Node's fetch, gives up on an answer whose headers take 300 s (its `headersTimeout` default), so
- * one request never waits longer than this. Seconds.
+ * Longest wait of one request, s: undici, which is Node's fetch, fails when an answer's headers take 300 s (its
+ * `headersTimeout` default).
  */
 const LONGEST_WAIT_SECONDS = 240;
 
@@ -14,7 +14,7 @@ export function sandboxPath(id: string): string {
   return `/v1/sandboxes/${encodeURIComponent(id)}`;
 }
 
-/** How long the API may hold its answer back. */
+/** Returns the header with the time for which the API may hold its answer back. */
 export function prefer(waitSeconds: number = LIMITS.waitSeconds.default): Record<string, string> {
   return { prefer: `wait=${Math.min(Math.max(0, Math.trunc(waitSeconds)), LONGEST_WAIT_SECONDS)}` };
 }
@@ -22,11 +22,11 @@ export function prefer(waitSeconds: number = LIMITS.waitSeconds.default): Record
 export interface Page<T> {
   items: T[];
   nextCursor: string | null;
-  /** Records that belong here and cannot be read. Absent: all can. */
+  /** Records of the page that cannot be read. Absent: none. */
   unreadable?: { id: string; problem: string }[];
 }
 
-/** A list without pages. */
+/** List without pages. */
 export type List<T> = Omit<Page<T>, 'nextCursor'>;
 
 export interface PageOptions extends CallOptions {
@@ -131,7 +131,7 @@ function splitOptions(options: unknown = {}) {
 }
 
 /**
- * All bytes of an open answer.
+ * Reads all bytes of an open answer.
  * @throws MayflyConnectionError when they break off, and the signal's reason
  */
 export async function bytesOf(

@@ -6,12 +6,12 @@ import { MayflyApiError, MayflyConnectionError } from './problem.ts';
 const MAX_ATTEMPTS = 4;
 /** Wait before the second attempt; doubles with each one. Milliseconds. */
 const FIRST_DELAY_MS = 200;
-/** A longer `Retry-After` than this is for the caller to decide about. Seconds. */
+/** Longest `Retry-After` that is awaited, s; the caller decides about a longer one. */
 const MAX_RETRY_AFTER_SECONDS = 30;
 
 /**
- * Whether to send the same request again. A saga's own failure carries the sandbox's id: it is the recorded answer
- * to this idempotency key, so the same request can only get it again.
+ * Reports whether to send the same request again. A problem with a sandbox's id is the recorded answer to this
+ * idempotency key, so the same request would only get it again.
  */
 function mayRepeat(error: unknown): boolean {
   if (error instanceof MayflyConnectionError) return true;
@@ -26,9 +26,9 @@ function delayMs(error: unknown, attempt: number): number {
 }
 
 /**
- * Sends a request up to four times, waiting as `Retry-After` says, else 100-200 ms and twice as long each time.
- * @param endsAt when nobody waits for it any more: what could only be tried then is not waited for
- * @throws what the last attempt threw, or the signal's reason
+ * Sends a request up to four times, waiting as `Retry-After` requires, else 100-200 ms and twice as long each time.
+ * @param endsAt deadline; an attempt after it is not awaited
+ * @throws the error of the last attempt, or the signal's reason
  */
 export async function withRetries<T>(send: () => Promise<T>, signal: AbortSignal, endsAt: number): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -46,16 +46,16 @@ export async function withRetries<T>(send: () => Promise<T>, signal: AbortSignal
   }
 }
 
-/** Where undici, which is Node's fetch, keeps what sends its requests: a pool, or a proxy that the process has chosen. */
+/** Symbol of the dispatcher of undici, which is Node's fetch: a pool, or a proxy that the process has chosen. */
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 
 /**
- * For the request of an upload, which may take any time. undici waits 300 s for the head of an answer (its
- * `headersTimeout` default), counts from the beginning of the request, and gives up a body that is taken slowly.
- * Nothing where fetch is not undici's.
+ * Returns options for an upload, which may take any time. undici waits 300 s for the head of an answer (its
+ * `headersTimeout` default), counts from the start of the request, and aborts a body that is read slowly. Empty where
+ * fetch is not undici's.
  */
 export function unhurried(): Pick<RequestInit, 'dispatcher'> {
-  void globalThis.Headers; // undici is loaded by the first use of it
+  void globalThis.Headers; // loads undici, which is lazy
   const dispatcher: unknown = Reflect.get(globalThis, DISPATCHER);
   if (!isDispatcher(dispatcher)) return {};
   return {
@@ -69,19 +69,19 @@ function isDispatcher(value: unknown): value is NonNullable<RequestInit['dispatc
   return typeof value === 'object' && value !== null && 'compose' in value && typeof value.compose === 'function';
 }
 
-/** How long the API may stay away, such as while it is started anew. Seconds. */
+/** Time for which the API may be unavailable, such as during a restart, s. */
 const AWAY_SECONDS = 300;
 const PAUSE_MS = 500;
 
-/** Tells whether the same request can succeed later. */
+/** Reports whether the same request can succeed later. */
 export function isPassing(error: unknown): boolean {
   return error instanceof MayflyConnectionError || (error instanceof MayflyApiError && error.retryable);
 }
 
 /**
- * Repeats a read of what goes on without anybody watching, for as long as the API stays away.
+ * Retries a read of an unattended operation, for as long as the API is unavailable.
  * @param options `deadlineSeconds`: `@default` 300
- * @throws what the last attempt threw, when that takes longer; the signal's reason
+ * @throws the error of the last attempt, after that time; the signal's reason
  */
 export async function patiently<T>(
   read: () => Promise<T>,

@@ -8,23 +8,23 @@ import { ApprovalNeededError, MayflyApiError, MayflyConnectionError, problemFrom
 import { unhurried, withRetries } from './retry.ts';
 
 export interface ClientOptions {
-  /** Where the API listens, e.g. `http://127.0.0.1:8080`. */
+  /** Address of the API, e.g. `http://127.0.0.1:8080`. */
   baseUrl: string;
-  /** An API key as `mayfly key create` printed it, or what finds the key before each request. */
+  /** API key as `mayfly key create` printed it, or a function that returns it before each request. */
   apiKey: string | (() => string);
   /** `@default` the platform's fetch */
   fetch?: typeof fetch;
-  /** Of calls that say none themselves. `@default` 300 */
+  /** Deadline of calls without their own. `@default` 300 */
   deadlineSeconds?: number;
   /**
-   * Told of a request that waits for approval, which then is waited for, until the call's `signal` ends it.
+   * Receives a request that awaits an approval. The call then waits for the decision, until its `signal` ends it.
    * `@default` such a request throws {@link ApprovalNeededError}
    */
   onApproval?: (approval: Approval) => void;
 }
 
 export interface PostOptions extends CallOptions {
-  /** Names this request, so that sending it twice makes one sandbox. `@default` a random UUID per call */
+  /** Idempotency key, so that a repeated request makes one sandbox. `@default` a random UUID per call */
   idempotencyKey?: string;
 }
 
@@ -42,15 +42,15 @@ export interface RequestShape {
   headers?: Record<string, string>;
 }
 
-/** Longer than one request may be held back, see paths.ts. Seconds. */
+/** Default deadline, longer than the API holds one request back, see resource.ts. Seconds. */
 const DEADLINE_SECONDS = 300;
 
-/** How long one look at an approval waits. */
+/** Wait of one poll of an approval. */
 const LOOK = 'wait=50';
-/** From one look to the next, at least. Milliseconds. */
+/** Minimum interval between two polls, ms. */
 const LOOK_MS = 1_000;
 
-/** Of a header's token (RFC 9110, 5.6.2): whoever sends another is told its text by `fetch`. */
+/** Visible characters, allowed in a header (RFC 9110, 5.5): for any other, an error of `fetch` contains the key. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
 /** Sends requests with the key, and turns everything but success into an error. */
@@ -58,12 +58,14 @@ export class Transport {
   readonly baseUrl: string;
   readonly #apiKey: () => string;
   readonly #fetch: typeof fetch;
-  /** Of calls that say none themselves. */
+  /** Deadline of calls without their own. */
   readonly deadlineSeconds: number;
   readonly #onApproval: ClientOptions['onApproval'];
   readonly #told = new Set<string>();
 
-  /** @throws TypeError when the base URL is not an absolute http(s) URL, or the key can't be sent: nothing of it is told */
+  /**
+   * @throws TypeError when the base URL is not an absolute http(s) URL, or the key cannot be sent, without quoting it
+   */
   constructor(options: ClientOptions) {
     const url = new URL(options.baseUrl);
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
@@ -81,8 +83,8 @@ export class Transport {
   }
 
   /**
-   * One JSON answer of a request that may be sent again: retried within bounds, a POST under one idempotency key. What is
-   * changed by a sandbox's name is asked for once: by the second time the name may be another's.
+   * Returns the JSON answer of a repeatable request: retried within bounds, a POST under one idempotency key. A change
+   * by a sandbox's name is sent only once: by the second attempt another sandbox may have the name.
    */
   async json<T>(request: RequestShape, options: PostOptions = {}): Promise<T> {
     if (isChangeByName(request)) return this.jsonOnce(request, options);
@@ -95,7 +97,7 @@ export class Transport {
     }
   }
 
-  /** Waits until somebody has decided. @throws ApprovalNeededError where nobody wants to */
+  /** Waits for the decision of an approval. @throws ApprovalNeededError without `onApproval` */
   async #decided(approval: Approval, idempotencyKey: string, options: CallOptions): Promise<void> {
     if (!this.#onApproval) throw new ApprovalNeededError(approval, idempotencyKey);
     if (!this.#told.has(approval.id)) this.#onApproval(approval);
@@ -104,12 +106,12 @@ export class Transport {
     for (;;) {
       const began = performance.now();
       if ((await this.json<Approval>(look, options)).state !== 'awaiting-approval') return;
-      // What stands between may take the preference away, and each look is answered at once then.
+      // A proxy may remove the preference, and then each poll is answered at once.
       await pause(began + LOOK_MS - performance.now(), options.signal);
     }
   }
 
-  /** What may be sent again: up to four times, within the call's deadline. */
+  /** Sends a request up to four times, within the call's deadline. */
   repeated<T>(options: CallOptions, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { signal, deadlineSeconds = this.deadlineSeconds } = options;
     return withinDeadline(deadlineSeconds, signal, (within, endsAt) => {
@@ -117,13 +119,13 @@ export class Transport {
     });
   }
 
-  /** One JSON answer of a request that must not be sent twice. */
+  /** Returns the JSON answer of a request that must not be sent twice. */
   async jsonOnce<T>(request: RequestShape, options: CallOptions = {}): Promise<T> {
     await noticeEndedConnections();
     return parsed<T>((await this.#read(request, options.signal)).text);
   }
 
-  /** An open answer whose body the caller reads; not retried. */
+  /** Returns an open answer whose body the caller reads; not retried. */
   async open(request: RequestShape, signal?: AbortSignal): Promise<Response> {
     const response = await this.#send(request, signal);
     if (response.ok) return response;
@@ -178,21 +180,23 @@ export class Transport {
 }
 
 /**
- * A whole turn of the event loop. While this process was busy the server may have ended a connection that was kept for later
- * requests; what is sent on it then ends with EPIPE, and cannot be sent again.
+ * Waits for a whole turn of the event loop. While this process was busy, the server may have closed a kept-alive
+ * connection; a request on it fails with EPIPE, and cannot be sent again.
  */
 async function noticeEndedConnections(): Promise<void> {
   await turn();
   await turn();
 }
 
-/** Of a POST the API knows by its key which sandbox it was about. */
+/**
+ * Reports whether a request changes a sandbox by its name. For a POST the API knows the sandbox by the idempotency key.
+ */
 function isChangeByName({ method, path }: RequestShape): boolean {
   const [, sandbox] = /^\/v1\/sandboxes\/([^/]+)/.exec(path) ?? [];
   return (method === 'DELETE' || method === 'PATCH') && sandbox !== undefined && !isSandboxId(sandbox);
 }
 
-/** The API's answers are typed by the routes this client was written against, not looked into again. */
+/** Parses an answer, without validation: its type is that of the route for which this client was written. */
 function parsed<T>(body: string): T {
   return (body === '' ? undefined : JSON.parse(body)) as T;
 }

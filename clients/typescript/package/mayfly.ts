@@ -8,21 +8,23 @@ import type { PostOptions } from '../http/transport.ts';
 import { type CreateOneSandbox, MayflyClient } from '../mayfly-client.ts';
 import { Sandbox } from './sandbox.ts';
 
-/** How long a sandbox may take until it runs. Seconds. */
+/** Default deadline until a sandbox runs, s. */
 const CREATE_SECONDS = 300;
-/** How long taking back what nobody waits for any more may hold up its caller. Seconds. */
+/** Time for which the cleanup of an aborted create may delay its caller, s. */
 const TAKE_BACK_SECONDS = 10;
 const PAGE = 100;
 
-/** The API, with sandboxes as things that end with the block that made them. */
+/** Client of the API, whose sandboxes end with the block that made them. */
 export class Mayfly extends MayflyClient {
   /**
-   * A sandbox that runs. `await using sandbox = await mayfly.create(…)` destroys it at the end of its block.
+   * Creates a sandbox and waits until it runs. `await using sandbox = await mayfly.create(…)` destroys it at the end of
+   * its block.
    *
-   * Given up (its signal, its deadline, an API that does not answer), it is destroyed before this throws; where that fails too,
-   * it ends by its `ttlSeconds`. `deadlineSeconds` is how long the caller waits, `ttlSeconds` how long the sandbox lives.
+   * After an abort (its signal, its deadline, an API that does not answer), it is destroyed before this throws; if that
+   * fails too, it ends by its `ttlSeconds`. `deadlineSeconds` is how long the caller waits, `ttlSeconds` how long the
+   * sandbox lives.
    * @param options `deadlineSeconds`: `@default` 300
-   * @throws MayflyApiError also when it could not be made: nothing of it is left then
+   * @throws MayflyApiError also when it could not be created, with nothing of it left
    */
   async create(request: CreateOneSandbox, options: PostOptions = {}): Promise<Sandbox> {
     const { deadlineSeconds = CREATE_SECONDS, signal } = options;
@@ -34,19 +36,22 @@ export class Mayfly extends MayflyClient {
         return new Sandbox(this, await this.#running(begun, within, deadlineSeconds));
       });
     } catch (error) {
-      // What the API refused, or lets wait, was not begun, and what it could not make is not there.
+      // A request that the API refused, or that awaits approval, started nothing; a failed create left nothing.
       const isBegun = !(error instanceof MayflyApiError || error instanceof ApprovalNeededError);
       if (isBegun) await this.#takeBack(request, idempotencyKey);
       throw error;
     }
   }
 
-  /** One that is there, by its id or its name. */
+  /** Returns an existing sandbox, by its id or its name. */
   async sandbox(idOrName: string, options: CallOptions = {}): Promise<Sandbox> {
     return new Sandbox(this, await this.getSandbox(idOrName, options));
   }
 
-  /** All of them, newest first, page by page as they are read. @param options `pageSize`: `@default` 100 */
+  /**
+   * Yields all sandboxes, newest first, in pages that are fetched while reading. @param options `pageSize`: `@default`
+   * 100
+   */
   async *sandboxes({
     pageSize = PAGE,
     ...options
@@ -77,14 +82,14 @@ export class Mayfly extends MayflyClient {
     throw new MayflyApiError(problemFrom(502, JSON.stringify(problem)));
   }
 
-  /** The same request again says the id of what was begun. */
+  /** Destroys the sandbox of an aborted create. The same request again returns its id. */
   async #takeBack(request: CreateOneSandbox, idempotencyKey: string): Promise<void> {
     const options = { waitSeconds: 0, deadlineSeconds: TAKE_BACK_SECONDS };
     try {
       const { id } = await this.createSandbox(request, { ...options, idempotencyKey });
       await this.destroySandbox(id, options);
     } catch {
-      // Why it is given up is what its caller hears; what can't be reached ends by its TTL.
+      // The caller gets the reason of the abort; an unreachable sandbox ends by its TTL.
     }
   }
 }

@@ -3,12 +3,12 @@ import type { Command } from '../http/openapi.ts';
 import type { MayflyClient } from '../mayfly-client.ts';
 import type { CommandOutput } from '../sandbox/commands.ts';
 
-/** A command that was started. Who stops reading its output stops nothing: it runs on until it ends or is cancelled. */
+/** Started command. It runs on after a reader of its output stops, until it ends or is cancelled. */
 export class RunningCommand implements AsyncIterable<CommandOutput> {
   readonly #client: MayflyClient;
   readonly #sandboxId: string;
   #record: Command;
-  /** Bytes of standard input that were written. */
+  /** Bytes written to standard input. */
   #written = 0;
 
   constructor(client: MayflyClient, record: Command) {
@@ -21,7 +21,7 @@ export class RunningCommand implements AsyncIterable<CommandOutput> {
     return this.#record.id;
   }
 
-  /** As it was seen last. */
+  /** Last received record. */
   get record(): Command {
     return this.#record;
   }
@@ -30,7 +30,7 @@ export class RunningCommand implements AsyncIterable<CommandOutput> {
     return this.output();
   }
 
-  /** What it writes, from its beginning until it ends, in order; goes on by itself where a connection breaks. */
+  /** Yields its output from the beginning until it ends, in order, across broken connections. */
   async *output(options: CallOptions = {}): AsyncGenerator<CommandOutput, void, undefined> {
     for await (const event of this.#client.commands.follow(this.#sandboxId, this.id, options)) {
       if ('ended' in event) this.#record = event.ended;
@@ -50,7 +50,7 @@ export class RunningCommand implements AsyncIterable<CommandOutput> {
     return this.#record;
   }
 
-  /** To standard input, which is open only where the command was started with `stdinOpen`. */
+  /** Writes to standard input, which is open only where the command was started with `stdinOpen`. */
   async write(content: string | Uint8Array, options: CallOptions & { close?: boolean } = {}): Promise<void> {
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     const at = { ...options, offset: this.#written };
@@ -58,7 +58,6 @@ export class RunningCommand implements AsyncIterable<CommandOutput> {
     this.#written = offset;
   }
 
-  /** The end of standard input. */
   closeStdin(options: CallOptions = {}): Promise<void> {
     return this.write('', { ...options, close: true });
   }

@@ -14,24 +14,24 @@ import type { MayflyClient } from '../mayfly-client.ts';
 import type { Content, GuestPath, WriteOptions } from '../sandbox/files.ts';
 import { RunningCommand } from './running-command.ts';
 
-/** As a shell would read it, as a program with its arguments, or with all there is to say. */
+/** Shell command line, program with its arguments, or a whole request. */
 export type WhatToRun = string | readonly string[] | StartCommand;
 
-/** A command that has ended, with what is kept of its output. */
+/** Ended command, with the retained part of its output. */
 export interface Ran {
-  /** null: it did not exit by itself; `command.outcome` says how it ended. */
+  /** Null when it did not exit on its own; `command.outcome` has the reason. */
   exitCode: number | null;
-  /** What is not UTF-8 in it is shown as U+FFFD; `bytes` has it as it is. */
+  /** Text, with U+FFFD for bytes that are not UTF-8; `bytes` has the original ones. */
   stdout: string;
   stderr: string;
   bytes: { stdout: Uint8Array; stderr: Uint8Array };
   command: Command;
 }
 
-/** Entries of a directory. */
+/** Entries of a directory in one page. */
 const PAGE = 1_000;
 
-/** One sandbox, until it is destroyed: at the end of an `await using` block by itself. Throws as {@link MayflyClient} does. */
+/** Sandbox, destroyed at the end of an `await using` block. Throws as {@link MayflyClient} does. */
 export class Sandbox implements AsyncDisposable {
   readonly id: string;
   readonly #client: MayflyClient;
@@ -43,7 +43,7 @@ export class Sandbox implements AsyncDisposable {
     this.id = record.id;
   }
 
-  /** As it was seen last; {@link Sandbox.refresh} looks again. */
+  /** Last received record; {@link Sandbox.refresh} reads it again. */
   get record(): SandboxRecord {
     return this.#record;
   }
@@ -53,7 +53,7 @@ export class Sandbox implements AsyncDisposable {
     return this.#record;
   }
 
-  /** Starts a command, and returns when it has ended. Who gives up waiting (its signal) does not end it. */
+  /** Runs a command, and returns when it has ended. An abort of the wait (its signal) does not end it. */
   async run(what: WhatToRun, options: PostOptions = {}): Promise<Ran> {
     const started = await this.#client.commands.run(this.id, asRequest(what), options);
     const command = await new RunningCommand(this.#client, started).ended(options);
@@ -71,25 +71,28 @@ export class Sandbox implements AsyncDisposable {
     };
   }
 
-  /** Starts a command, and returns when that is recorded: to read its output as it comes, or to write to it. */
+  /** Starts a command, and returns when that is recorded: to read its output live, or to write to it. */
   async start(what: WhatToRun, options: PostOptions = {}): Promise<RunningCommand> {
     const begun = await this.#client.commands.run(this.id, asRequest(what), { ...options, waitSeconds: 0 });
     return new RunningCommand(this.#client, begun);
   }
 
-  /** A whole file; {@link Files.read} reads as it comes. */
+  /** Returns a whole file; {@link Files.read} streams it. */
   async readFile(path: GuestPath, options: CallOptions & { first?: number; last?: number } = {}): Promise<Uint8Array> {
     const { body } = await this.#client.files.read(this.id, path, options);
     return new Uint8Array(await new Response(body).arrayBuffer());
   }
 
-  /** Replaces a file, or makes it. Sent once: a stream that fails half-way is not sent again, and the file stays as it was. */
+  /** Replaces or creates a file. Not retried: if a stream fails half-way, the file stays as it was. */
   writeFile(path: GuestPath, content: string | Content, options: WriteOptions = {}): Promise<FileEntry> {
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     return this.#client.files.write(this.id, path, bytes, options);
   }
 
-  /** All entries of a directory, in the order of their names, page by page as they are read. @param options `pageSize`: `@default` 1,000 */
+  /**
+   * Yields all entries of a directory by name, in pages that are fetched while reading. @param options `pageSize`:
+   * `@default` 1,000
+   */
   async *listFiles(
     path: GuestPath,
     { pageSize = PAGE, ...options }: CallOptions & { pageSize?: number } = {},
@@ -107,19 +110,21 @@ export class Sandbox implements AsyncDisposable {
     return this.#client.snapshots.take(this.id, request, options);
   }
 
-  /** Takes it back to one of its own snapshots. */
+  /** Restores one of its own snapshots. */
   async restore(snapshotId: string, options: WaitOptions & PostOptions = {}): Promise<SandboxRecord> {
     this.#record = (await this.#client.snapshots.restore(this.id, { snapshotId }, options)).sandbox;
     return this.#record;
   }
 
-  /** Moves its end, and changes what else can be changed of it. */
+  /** Changes its end, and its other mutable settings. */
   async extend(change: PatchSandbox, options: CallOptions = {}): Promise<SandboxRecord> {
     this.#record = await this.#client.extendSandbox(this.id, change, options);
     return this.#record;
   }
 
-  /** Returns the record: `destroyed` with its proof, or `destroying` when the wait was over first, and then it goes on. */
+  /**
+   * Returns the record: `destroyed` with its proof, or `destroying` when the wait ended first, which then continues.
+   */
   async destroy(options: WaitOptions & CallOptions = {}): Promise<SandboxRecord> {
     this.#record = await this.#client.destroySandbox(this.id, options);
     return this.#record;

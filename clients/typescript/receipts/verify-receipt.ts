@@ -8,21 +8,21 @@ import {
 } from '../../../model/receipts/in-toto.ts';
 import type { Receipt } from '../http/openapi.ts';
 
-/** A receipt that was signed by one of the keys. */
+/** Receipt with a valid signature of one of the keys. */
 export interface VerifiedReceipt {
   statement: Statement;
-  /** Of the key that has signed it. */
+  /** Id of the key that signed it. */
   keyid: string;
 }
 
-/** Why a receipt is not to be believed. */
+/** Reason why a receipt is not valid. */
 export class ReceiptError extends Error {
   override readonly name = 'ReceiptError';
 }
 
 /**
- * Verifies the signature of a receipt, without asking anybody.
- * @param publicKeys PEM, of who is trusted to sign; a key that came with the receipt is not one
+ * Verifies the signature of a receipt, offline.
+ * @param publicKeys PEM, of trusted signers; a key that came with the receipt is not trusted
  * @throws ReceiptError
  */
 export function verifyReceipt(receipt: unknown, publicKeys: readonly string[]): VerifiedReceipt {
@@ -49,7 +49,7 @@ export function verifyEnvelope(
   throw new ReceiptError(`it is signed by ${named}, and not by ${[...keys.keys()].join(', ')}`);
 }
 
-/** SHA-256 of a public key as SubjectPublicKeyInfo in DER, hex. */
+/** Returns the SHA-256 of a public key as SubjectPublicKeyInfo in DER, hex. */
 function keyIdOf(key: KeyObject): string {
   return createHash('sha256')
     .update(key.export({ type: 'spki', format: 'der' }))
@@ -61,7 +61,7 @@ function keyOf(pem: string): KeyObject {
     const key = createPublicKey(pem);
     if (key.asymmetricKeyType === 'ed25519') return key;
   } catch {
-    // said below
+    // thrown below
   }
   throw new ReceiptError('what was given as a key is no Ed25519 public key in PEM');
 }
@@ -88,6 +88,6 @@ function statementOf(payloadType: string, bytes: Uint8Array): Statement {
 
 function fromBase64(text: string, what: string): Uint8Array {
   const bytes = Buffer.from(text, 'base64');
-  if (bytes.toString('base64') === text) return bytes; // one text alone stands for some bytes
+  if (bytes.toString('base64') === text) return bytes; // rejects base64 that is not canonical
   throw new ReceiptError(`${what} is not in base64`);
 }

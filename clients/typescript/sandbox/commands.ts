@@ -6,19 +6,22 @@ import { Resource, sandboxPath } from '../http/resource.ts';
 
 type OutputStream = OutputEvent['stream'];
 
-/** A piece of output, in the order in which the command wrote it. */
+/** Piece of output, in the order in which the command wrote it. */
 export interface CommandOutput {
   stream: OutputStream;
   /** ISO 8601, by the guest's clock. */
   at: string;
-  /** Of its first byte in its stream. */
+  /** Offset of its first byte in its stream. */
   offset: number;
   bytes: Uint8Array;
 }
 
 /** Commands in sandboxes. */
 export class Commands extends Resource {
-  /** Starts it once, however often the request is sent. Returns it as `ended`, or earlier when the wait was over. */
+  /**
+   * Starts a command once, however often the request is sent. Returns it as `ended`, or in an earlier state when the
+   * wait ended first.
+   */
   readonly run = this.send('POST /v1/sandboxes/{id}/commands');
   readonly list = this.ask('GET /v1/sandboxes/{id}/commands');
   readonly get = this.ask('GET /v1/sandboxes/{id}/commands/{commandId}');
@@ -34,9 +37,9 @@ export class Commands extends Resource {
   }
 
   /**
-   * Adds to standard input. Sent once; after an answer that was lost, the same offset again finds out what arrived.
-   * @param offset how many bytes were written before
-   * @returns the offset to go on from
+   * Adds to standard input. Not retried; after a lost answer, the same offset again reveals how much arrived.
+   * @param offset bytes written before
+   * @returns offset to continue from
    */
   async writeStdin(
     sandboxId: string,
@@ -49,7 +52,7 @@ export class Commands extends Resource {
     return this.transport.jsonOnce({ method: 'POST', path, query, bytes }, options);
   }
 
-  /** Its output from the beginning, live while it runs, then `ended`; goes on by itself across broken connections. */
+  /** Yields its output from the beginning, live while it runs, then `ended`, across broken connections. */
   async *follow(
     idOrName: string,
     commandId: string,
@@ -68,7 +71,7 @@ export class Commands extends Resource {
     }
   }
 
-  /** The bytes of one stream that are kept, from `offset` on, as they are now. */
+  /** Returns the retained bytes of one stream, from `offset` on, as of now. */
   async output(
     sandboxId: string,
     commandId: string,

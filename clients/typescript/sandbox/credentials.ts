@@ -4,8 +4,8 @@ import { Resource } from '../http/resource.ts';
 export class Credentials extends Resource {
   readonly issue = this.send('POST /v1/sandboxes/{id}/credentials');
   readonly list = this.ask('GET /v1/sandboxes/{id}/credentials');
-  /** By serial or key id. `refusedAt` says whether the guest was seen to refuse the certificate. */
+  /** Revokes by serial or key id. `refusedAt` is set when the guest was verified to refuse the certificate. */
   readonly revoke = this.ask('DELETE /v1/sandboxes/{id}/credentials/{credential}');
-  /** Revokes all that callers have. */
+  /** Revokes all certificates of callers. */
   readonly revokeAll = this.ask('DELETE /v1/sandboxes/{id}/credentials');
 }

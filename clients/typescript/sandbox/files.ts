@@ -4,45 +4,45 @@ import type { FileEntry } from '../http/openapi.ts';
 import { MayflyApiError } from '../http/problem.ts';
 import { type Page, type PageOptions, Resource, sandboxPath } from '../http/resource.ts';
 
-/** An absolute path in a guest; as bytes when it is not UTF-8. */
+/** Absolute path in a guest; as bytes when it is not UTF-8. */
 export type GuestPath = string | Uint8Array;
 
 type FileType = FileEntry['type'];
 
-/** What the head of an answer says about a file. */
+/** Facts about a file in the headers of an answer. */
 interface FileHead {
   type: FileType;
-  /** Bytes of the content, or of the range that was asked for; null when that is not known before. */
+  /** Bytes of the content, or of the requested range; null when unknown in advance. */
   size: number | null;
   /** Permission bits in octal, four digits. */
   mode: string;
   etag: string | null;
 }
 
-/** An archive, or the content of a file: to be read to its end or cancelled. */
+/** Archive, or content of a file, to be read to its end or cancelled. */
 export interface FileContent extends FileHead {
   body: ReadableStream<Uint8Array>;
-  /** Where in the file it begins, bytes: files without a size, those of /proc, come from their beginning whatever was asked for. */
+  /** Offset of the content in the file, bytes; 0 for files without a size, those of /proc, for any requested range. */
   first: number;
-  /** Bytes of the whole file; null when that is not known before. */
+  /** Bytes of the whole file; null when unknown in advance. */
   total: number | null;
 }
 
 interface OwnerOptions {
-  /** By name or number. `@default` for what is new: the login user */
+  /** Owner by name or number. `@default` for new files: the login user */
   user?: string;
   group?: string;
-  /** Makes the directories that are missing on the way. `@default` false */
+  /** Creates missing parent directories. `@default` false */
   parents?: boolean;
 }
 
 export interface WriteOptions extends CallOptions, OwnerOptions {
-  /** Permission bits in octal. `@default` what the replaced file had, else 0644 */
+  /** Permission bits in octal. `@default` those of the replaced file, else 0644 */
   mode?: string;
 }
 
 interface UnpackOptions extends CallOptions, OwnerOptions {
-  /** Everything belongs to whom the archive says, by number. `@default` false */
+  /** Keeps the owners in the archive, by number. `@default` false */
   keepOwners?: boolean;
 }
 
@@ -53,9 +53,9 @@ const TAR = 'application/x-tar';
 /** RFC 9110 §14.4. */
 const CONTENT_RANGE = /^bytes (\d+)-\d+\/(\d+)$/;
 
-/** Files in sandboxes. Content is sent once. */
+/** Files in sandboxes. Transfers of content are never retried. */
 export class Files extends Resource {
-  /** What is at a path; of a symbolic link the link itself. */
+  /** Returns facts about a path; for a symbolic link, about the link itself. */
   async stat(sandboxId: string, path: GuestPath, options: CallOptions = {}): Promise<FileHead> {
     const request = { method: 'HEAD', path: pathOf(sandboxId, path) } as const;
     return headOf(await this.transport.repeated(options, (signal) => this.transport.open(request, signal)));
@@ -77,13 +77,13 @@ export class Files extends Resource {
     throw new MayflyApiError({ title, status: 409, code: 'file_conflict', retryable: false, detail: 'a directory' });
   }
 
-  /** One page of a directory, in the order of its names. */
+  /** Returns one page of a directory, by name. */
   list(sandboxId: string, path: GuestPath, options: PageOptions = {}): Promise<Page<FileEntry>> {
     const query = { limit: options.limit ?? 1_000, cursor: options.cursor };
     return this.transport.json({ method: 'GET', path: pathOf(sandboxId, path), query }, options);
   }
 
-  /** Replaces a file, or makes it; it has all of the content at once. */
+  /** Replaces or creates a file, with all of the content at once. */
   write(sandboxId: string, path: GuestPath, content: Content, options: WriteOptions = {}): Promise<FileEntry> {
     const { mode, signal } = options;
     const query = { mode, ...ownerQuery(options) };
@@ -96,7 +96,7 @@ export class Files extends Resource {
     await this.transport.jsonOnce({ method: 'DELETE', path: pathOf(sandboxId, path), query }, options);
   }
 
-  /** A whole directory as a tar archive. */
+  /** Returns a whole directory as a tar archive. */
   async readArchive(sandboxId: string, path: GuestPath, options: CallOptions = {}): Promise<FileContent> {
     const request = { method: 'GET', path: pathOf(sandboxId, path), query: { format: 'tar' } } as const;
     return contentOf(await this.transport.open(request, options.signal));

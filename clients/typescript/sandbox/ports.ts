@@ -13,7 +13,7 @@ export class Ports extends Resource {
   readonly #open = this.send('POST /v1/sandboxes/{id}/ports');
   readonly #list = this.ask('GET /v1/sandboxes/{id}/ports');
   readonly #issueToken = this.send('POST /v1/sandboxes/{id}/ports/{port}/tokens');
-  /** undici cancels a body that nobody reads yet when its response is collected. */
+  /** Responses of open bodies: undici cancels a body that is not read yet when its response is garbage-collected. */
   readonly #held = new WeakMap<ReadableStream, Response>();
 
   /** Opens a port for HTTP. Idempotent. @param settings `@default` for holders of a token, as `localhost`, without CORS or resume */
@@ -21,7 +21,7 @@ export class Ports extends Resource {
     return this.#open(sandboxId, { port, ...settings }, options);
   }
 
-  /** Those that are open for HTTP, by number. */
+  /** Lists ports that are open for HTTP, by number. */
   async list(sandboxId: string, options: CallOptions = {}): Promise<Port[]> {
     return (await this.#list(sandboxId, options)).items;
   }
@@ -38,8 +38,8 @@ export class Ports extends Resource {
 
   /**
    * Opens a TCP connection to a port of the sandbox's loopback. Both streams are pieces, as the API describes them.
-   * @param outgoing what is written to the program; nothing is sent again
-   * @returns what the program writes
+   * @param outgoing pieces for the program; never sent again
+   * @returns pieces from the program
    */
   async connect(
     sandboxId: string,
@@ -57,7 +57,7 @@ export class Ports extends Resource {
   }
 }
 
-/** With something at once: until then `fetch` would not ask at all, and it may be the program that speaks first. */
+/** Sends an empty piece at once: without one `fetch` would not send the request, and the program may speak first. */
 async function* begun(outgoing: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   yield NOTHING;
   yield* outgoing;

@@ -10,16 +10,16 @@ import (
 	"mayfly/agent/answer"
 )
 
-// Account is a user of the guest, as /etc/passwd and /etc/group have it: the C library's other sources of users would
-// need cgo, and a chroot often has none.
+// Account is a user of the guest from /etc/passwd and /etc/group. Other sources of the C library would need cgo,
+// and a chroot often has none.
 type Account struct {
 	Name string
 	UID  uint32
 	GID  uint32
-	// Groups are those that initgroups(3) would set, GID included.
+	// Groups are those of initgroups(3), GID included.
 	Groups []uint32
 	Home   string
-	// Shell is /bin/sh where the guest names none.
+	// Shell is /bin/sh where /etc/passwd names none.
 	Shell string
 }
 
@@ -28,7 +28,7 @@ const (
 	rootPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// Path is where programs are looked for when the request does not say, as in login(1).
+// Path returns the default PATH, as in login(1).
 func (a *Account) Path() string {
 	if a.UID == 0 {
 		return rootPath
@@ -36,12 +36,12 @@ func (a *Account) Path() string {
 	return userPath
 }
 
-// Named reads the account of that name.
+// Named returns the account of a name.
 func Named(name string) (*Account, error) {
 	return find(func(fields []string) bool { return fields[0] == name }, "named "+strconv.Quote(name))
 }
 
-// WithID reads the account with that user id.
+// WithID returns the account of a user id.
 func WithID(uid int) (*Account, error) {
 	text := strconv.Itoa(uid)
 	return find(func(fields []string) bool { return fields[2] == text }, "with the id "+text)
@@ -71,7 +71,7 @@ func find(matches func(fields []string) bool, description string) (*Account, err
 	return nil, answer.Refused("command_refused", "The guest has no user %s.", description)
 }
 
-// groupsOf is what initgroups(3) would set: the groups that list the user, and its own.
+// groupsOf returns the groups of initgroups(3): the account's own, and those that list it.
 func groupsOf(a *Account) ([]uint32, error) {
 	groups := []uint32{a.GID}
 	lines, err := database("/etc/group", 4)
@@ -89,7 +89,7 @@ func groupsOf(a *Account) ([]uint32, error) {
 	return groups, nil
 }
 
-// database reads a file of colon-separated lines; those with fewer fields are left out.
+// database reads a file of colon-separated lines, and skips lines with fewer fields.
 func database(path string, fields int) ([][]string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

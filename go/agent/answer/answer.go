@@ -1,4 +1,4 @@
-// Package answer holds how the agent answers: with JSON, or with a refusal that names a code of model/errors.ts.
+// Package answer writes the agent's responses: JSON, or a refusal with a code of model/errors.ts.
 package answer
 
 import (
@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// statuses holds the HTTP status of every code of model/errors.ts that the agent answers with.
+// statuses maps each code of model/errors.ts that the agent uses to its HTTP status.
 var statuses = map[string]int{
 	"invalid_request":        http.StatusUnprocessableEntity,
 	"invalid_id":             http.StatusBadRequest,
@@ -30,23 +30,23 @@ var statuses = map[string]int{
 	"internal":               http.StatusInternalServerError,
 }
 
-// Refusal is an error that the other side is told as it is: a code of model/errors.ts and a sentence.
+// Refusal is an error for the client: a code of model/errors.ts and a message.
 type Refusal struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Offset goes with stdin_conflict: where standard input is.
+	// Offset is the position of standard input, for stdin_conflict.
 	Offset *int64 `json:"offset,omitempty"`
 }
 
-// Error is the sentence.
+// Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// Refused makes a refusal of a code and the words of a sentence, as fmt.Sprintf does.
+// Refused returns a refusal with a message that fmt.Sprintf formats.
 func Refused(code, format string, values ...any) *Refusal {
 	return &Refusal{Code: code, Message: fmt.Sprintf(format, values...)}
 }
 
-// JSON answers with value as JSON.
+// JSON writes value as JSON.
 func JSON(w http.ResponseWriter, status int, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -55,11 +55,11 @@ func JSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 	w.WriteHeader(status)
-	// A client that has gone is no concern of ours.
+	// A write error means that the client has disconnected.
 	_, _ = w.Write(body)
 }
 
-// Error answers with the refusal that err is, or with "internal".
+// Error writes err if it is a refusal, else "internal".
 func Error(w http.ResponseWriter, err error) {
 	r, ok := err.(*Refusal)
 	if !ok {
@@ -69,7 +69,7 @@ func Error(w http.ResponseWriter, err error) {
 	if !known {
 		status = http.StatusInternalServerError
 	}
-	// The answer to HEAD has no body to say it.
+	// A response to HEAD has no body.
 	w.Header().Set("X-Mayfly-Code", r.Code)
 	JSON(w, status, r)
 }

@@ -12,7 +12,7 @@ import (
 	"mayfly/agent/processes"
 )
 
-// launch checks everything that can be known before, makes the marker, and starts the command.
+// launch checks the request as far as possible, creates the marker, and starts the command.
 func (s *Service) launch(id string, request *launchRequest) (*command, error) {
 	l, err := request.resolve(id, s.loginUser)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Service) launch(id string, request *launchRequest) (*command, error) {
 	}
 	c, err := s.begin(id, request, l)
 	if err != nil {
-		// Certain, because exec has not happened: the next attempt may start it.
+		// Safe, since exec has not happened: the next attempt may start the command.
 		s.markers.remove(id)
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s *Service) launch(id string, request *launchRequest) (*command, error) {
 	return c, nil
 }
 
-// keep records an exit. While it cannot be recorded it is remembered: the command stays among those that run.
+// keep records an exit. After a failed write the command stays in memory, among the running ones.
 func (s *Service) keep(c *command, exit *commandExit) {
 	if err := s.markers.writeExit(c.id, exit); err != nil {
 		fmt.Fprintf(os.Stderr, "mayfly-agent: the exit of %s cannot be written: %v\n", c.id, err)
@@ -115,7 +115,7 @@ func startProcess(l *launch, p *pipes, t *processes.Tree) (*os.Process, error) {
 	})
 }
 
-// startError tells what the caller can mend from what the guest lacks.
+// startError distinguishes a bad request from exhausted resources of the guest.
 func startError(l *launch, err error) error {
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) {
 		return answer.Refused("too_many_requests", "The guest cannot start another process now: %s.", reasonOf(err))

@@ -12,17 +12,18 @@ import (
 )
 
 const (
-	// defaultGrace is how long a process tree has between SIGTERM and SIGKILL unless its request says: graceSeconds of model/limits.ts.
+	// defaultGrace is the time between SIGTERM and SIGKILL, unless the request sets it: graceSeconds of
+	// model/limits.ts.
 	defaultGrace = 5 * time.Second
-	// maxGraceSeconds is the most that a request may say.
+	// maxGraceSeconds is the largest value that a request may set.
 	maxGraceSeconds = 600
-	// pipeGrace is how long a process tree has between SIGPIPE and SIGTERM: some programs ignore the first.
+	// pipeGrace is the time between SIGPIPE, which some programs ignore, and SIGTERM.
 	pipeGrace = time.Second
-	// hopeless is how long processes that survive SIGKILL are waited for; they hang in the kernel.
+	// hopeless is the longest wait for processes that survive SIGKILL: they hang in the kernel.
 	hopeless = 10 * time.Second
 )
 
-// command is one that this agent has started.
+// command is a command that this agent has started.
 type command struct {
 	id        string
 	startedAt time.Time
@@ -33,18 +34,19 @@ type command struct {
 	stdin     *standardInput
 	streams   [2]*output.Stream
 	timeout   *time.Timer
-	// secrets are in files, until it has ended.
+	// secrets are the contents of files that exist until the command ends.
 	secrets map[string]string
 
 	mu sync.Mutex
-	// ending is "timed-out" or "cancelled" once we have begun to end it, and gone is closed when its tree is.
+	// ending is "timed-out" or "cancelled" once the agent ends the command. gone is closed when its process tree is
+	// empty.
 	ending string
 	gone   chan struct{}
 	exited bool
 	exit   *commandExit
 }
 
-// commandView is the answer about a command.
+// commandView is the JSON of a command.
 type commandView struct {
 	State     string       `json:"state"`
 	StartedAt *string      `json:"startedAt"`
@@ -62,7 +64,7 @@ func (c *command) view() commandView {
 	return v
 }
 
-// supervise sees a command that was started to its end, and gives its exit to keep before anybody is told.
+// supervise waits for the end of a started command, and has keep record its exit before clients see it.
 func (c *command) supervise(keep func(*commandExit)) {
 	c.tree.Unprotect()
 	var settled sync.WaitGroup
@@ -121,7 +123,7 @@ func (c *command) supervise(keep func(*commandExit)) {
 	c.tree.Forget()
 }
 
-// end has the whole tree end, first asked by the signal and then forced; false when the command has ended by itself.
+// end terminates the process tree, first with the signal, then by force; false when the command has exited on its own.
 func (c *command) end(why string, first syscall.Signal) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +155,7 @@ func (c *command) endTree(first syscall.Signal) {
 			return
 		}
 	}
-	// What is stopped sees SIGTERM only when it goes on.
+	// Stopped processes get SIGTERM only after SIGCONT.
 	c.tree.Signal(syscall.SIGTERM, syscall.SIGCONT)
 	if c.emptyWithin(c.grace, func() {}) {
 		return
@@ -161,7 +163,7 @@ func (c *command) endTree(first syscall.Signal) {
 	c.emptyWithin(hopeless, c.tree.Kill)
 }
 
-// emptyWithin looks again and again, because nothing tells when the last process of a tree has gone.
+// emptyWithin polls, because nothing signals the end of the last process of a tree.
 func (c *command) emptyWithin(limit time.Duration, before func()) bool {
 	deadline := time.Now().Add(limit)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -176,7 +178,7 @@ func (c *command) emptyWithin(limit time.Duration, before func()) bool {
 	}
 }
 
-// over says that the main process has ended.
+// over reports whether the main process has exited.
 func (c *command) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,7 +20,7 @@ type commandExit struct {
 	Reason    *string        `json:"reason"`
 }
 
-// status says how the main process ended: by itself, or by a signal that was not ours.
+// status records how the main process ended: with an exit code, or by a signal from elsewhere.
 func (e *commandExit) status(status syscall.WaitStatus) {
 	if status.Signaled() {
 		name := signalName(status.Signal())

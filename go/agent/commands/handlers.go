@@ -14,7 +14,7 @@ import (
 	"mayfly/agent/output"
 )
 
-// requestBytes bounds the body of a PUT: arguments, environment and 1 MiB of standard input in base64.
+// requestBytes limits the body of a PUT: arguments, environment and 1 MiB of standard input in base64.
 const requestBytes = 8 << 20
 
 // Register adds /v1/health and everything below /v1/commands.
@@ -34,8 +34,8 @@ func (s *Service) health(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// handlePut starts a command unless it was started before, which 200 says. With follow=true the answer to a start is the
-// output from its beginning, so that a command costs one round trip.
+// handlePut starts a command, or answers 200 when it was started before. With follow=true the response to a start
+// is the output from its beginning, so that a command costs one round trip.
 func (s *Service) handlePut(w http.ResponseWriter, r *http.Request) {
 	id, err := idOf(r)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Service) handlePut(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Set("X-Mayfly-Started-At", *view.StartedAt)
 		if err := s.sendOutput(w, r, http.StatusCreated, id, output.Offsets{}); err != nil {
-			// A refusal would say that nothing was started.
+			// A refusal would mean that nothing was started.
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -119,7 +119,7 @@ func (s *Service) forgetOutput(id string) error {
 		return err
 	}
 	if c := s.find(id); c != nil {
-		// Its exit could not be written, and now there may be room.
+		// The write of its exit failed, and the disk may have space now.
 		s.keep(c, view.Exit)
 	}
 	return nil
@@ -169,7 +169,7 @@ func (s *Service) handleCancel(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// target is the command of a request that makes sense only while it runs.
+// target returns the running command of a request that needs one.
 func (s *Service) target(r *http.Request) (*command, error) {
 	id, err := idOf(r)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *Service) target(r *http.Request) (*command, error) {
 	return nil, answer.Refused("command_ended", "The command %s has ended.", id)
 }
 
-// numberIn reads a number of the query, 0 when it is not there.
+// numberIn reads a number of the query; 0 when absent.
 func numberIn(r *http.Request, name string) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -197,7 +197,7 @@ func numberIn(r *http.Request, name string) (int64, error) {
 	return n, nil
 }
 
-// idOf accepts ids of model/ids.ts only: they become names of folders.
+// idOf accepts only ids of model/ids.ts: they become folder names.
 func idOf(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !isCommandID(id) {

@@ -23,13 +23,13 @@ type launchRequest struct {
 	User           *string           `json:"user"`
 	TimeoutSeconds int64             `json:"timeoutSeconds"`
 	MaxOutputBytes int64             `json:"maxOutputBytes"`
-	// SecretFiles are contents by the names of files of a tmpfs, which is there as long as the command is.
+	// SecretFiles maps file names to contents, in a tmpfs that exists as long as the command.
 	SecretFiles map[string]string `json:"secretFiles"`
-	// grace stands in the query, and not in the body: an agent that is older than it ignores it there.
+	// grace comes from the query, not the body, since older agents reject unknown fields of the body.
 	grace time.Duration
 }
 
-// launch is a request with everything looked up: what will be executed, as whom and where.
+// launch is a resolved request: program, account and working directory.
 type launch struct {
 	account *accounts.Account
 	program string
@@ -70,7 +70,7 @@ func (r *launchRequest) check() error {
 	return nil
 }
 
-// graceOf reads the seconds between SIGTERM and SIGKILL as the query says them.
+// graceOf parses the seconds between SIGTERM and SIGKILL of a query.
 func graceOf(text string) (time.Duration, error) {
 	if text == "" {
 		return defaultGrace, nil
@@ -82,7 +82,7 @@ func graceOf(text string) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// resolve looks up the user, the working directory and the program, so that what cannot start is known before the start.
+// resolve looks up the user, the working directory and the program, to refuse before the start what cannot start.
 func (r *launchRequest) resolve(id, loginUser string) (*launch, error) {
 	name := loginUser
 	if r.User != nil {
@@ -119,7 +119,7 @@ func (r *launchRequest) environment(a *accounts.Account, id string) []string {
 	return env
 }
 
-// directory is where the command starts; a home that is missing is / as with login(1).
+// directory returns the working directory; / for a missing home, as in login(1).
 func (r *launchRequest) directory(a *accounts.Account) (string, error) {
 	path := a.Home
 	if r.Cwd != nil {
@@ -138,8 +138,8 @@ func (r *launchRequest) directory(a *accounts.Account) (string, error) {
 	}
 }
 
-// useShell has the text run as sshd would: by the user's shell, exactly as it is written. Not as a login: a profile would
-// replace the PATH that the caller asked for, and take longer than most commands.
+// useShell runs the text with the user's shell, unchanged, as sshd does. Not as a login shell: a profile would
+// replace the requested PATH, and take longer than most commands.
 func (l *launch) useShell(text string) error {
 	if err := l.executable(l.account.Shell); err != nil {
 		return answer.Refused("command_refused", "The login shell %s of %s cannot be run: %s.", l.account.Shell, l.account.Name, reasonOf(err))

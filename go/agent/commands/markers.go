@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// markers is the folder that remembers what was started: one folder a command, made before its start and never removed.
+// markers is the folder of started commands: one folder each, created before the start and never removed.
 type markers struct{ folder string }
 
 const (
@@ -18,7 +18,7 @@ const (
 	exitFile    = "exit.json"
 )
 
-// requested is what request.json keeps; neither the environment nor the standard input, which may hold secrets.
+// requested is the content of request.json, without environment and standard input, which may hold secrets.
 type requested struct {
 	Command   *string  `json:"command"`
 	Argv      []string `json:"argv"`
@@ -29,7 +29,7 @@ type requested struct {
 
 func (m markers) path(id, name string) string { return filepath.Join(m.folder, id, name) }
 
-// make is the start marker: whoever gets true, and nobody else, may start the command.
+// make creates the start marker. Only the caller that gets true may start the command.
 func (m markers) make(id string) (bool, error) {
 	err := os.Mkdir(filepath.Join(m.folder, id), 0o700)
 	if errors.Is(err, fs.ErrExist) {
@@ -38,7 +38,7 @@ func (m markers) make(id string) (bool, error) {
 	return err == nil, err
 }
 
-// secure has the marker outlive a loss of power.
+// secure syncs the markers to disk, to survive a power loss.
 func (m markers) secure() error {
 	folder, err := os.Open(m.folder)
 	if err != nil {
@@ -48,7 +48,7 @@ func (m markers) secure() error {
 	return folder.Sync()
 }
 
-// remove takes a marker back, when it is certain that nothing was started.
+// remove deletes a marker when certainly nothing was started.
 func (m markers) remove(id string) { _ = os.RemoveAll(filepath.Join(m.folder, id)) }
 
 func (m markers) there(id string) bool {
@@ -56,7 +56,7 @@ func (m markers) there(id string) bool {
 	return err == nil
 }
 
-// readExit is nil without an error when there is none.
+// readExit returns nil without an error when no exit is recorded.
 func (m markers) readExit(id string) (*commandExit, error) {
 	content, err := os.ReadFile(m.path(id, exitFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,8 +69,8 @@ func (m markers) readExit(id string) (*commandExit, error) {
 	return exit, json.Unmarshal(content, exit)
 }
 
-// writeExit has exit.json appear as a whole or not at all. What a loss of power leaves of it until secureExit counts as
-// none, and the command as one of which nothing is known.
+// writeExit writes exit.json atomically. A file that a power loss has damaged before secureExit counts as missing,
+// and the command's outcome as unknown.
 func (m markers) writeExit(id string, exit *commandExit) error {
 	content, err := json.Marshal(exit)
 	if err != nil {
@@ -79,7 +79,7 @@ func (m markers) writeExit(id string, exit *commandExit) error {
 	return writeWhole(m.path(id, exitFile), content)
 }
 
-// secureExit is for after everybody was told: nobody waits for the disk.
+// secureExit syncs the exit after it was reported, so that no client waits for the disk.
 func (m markers) secureExit(id string) {
 	file, err := os.Open(m.path(id, exitFile))
 	if err != nil {
@@ -110,7 +110,7 @@ func (m markers) createLog(id string) (*os.File, error) {
 	return os.OpenFile(m.path(id, logFile), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 }
 
-// writeWhole writes beside the target and renames.
+// writeWhole writes a file beside the target, then renames it.
 func writeWhole(target string, content []byte) error {
 	aside := target + ".new"
 	file, err := os.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -126,5 +126,5 @@ func writeWhole(target string, content []byte) error {
 	return os.Rename(aside, target)
 }
 
-// isFull says that an error is the disk's lack of room.
+// isFull reports whether the disk or a quota is full.
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }

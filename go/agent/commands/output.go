@@ -11,7 +11,7 @@ import (
 	"mayfly/agent/output"
 )
 
-// output answers with a command's frames and follows it to its end.
+// output streams a command's frames until it ends.
 func (s *Service) output(w http.ResponseWriter, r *http.Request) {
 	id, wanted, err := outputRequest(r)
 	if err == nil {
@@ -22,7 +22,7 @@ func (s *Service) output(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sendOutput fails as long as nothing was sent; later it breaks the answer off.
+// sendOutput returns an error before the first byte; later it aborts the response.
 func (s *Service) sendOutput(w http.ResponseWriter, r *http.Request, status int, id string, wanted output.Offsets) error {
 	log, exitOf, err := s.openLog(id)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) sendOutput(w http.ResponseWriter, r *http.Request, status int,
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.WriteHeader(status)
 	if err := f.Run(r.Context()); err != nil {
-		// The answer has begun: only breaking it off tells that it is not whole.
+		// The response has started: only an abort shows that it is incomplete.
 		panic(http.ErrAbortHandler)
 	}
 	content, err := json.Marshal(exitOf())
@@ -53,7 +53,7 @@ func (s *Service) sendOutput(w http.ResponseWriter, r *http.Request, status int,
 	return nil
 }
 
-// openLog is the log of a command that runs, or of one that has ended.
+// openLog returns the log of a running or ended command.
 func (s *Service) openLog(id string) (*output.Log, func() *commandExit, error) {
 	if c := s.find(id); c != nil {
 		return c.log, func() *commandExit { return c.view().Exit }, nil

@@ -6,16 +6,16 @@ import (
 	"syscall"
 )
 
-// pipes are the standard streams of a command: our ends, which never block a thread, and theirs.
+// pipes are the standard streams of a command: the agent's ends, which never block a thread, and the command's.
 type pipes struct {
 	stdin, stdout, stderr *os.File
 	theirs                [3]*os.File
 }
 
-// pipeBytes lets a command write ahead of us, so that we read more at once.
+// pipeBytes is the pipe's capacity: the command writes ahead, and the agent reads more at once.
 const pipeBytes = 256 << 10
 
-// openPipes gives /dev/null as standard input when there is nothing to read.
+// openPipes uses /dev/null as standard input when withInput is false.
 func openPipes(withInput bool) (*pipes, error) {
 	p := new(pipes)
 	var err error
@@ -33,7 +33,7 @@ func openPipes(withInput bool) (*pipes, error) {
 	return p, errors.Join(outErr, errErr)
 }
 
-// pipe makes one of which we keep the reading end, or else the writing end.
+// pipe returns a pipe whose reading or writing end the agent uses without blocking.
 func pipe(reading bool) (reader, writer *os.File, err error) {
 	var ends [2]int
 	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
@@ -42,7 +42,7 @@ func pipe(reading bool) (reader, writer *os.File, err error) {
 	ours := ends[1]
 	if reading {
 		ours = ends[0]
-		// Refused where pipes are scarce; the usual 64 KiB do as well.
+		// Fails where pipe memory is scarce; the default of 64 KiB works too.
 		_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, uintptr(ours), syscall.F_SETPIPE_SZ, pipeBytes)
 	}
 	if err := syscall.SetNonblock(ours, true); err != nil {

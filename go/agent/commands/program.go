@@ -12,7 +12,7 @@ import (
 	"mayfly/agent/answer"
 )
 
-// find looks a program up as execvp(3) does, on the PATH that the command will have.
+// find resolves a program as execvp(3) does, on the command's PATH.
 func (l *launch) find(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		if err := l.executable(name); err != nil {
@@ -31,7 +31,7 @@ func (l *launch) find(name string) (string, error) {
 		if folder == "" {
 			folder = "."
 		}
-		// Not filepath.Join, which would drop "./" and so make execve look no further than a name.
+		// Not filepath.Join, which would drop "./", and make execve search for a bare name.
 		candidate := folder + "/" + name
 		err := l.executable(candidate)
 		if err == nil {
@@ -44,11 +44,11 @@ func (l *launch) find(name string) (string, error) {
 	if denied != nil {
 		return "", denied
 	}
-	// Without what PATH is: it may be the caller's, whose values are not recorded.
+	// The message omits PATH: it may be the caller's, whose values are not recorded.
 	return "", answer.Refused("program_not_found", "There is no program %q on PATH.", name)
 }
 
-// codeOf tells a program that is not there from one that cannot be run, as shells do with 127 and 126.
+// codeOf distinguishes a missing program from one that cannot be run, as shells do with 127 and 126.
 func codeOf(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "program_not_found"
@@ -56,7 +56,7 @@ func codeOf(err error) string {
 	return "program_not_executable"
 }
 
-// executable says why the command's user could not execute the file; only exec itself knows everything.
+// executable returns why the command's user cannot execute the file, as far as that shows before exec.
 func (l *launch) executable(path string) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(l.cwd, path)
@@ -87,7 +87,7 @@ func (l *launch) executable(path string) error {
 	return nil
 }
 
-// reasonOf is the system's words for an error, without the path and the call that Go puts before them.
+// reasonOf returns the system's message of an error, without Go's path and call.
 func reasonOf(err error) string {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

@@ -11,7 +11,7 @@ import (
 
 const lostReason = "The agent in the guest ended, or the guest was restarted, while the command ran: what became of it is not known."
 
-// recover settles what an agent before this one has left without an exit. It is called before anybody is listened to.
+// recover settles commands that an earlier agent left without an exit. It runs before the agent listens.
 func (s *Service) recover() error {
 	entries, err := os.ReadDir(s.markers.folder)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Service) recover() error {
 	return nil
 }
 
-// settle ends what still runs of a command, whose output nobody takes any more, and says that its outcome is unknown.
+// settle kills the processes of a command whose output is lost, and records an unknown outcome.
 func (s *Service) settle(id string) error {
 	t := processes.NewTree(s.groups, id)
 	for deadline := time.Now().Add(hopeless); !t.Empty() && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {

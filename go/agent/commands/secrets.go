@@ -17,12 +17,12 @@ var secretsFolder = "/run/mayfly-secrets"
 const (
 	// tmpfsMagic is TMPFS_MAGIC of linux/magic.h.
 	tmpfsMagic = 0x01021994
-	// secretsBytes is room for what a process may be given, each file in pages of its own.
+	// secretsBytes fits the secrets of a process, each file in pages of its own.
 	secretsBytes = "4m"
 )
 
-// placeSecrets makes a tmpfs with a file for each secret that nobody but the user reads, in place of what an attempt before has
-// left. Only root can.
+// placeSecrets mounts a tmpfs with a file for each secret, readable only by the user, and replaces that of an
+// earlier attempt. It needs root.
 func placeSecrets(secrets map[string]string, a *accounts.Account) error {
 	for name := range secrets {
 		if !isSecretFile(name) {
@@ -48,7 +48,7 @@ func placeSecrets(secrets map[string]string, a *accounts.Account) error {
 	return nil
 }
 
-// mountSecrets makes a tmpfs that is not swapped, where the kernel knows that (since 6.4).
+// mountSecrets mounts a tmpfs, excluded from swap where the kernel supports that (since 6.4).
 func mountSecrets(a *accounts.Account) error {
 	options := fmt.Sprintf("size=%s,mode=0500,uid=%d,gid=%d", secretsBytes, a.UID, a.GID)
 	const flags = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
@@ -67,7 +67,7 @@ func writeSecret(name, value string, a *accounts.Account) error {
 	return errors.Join(err, file.Chown(int(a.UID), int(a.GID)), file.Close())
 }
 
-// removeSecrets overwrites them before their pages are free: a snapshot of the memory has also what is free.
+// removeSecrets overwrites the files before it frees their pages: a snapshot of the memory includes free pages.
 func removeSecrets(secrets map[string]string) error {
 	var about syscall.Statfs_t
 	if syscall.Statfs(secretsFolder, &about) == nil && about.Type == tmpfsMagic && isMountPoint(secretsFolder) {
@@ -87,7 +87,7 @@ func removeSecrets(secrets map[string]string) error {
 	return nil
 }
 
-// isMountPoint tells a folder on a file system of its own from one that merely is on a tmpfs, as all of /run may be.
+// isMountPoint reports whether a folder is the root of a file system, and not merely on a tmpfs, as /run may be.
 func isMountPoint(path string) bool {
 	var own, above syscall.Stat_t
 	return syscall.Lstat(path, &own) == nil && syscall.Lstat(filepath.Dir(path), &above) == nil && own.Dev != above.Dev

@@ -1,4 +1,4 @@
-// Package commands starts commands for the host, once each, keeps their output, and remembers how they ended.
+// Package commands starts commands for the host, once each, and stores their output and exit.
 package commands
 
 import (
@@ -18,7 +18,7 @@ import (
 // maxRunning is limits.command.running of model/limits.ts.
 const maxRunning = 64
 
-// Service holds the commands of this guest.
+// Service manages the commands of this guest.
 type Service struct {
 	markers   markers
 	loginUser string
@@ -30,26 +30,26 @@ type Service struct {
 	running map[string]*start
 }
 
-// start is the one start of a command, which everybody who asks for it waits for.
+// start is the single start of a command, on which all callers wait.
 type start struct {
 	ready   chan struct{}
 	command *command
 	err     error
 }
 
-// Options say where commands are kept, and what they get that name nothing else.
+// Options configure where commands are stored, and their defaults.
 type Options struct {
-	// State is the folder of the agent; what was started is remembered in its folder commands.
+	// State is the agent's folder; its subfolder commands records the started commands.
 	State string
-	// LoginUser runs commands that name nobody.
+	// LoginUser runs commands without a user.
 	LoginUser string
 	// Groups is the folder for control groups, empty for none.
 	Groups string
-	// Version is what the agent calls itself.
+	// Version is the agent's own.
 	Version string
 }
 
-// Open reads the guest's state, and settles what an agent before has left.
+// Open reads the guest's state, and settles commands of an earlier agent.
 func Open(o Options) (*Service, error) {
 	folder := filepath.Join(o.State, "commands")
 	if err := errors.Join(os.MkdirAll(o.State, 0o755), os.MkdirAll(folder, 0o700)); err != nil {
@@ -73,7 +73,7 @@ func Open(o Options) (*Service, error) {
 	return s, s.recover()
 }
 
-// put starts a command, unless it has been started: then it says what became of it.
+// put starts a command, or returns the state of one that was started before.
 func (s *Service) put(id string, request *launchRequest) (view commandView, isNew bool, err error) {
 	s.mu.Lock()
 	if present := s.running[id]; present != nil {
@@ -107,7 +107,7 @@ func (s *Service) put(id string, request *launchRequest) (view commandView, isNe
 	return one.command.view(), true, nil
 }
 
-// find is a command that runs, or nil.
+// find returns a running command, or nil.
 func (s *Service) find(id string) *command {
 	s.mu.Lock()
 	one := s.running[id]
@@ -126,8 +126,8 @@ func (s *Service) get(id string) (commandView, error) {
 	return s.ended(id)
 }
 
-// ended reads what the markers say of a command that does not run. What was started and has no exit that can be read
-// is answered as unknown: an error could be taken for a command that was never started.
+// ended returns the recorded state of a command that does not run. A marker without a readable exit yields an
+// unknown outcome: an error could mean that the command was never started.
 func (s *Service) ended(id string) (commandView, error) {
 	if !s.markers.there(id) {
 		return commandView{}, answer.Refused("command_not_found", "No command %s was started in this guest.", id)
@@ -146,14 +146,14 @@ func (s *Service) forget(id string) {
 	s.mu.Unlock()
 }
 
-// Count is how many commands run.
+// Count returns the number of running commands.
 func (s *Service) Count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.running)
 }
 
-// watchTime ends a command when its time is over, whoever else has forgotten it.
+// watchTime terminates a command after its time limit, independently of its clients.
 func watchTime(c *command, seconds int64) {
 	c.timeout = time.AfterFunc(time.Duration(seconds)*time.Second, func() { c.end("timed-out", syscall.SIGTERM) })
 }

@@ -9,16 +9,17 @@ import (
 	"mayfly/agent/answer"
 )
 
-// standardInput is the pipe to a command. Its offset counts every byte since the start, those of the request included.
+// standardInput is the pipe to a command. Its offset counts all bytes since the start, including those of the
+// request.
 type standardInput struct {
-	// turn is held by whoever writes: it has room for one.
+	// turn is a mutex of writers: a channel with capacity 1.
 	turn     chan struct{}
 	file     *os.File
 	accepted int64
 	closed   bool
 }
 
-// newStandardInput writes what the request gave, and closes the pipe after it unless it stays open.
+// newStandardInput writes the input of the request, then closes the pipe unless it stays open.
 func newStandardInput(file *os.File, given []byte, stays bool) *standardInput {
 	in := &standardInput{turn: make(chan struct{}, 1), file: file, accepted: int64(len(given))}
 	in.turn <- struct{}{}
@@ -32,7 +33,8 @@ func newStandardInput(file *os.File, given []byte, stays bool) *standardInput {
 	return in
 }
 
-// add writes body, which must begin where the last one ended, and says how far it came. It waits for the command to read.
+// add writes body, which must start at the accepted offset, and returns the new offset. It blocks until the command
+// reads.
 func (in *standardInput) add(ctx context.Context, offset int64, body io.Reader, last bool) (int64, error) {
 	select {
 	case in.turn <- struct{}{}:
@@ -50,7 +52,7 @@ func (in *standardInput) add(ctx context.Context, offset int64, body io.Reader, 
 	})
 	defer func() {
 		if !stop() {
-			// Or the deadline would be set after it was taken away, and end everything that is written later.
+			// Otherwise the deadline could be set after its reset, and fail all later writes.
 			<-stopped
 			_ = in.file.SetWriteDeadline(time.Time{})
 		}
@@ -98,11 +100,11 @@ func (in *standardInput) conflict(format string, values ...any) error {
 	return r
 }
 
-// shut is called by whoever has the turn.
+// shut must be called by the holder of turn.
 func (in *standardInput) shut() {
 	in.closed = true
 	_ = in.file.Close()
 }
 
-// abandon ends every write, because the command has ended.
+// abandon fails every write, because the command has ended.
 func (in *standardInput) abandon() { _ = in.file.Close() }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// leaving is a body whose sender goes away as it ends.
+// leaving is a body whose client disconnects at its end.
 type leaving struct{ leave context.CancelFunc }
 
 func (l leaving) Read([]byte) (int, error) {

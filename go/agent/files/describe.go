@@ -11,26 +11,26 @@ import (
 	"unicode/utf8"
 )
 
-// entry is what is known of one file without opening it.
+// entry describes a file from its metadata.
 type entry struct {
-	// Name is null when the name is not UTF-8.
+	// Name is null unless it is UTF-8.
 	Name       *string `json:"name"`
 	NameBase64 string  `json:"nameBase64"`
 	Type       string  `json:"type"`
 	Size       int64   `json:"size"`
-	// Mode has the twelve permission bits in octal.
+	// Mode is the twelve permission bits in octal.
 	Mode string `json:"mode"`
 	UID  uint32 `json:"uid"`
 	GID  uint32 `json:"gid"`
-	// User and Group are null when the guest has no name for the number.
+	// User and Group are null when the guest has no name for the id.
 	User    *string `json:"user"`
 	Group   *string `json:"group"`
 	MtimeMs int64   `json:"mtimeMs"`
-	// Target is base64 of where a symbolic link points.
+	// Target is the target of a symbolic link, base64.
 	Target *string `json:"target,omitempty"`
 }
 
-// ownerNames names users and groups, each looked up once.
+// ownerNames caches names of users and groups.
 type ownerNames struct{ users, groups map[uint32]*string }
 
 func newOwnerNames() *ownerNames {
@@ -91,7 +91,7 @@ func entryOf(name, target string, info os.FileInfo, names *ownerNames) entry {
 	return e
 }
 
-// describe says in headers what entryOf says in JSON.
+// describe sets the headers of a file, with the fields of entryOf.
 func describe(header http.Header, info os.FileInfo) {
 	stat := statOf(info)
 	names := newOwnerNames()

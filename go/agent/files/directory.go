@@ -18,12 +18,12 @@ import (
 const (
 	defaultEntries = 1_000
 	maxEntries     = 10_000
-	// namesPerRead bounds what is held of a directory's names at once.
+	// namesPerRead limits the names of a directory in memory at once.
 	namesPerRead = 1_024
 )
 
-// list answers with a page of a directory, one entry a line, in the order of the names' bytes. X-Mayfly-Next holds where
-// the next page begins, when there is one. A directory of any size takes no more memory than a page.
+// list writes a page of a directory, one entry per line, in byte order of names. X-Mayfly-Next is the start of the
+// next page, if any. Its memory is bounded by the page, not the directory.
 func (f *service) list(w http.ResponseWriter, r *http.Request) error {
 	path, err := pathOf(r)
 	if err != nil {
@@ -62,7 +62,7 @@ func (f *service) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// openDirectory opens a directory. os.OpenRoot alone would wait for somebody to write into a FIFO.
+// openDirectory opens a directory. os.OpenRoot alone would block on a FIFO without a writer.
 func openDirectory(path string) (*os.Root, error) {
 	info, err := statResolved(path, 0)
 	if err != nil {
@@ -112,7 +112,7 @@ func describeEntry(root *os.Root, name string, known *ownerNames) (entry, error)
 	return entryOf(name, target, info, known), nil
 }
 
-// firstNames returns the first names of a directory that come after another, sorted.
+// firstNames returns the first count names of a directory after another name, sorted.
 func firstNames(ctx context.Context, root *os.Root, after string, count int) ([]string, error) {
 	directory, err := root.Open(".")
 	if err != nil {
@@ -142,7 +142,7 @@ func firstNames(ctx context.Context, root *os.Root, after string, count int) ([]
 	return nil, ctx.Err()
 }
 
-// lastOnTop is a heap of names whose first element is the last of them.
+// lastOnTop is a max-heap of names.
 type lastOnTop []string
 
 func (h lastOnTop) Len() int           { return len(h) }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// pages lists a directory to its end, page by page.
+// pages lists all pages of a directory.
 func (x *fixture) pages(limit int) [][]entry {
 	x.t.Helper()
 	var pages [][]entry

@@ -13,15 +13,15 @@ import (
 	"mayfly/agent/answer"
 )
 
-// service reads and writes the guest's files for the host. It runs as root: what may be done to a sandbox's own files is
-// decided at the API, and a path means what it means to open(2).
+// service reads and writes the guest's files for the host. It runs as root: the API authorizes access, and paths
+// resolve as in open(2).
 type service struct {
-	// loginUser owns what is made, unless the request says otherwise.
+	// loginUser owns new files, unless the request names an owner.
 	loginUser string
 	journal   *journal
 }
 
-// Register adds files, directories and tar archives. Temporary files of an agent that was killed are removed now.
+// Register adds routes for files, directories and tar archives. It first removes temporary files of a killed agent.
 func Register(mux *http.ServeMux, state, loginUser string) error {
 	journal, err := openJournal(filepath.Join(state, "uploads"))
 	if err != nil {
@@ -38,7 +38,7 @@ func Register(mux *http.ServeMux, state, loginUser string) error {
 	return nil
 }
 
-// answering turns the error of a handler, which then has answered nothing yet, into the answer.
+// answering writes the error of a handler, which must not have written a response yet.
 func answering(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := handle(w, r); err != nil {
@@ -47,7 +47,7 @@ func answering(handle func(http.ResponseWriter, *http.Request) error) http.Handl
 	}
 }
 
-// get answers with the content of a regular file, or with one range of it. A symbolic link is followed.
+// get sends the content of a regular file, or one range of it. It follows symbolic links.
 func (f *service) get(w http.ResponseWriter, r *http.Request) error {
 	path, err := pathOf(r)
 	if err != nil {
@@ -76,9 +76,9 @@ func (f *service) get(w http.ResponseWriter, r *http.Request) error {
 	return sendRange(w, r, file, info)
 }
 
-// openRegular opens a file for reading without waiting for anybody, and refuses what is no regular file.
+// openRegular opens a regular file for reading without blocking, and refuses other types.
 func openRegular(path string) (*os.File, os.FileInfo, error) {
-	// Looked at before it is opened: opening some devices does something.
+	// Checked before the open, which has side effects on some devices.
 	info, err := statResolved(path, 0)
 	if err != nil {
 		return nil, nil, err
@@ -101,9 +101,9 @@ func openRegular(path string) (*os.File, os.FileInfo, error) {
 	return file, info, nil
 }
 
-// sendUnsized sends a file that says it is empty: it is, or it is one of /proc, which has content but no size.
+// sendUnsized sends a file of size 0: it is empty, or in /proc, whose files have content but no size.
 func sendUnsized(w http.ResponseWriter, file *os.File, path string) error {
-	// Only a few files of /proc and /sys can wait for content (kmsg, trace_pipe); others have no deadlines.
+	// Only a few files of /proc and /sys block (kmsg, trace_pipe); others support no deadlines.
 	_ = file.SetReadDeadline(time.Now().Add(time.Second))
 	buffer := make([]byte, blockBytes)
 	n, err := fill(file, buffer)
@@ -123,7 +123,7 @@ func sendUnsized(w http.ResponseWriter, file *os.File, path string) error {
 	return nil
 }
 
-// head describes what is at a path; of a symbolic link the link itself.
+// head describes the file at a path, without following a final symbolic link.
 func (f *service) head(w http.ResponseWriter, r *http.Request) error {
 	path, err := pathOf(r)
 	if err != nil {
@@ -149,7 +149,7 @@ func (f *service) head(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// remove removes a file, a link (never what it points to), an empty directory or, when told so, a whole one.
+// remove deletes a file, a link (never its target), an empty directory or, with recursive, a whole one.
 func (f *service) remove(w http.ResponseWriter, r *http.Request) error {
 	path, err := pathOf(r)
 	if err != nil {
@@ -159,7 +159,7 @@ func (f *service) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// With its slash, a link would mean the directory behind it.
+	// With a trailing slash a link would mean the directory that it points to.
 	path = strings.TrimRight(path, "/")
 	directory, name := splitPath("/" + path)
 	switch name {

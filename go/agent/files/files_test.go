@@ -19,7 +19,7 @@ import (
 	"mayfly/agent/answer"
 )
 
-// hostileNames are what file names may be, and seldom are.
+// hostileNames are valid but unusual file names.
 var hostileNames = []string{
 	"with space", "new\nline", `quo"te's`, "back\\slash", "-rf", "--", "$(touch x)", "`x`", "*?[a]", "%2F", "\xff\xfe",
 	"ünï", "\u202egnp", "\x01\x7f", "~", " ", strings.Repeat("n", 255), strings.Repeat("\xff", 255),
@@ -43,7 +43,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (x *fixture) path(name string) string { return x.folder + "/" + name }
 
-// write makes a file of the test's own.
+// write creates a file without the agent.
 func (x *fixture) write(name, content string, mode os.FileMode) string {
 	x.t.Helper()
 	path := x.path(name)
@@ -52,7 +52,7 @@ func (x *fixture) write(name, content string, mode os.FileMode) string {
 	return path
 }
 
-// ask sends a request; query may add to the path and begins with "&".
+// `ask` sends a request; query extends the path and begins with "&".
 func (x *fixture) ask(method, route, path, query string, body io.Reader, header ...string) *http.Response {
 	x.t.Helper()
 	encoded := base64.RawURLEncoding.EncodeToString([]byte(path))
@@ -75,7 +75,7 @@ func (x *fixture) expect(response *http.Response, status int) string {
 	return string(body)
 }
 
-// nothingLeft fails when a temporary file, or an entry of the journal, is there.
+// nothingLeft fails when a temporary file or an entry of the journal exists.
 func (x *fixture) nothingLeft() {
 	x.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(x.state, "uploads"))
@@ -245,7 +245,7 @@ func TestAnUploadFollowsLinksAndHeadAndDeleteDoNot(t *testing.T) {
 	x.nothingLeft()
 }
 
-// broken fails after some bytes, as the body of a client that has gone does.
+// broken fails after some bytes, like the body of a disconnected client.
 type broken struct{ first io.Reader }
 
 func (b broken) Read(p []byte) (int, error) {
@@ -294,7 +294,7 @@ func TestWhatAKilledAgentLeftIsRemovedAtTheNextStart(t *testing.T) {
 	file, err := left.create()
 	must(t, err)
 	file.Close()
-	// Made before its file, or its file was placed already: both are nothing to remove.
+	// An entry without a file: from before its creation, or after its placement.
 	_, err = journal.stage(root, x.folder)
 	must(t, err)
 	innocent := x.write("innocent", "", 0o644)
@@ -330,7 +330,7 @@ func TestADirectoryIsNotRemovedByAnotherName(t *testing.T) {
 	}
 }
 
-// atOnce does something several times at the same time.
+// atOnce runs do several times concurrently.
 func atOnce(t *testing.T, times int, do func(i int) (int, string), status int) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -372,7 +372,7 @@ func TestContentThatDoesNotComeIsNotLeftOutSilently(t *testing.T) {
 	}
 }
 
-// startedProcess is another process, with a secret in its environment.
+// startedProcess starts another process, with a secret in its environment.
 func startedProcess(t *testing.T) int {
 	t.Helper()
 	program := exec.Command("/bin/cat")

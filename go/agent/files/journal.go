@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// temporaryPrefix begins the name of every file that is being written.
+// temporaryPrefix is the prefix of files that are being written.
 const temporaryPrefix = ".mayfly-"
 
-// journal remembers the temporary files of uploads, so that an agent that is started after one that was killed can
-// remove them. An entry is a symbolic link, named like the temporary file and pointing to it: made and removed by one
-// system call each, so it is never half written.
+// journal records the temporary files of uploads, so that the next agent can remove those of a killed one. An entry
+// is a symbolic link with the name of the temporary file, pointing to it: one atomic system call creates or removes
+// it.
 type journal struct{ folder string }
 
-// openJournal removes the temporary files that are still in the journal.
+// openJournal removes the temporary files in the journal.
 func openJournal(folder string) (*journal, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func openJournal(folder string) (*journal, error) {
 		if err == nil && strings.HasPrefix(link.Name(), temporaryPrefix) && strings.HasSuffix(target, "/"+link.Name()) {
 			err = os.Remove(target)
 		}
-		// A file that cannot be removed now stays in the journal for the next start.
+		// A file that cannot be removed stays in the journal for the next start.
 		if err == nil || os.IsNotExist(err) {
 			err = os.Remove(path)
 		}
@@ -42,15 +42,14 @@ func openJournal(folder string) (*journal, error) {
 	return &journal{folder: folder}, nil
 }
 
-// stage is where one upload writes before what it wrote appears under its own name: one temporary name in a directory
-// of the same file system.
+// stage is the temporary file of one upload, in a directory of the target's file system.
 type stage struct {
 	root *os.Root
 	name string
 	link string
 }
 
-// stage begins an upload into a directory, or below it.
+// stage starts an upload into a directory, or below it.
 func (j *journal) stage(root *os.Root, directory string) (*stage, error) {
 	name := temporaryPrefix + strings.ToLower(rand.Text())
 	link := filepath.Join(j.folder, name)
@@ -65,17 +64,17 @@ func (s *stage) create() (*os.File, error) {
 	return s.root.OpenFile(s.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 }
 
-// place gives what was staged its own name, in one step, in place of whatever had it.
+// place renames the staged file to its final name, atomically, replacing any other.
 func (s *stage) place(name string) error {
 	return s.root.Rename(s.name, name)
 }
 
-// clear removes what was staged and not placed; nothing is there otherwise.
+// clear removes the staged file unless it was placed.
 func (s *stage) clear() {
 	_ = s.root.Remove(s.name)
 }
 
-// end leaves nothing but what was placed.
+// end removes the staged file and its journal entry.
 func (s *stage) end() {
 	s.clear()
 	_ = os.Remove(s.link)

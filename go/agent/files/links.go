@@ -13,8 +13,8 @@ import (
 // errEscapes has the text of os.Root's own error.
 var errEscapes = errors.New("path escapes from parent")
 
-// resolve follows the links on the way to an entry, also those with an absolute target within the directory, all of
-// which os.Root refuses. What it returns is still opened by os.Root, whatever is put there meanwhile.
+// resolve follows the links on the way to an entry, including absolute ones within the directory, all of which
+// os.Root refuses. os.Root still opens the result, so a concurrent change cannot escape.
 func (u *unpacker) resolve(name string, isDirectory bool) (string, error) {
 	if name == "." {
 		return name, nil
@@ -60,7 +60,7 @@ func (u *unpacker) resolve(name string, isDirectory bool) (string, error) {
 	return strings.Join(done, "/"), nil
 }
 
-// below returns an absolute path as one below the directory.
+// below converts an absolute path to one relative to the directory.
 func (u *unpacker) below(target string) (string, bool) {
 	if u.path == "/" {
 		return strings.TrimLeft(target, "/"), true
@@ -72,10 +72,11 @@ func (u *unpacker) below(target string) (string, bool) {
 	return strings.CutPrefix(clean, u.path+"/")
 }
 
-// maxNameBytes is the longest path that Linux takes (PATH_MAX without its NUL). It bounds what is held of an archive too.
+// maxNameBytes is the longest path of Linux (PATH_MAX without its NUL). It also limits the memory for names of an
+// archive.
 const maxNameBytes = 4095
 
-// nameWithin returns an entry's name without what means nothing ("./", "//"); "." is the directory itself.
+// nameWithin normalizes an entry's name ("./", "//"); "." is the directory itself.
 func nameWithin(name string) (string, error) {
 	if len(name) > maxNameBytes {
 		return "", answer.Refused("invalid_request", "The archive has a name of %d bytes; a path has %d at most.", len(name), maxNameBytes)

@@ -10,7 +10,7 @@ import (
 
 type owner struct{ uid, gid int }
 
-// ownerAsked returns the owner that a request names, nil when it names none.
+// ownerAsked returns the owner of a request; nil when it names none.
 func ownerAsked(query url.Values, loginUser string) (*owner, error) {
 	userName, groupName := query.Get("user"), query.Get("group")
 	if userName == "" && groupName == "" {

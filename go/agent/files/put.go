@@ -10,17 +10,17 @@ import (
 	"mayfly/agent/answer"
 )
 
-// maxLinks is how many symbolic links are followed, as in path_resolution(7).
+// maxLinks is the limit of followed symbolic links, as in path_resolution(7).
 const maxLinks = 40
 
-// newFileMode is what a new file gets when the request says nothing.
+// newFileMode is the default mode of a new file.
 const newFileMode = 0o644
 
-// newDirectoryMode is what directories on the way get.
+// newDirectoryMode is the mode of created parent directories.
 const newDirectoryMode = 0o755
 
 type putOptions struct {
-	// mode and owner are nil when the request names none.
+	// mode and owner are nil by default.
 	mode    *uint32
 	owner   *owner
 	parents bool
@@ -40,7 +40,7 @@ func putOptionsOf(r *http.Request, loginUser string) (putOptions, error) {
 	return putOptions{mode, asked, parents}, err
 }
 
-// put replaces a file as a whole, or makes it: what was there is there until all of the new content is on the disk.
+// put creates or replaces a file atomically: the old content stays until the new one is on disk.
 func (f *service) put(w http.ResponseWriter, r *http.Request) error {
 	path, err := pathOf(r)
 	if err != nil {
@@ -67,7 +67,7 @@ func (f *service) put(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// write writes a file next to its place and then puts it there.
+// write writes a file next to its target, then renames it.
 func (f *service) write(path string, options putOptions, body io.Reader) (existed bool, info os.FileInfo, err error) {
 	directory, name := splitPath(path)
 	if name == "" || name == "." || name == ".." {
@@ -117,7 +117,7 @@ type rights struct {
 	owner owner
 }
 
-// rightsFor returns the rights of a file to be written: those asked for, else those of the file that it replaces, else
+// rightsFor returns the rights of the new file: those of the request, else those of the file that it replaces, else
 // the defaults.
 func rightsFor(root *os.Root, name string, options putOptions, maker owner) (r rights, existed bool, err error) {
 	r = rights{newFileMode, maker}
@@ -163,7 +163,7 @@ func writeStaged(stage *stage, name string, r rights, body io.Reader) (os.FileIn
 	return info, stage.place(name)
 }
 
-// setRights sets the owner first: chown(2) clears set-user-id.
+// setRights sets the owner first, since chown(2) clears set-user-id.
 func setRights(file *os.File, r rights) error {
 	if err := file.Chown(r.owner.uid, r.owner.gid); err != nil {
 		return err
@@ -171,12 +171,12 @@ func setRights(file *os.File, r rights) error {
 	return file.Chmod(fileMode(r.mode))
 }
 
-// followed returns where a path leads when it is a symbolic link, as open(2) would find it; the end need not be there.
+// followed resolves a symbolic link at the end of a path, as open(2) would; the target may be missing.
 func followed(path string) (string, error) {
 	for range maxLinks {
 		target, err := os.Readlink(path)
 		if err != nil {
-			// No link, or nothing at all: what is wrong with it, if anything, shows when it is written.
+			// No link, or nothing: the write reports any problem.
 			return path, nil
 		}
 		if !strings.HasPrefix(target, "/") {
@@ -188,7 +188,8 @@ func followed(path string) (string, error) {
 	return "", syscall.ELOOP
 }
 
-// splitPath parts a path at its last slash. Unlike package filepath it cleans nothing: "a/../b" need not be "b".
+// splitPath splits a path at its last slash. Unlike package filepath it normalizes nothing: "a/../b" need not be
+// "b".
 func splitPath(path string) (directory, name string) {
 	slash := strings.LastIndexByte(path, '/')
 	if slash == 0 {
@@ -206,7 +207,7 @@ func syncDirectory(root *os.Root) error {
 	return directory.Sync()
 }
 
-// makeDirectories makes what is missing of a path. The function it returns removes that again, as far as it is empty.
+// makeDirectories creates the missing directories of a path. undo removes those that are empty.
 func makeDirectories(path string, o owner) (undo func(), err error) {
 	var made []string
 	undo = func() {
@@ -239,7 +240,7 @@ func makeDirectories(path string, o owner) (undo func(), err error) {
 	return undo, nil
 }
 
-// ownDirectory gives a new directory its owner and mode; what mkdir(2) gives is cut by the umask.
+// ownDirectory sets the owner and mode of a new directory, since the umask limits mkdir(2).
 func ownDirectory(path string, o owner) error {
 	if err := os.Lchown(path, o.uid, o.gid); err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"mayfly/agent/answer"
 )
 
-// blockBytes is how much is read or written by one system call: under emulation each costs microseconds.
+// blockBytes is the size of reads and writes: under emulation each system call takes microseconds.
 const blockBytes = 256 << 10
 
-// sendRange sends a file, or the one range of it that was asked for (RFC 9110 §14).
+// sendRange sends a file, or the requested range of it (RFC 9110 §14).
 func sendRange(w http.ResponseWriter, r *http.Request, file *os.File, info os.FileInfo) error {
 	content, size, err := contentOf(file, info.Size())
 	if err != nil {
@@ -39,15 +39,14 @@ func sendRange(w http.ResponseWriter, r *http.Request, file *os.File, info os.Fi
 	}
 	w.Header().Set("Content-Length", decimal(length))
 	w.WriteHeader(status)
-	// What is appended meanwhile is left out; a file that was cut short cannot be completed.
+	// Content appended during the response is omitted; a truncated file aborts it.
 	if sent, err := copyBlocks(w, io.LimitReader(content, length)); err != nil || sent < length {
 		breakOff()
 	}
 	return nil
 }
 
-// contentOf reads a small file before its size is announced: one of /sys says a page whatever it holds, and one that
-// shrinks holds less than it said.
+// contentOf reads a small file before its size is announced: those of /sys report a page, and a file may shrink.
 func contentOf(file *os.File, size int64) (io.ReadSeeker, int64, error) {
 	if size > blockBytes {
 		return file, size, nil
@@ -60,8 +59,8 @@ func contentOf(file *os.File, size int64) (io.ReadSeeker, int64, error) {
 	return bytes.NewReader(block[:n]), int64(n), nil
 }
 
-// rangeOf reads a Range header of one range. Anything else is not ok and, as RFC 9110 allows, ignored: several ranges,
-// another unit, nonsense. A length of 0 says that the range is outside of the file.
+// rangeOf parses a Range header of one range. Anything else is not ok, and ignored as RFC 9110 allows: several
+// ranges, another unit, invalid text. A length of 0 means a range beyond the file.
 func rangeOf(header string, size int64) (first, length int64, ok bool) {
 	spec, isBytes := strings.CutPrefix(header, "bytes=")
 	from, to, isRange := strings.Cut(strings.TrimSpace(spec), "-")
@@ -90,13 +89,13 @@ func isDigits(text string) bool {
 	return strings.Trim(text, "0123456789") == ""
 }
 
-// number returns the value of digits; more than fit are as good as the largest number.
+// number returns the value of digits, limited to the largest int64.
 func number(digits string) int64 {
 	value, _ := strconv.ParseInt(digits, 10, 64)
 	return value
 }
 
-// copyBlocks copies to the end in large blocks; io.Copy would use 32 KiB at most, and less when less is there.
+// copyBlocks copies all bytes in large blocks; io.Copy would use 32 KiB or less.
 func copyBlocks(w io.Writer, r io.Reader) (int64, error) {
 	buffer := make([]byte, blockBytes)
 	total := int64(0)
@@ -119,7 +118,7 @@ func copyBlocks(w io.Writer, r io.Reader) (int64, error) {
 }
 
 // fill reads until the buffer is full or the reader fails. Unlike io.ReadFull it returns the reader's own error, so
-// that a body that broke off is not taken for one that ended.
+// that a broken body does not look complete.
 func fill(r io.Reader, buffer []byte) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		var count int

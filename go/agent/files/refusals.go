@@ -9,7 +9,7 @@ import (
 	"mayfly/agent/answer"
 )
 
-// refusals holds which refusal an error of the system is, and what it means for the path.
+// refusals maps errors of the system to codes and messages about the path.
 var refusals = []struct {
 	errno   syscall.Errno
 	code    string
@@ -35,7 +35,7 @@ var refusals = []struct {
 	{syscall.EINVAL, "invalid_request", "is nothing that this can be done to"},
 }
 
-// refusalOf returns what the other side is told when the system refused something about a path.
+// refusalOf returns the refusal for an error of the system on a path.
 func refusalOf(path string, err error) error {
 	var known *answer.Refusal
 	if errors.As(err, &known) {
@@ -52,7 +52,7 @@ func refusalOf(path string, err error) error {
 	return answer.Refused("internal", "%q: %s.", path, err)
 }
 
-// breakOff ends an answer that has begun and cannot be completed, so that nobody takes it for a whole one.
+// breakOff aborts a started response, so that clients do not take it for complete.
 func breakOff() {
 	panic(http.ErrAbortHandler)
 }

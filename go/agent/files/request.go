@@ -11,7 +11,7 @@ import (
 	"mayfly/agent/answer"
 )
 
-// pathOf returns the path that a request names: base64url of any bytes but NUL, absolute.
+// pathOf returns the path of a request: base64url, absolute, without NUL.
 func pathOf(r *http.Request) (string, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("path"))
 	path := string(raw)
@@ -21,7 +21,7 @@ func pathOf(r *http.Request) (string, error) {
 	return path, nil
 }
 
-// closedOf describes the file whose content the request is not to have, by whatever name; nil when there is none.
+// closedOf returns the file whose content the request must not read, under any name; nil for none.
 func closedOf(r *http.Request) (os.FileInfo, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("closed"))
 	if err != nil {
@@ -39,7 +39,7 @@ func closedOf(r *http.Request) (os.FileInfo, error) {
 
 func isClosed(closed, info os.FileInfo) bool { return closed != nil && os.SameFile(closed, info) }
 
-// flagOf returns whether a query parameter is "true"; without one it is false.
+// flagOf parses a boolean query parameter; false when absent.
 func flagOf(query url.Values, name string) (bool, error) {
 	switch query.Get(name) {
 	case "true":
@@ -50,7 +50,7 @@ func flagOf(query url.Values, name string) (bool, error) {
 	return false, answer.Refused("invalid_request", "`%s` must be true or false.", name)
 }
 
-// modeOf returns the permission bits in a query parameter, nil when there is none.
+// modeOf parses permission bits of the query; nil when absent.
 func modeOf(query url.Values) (*uint32, error) {
 	text := query.Get("mode")
 	if text == "" {
@@ -64,7 +64,7 @@ func modeOf(query url.Values) (*uint32, error) {
 	return &mode, nil
 }
 
-// fileMode turns the twelve permission bits of chmod(2) into Go's.
+// fileMode converts the twelve permission bits of chmod(2) to Go's.
 func fileMode(bits uint32) os.FileMode {
 	mode := os.FileMode(bits & 0o777)
 	for bit, flag := range specialBits {
@@ -91,7 +91,7 @@ var specialBits = map[uint32]os.FileMode{0o4000: os.ModeSetuid, 0o2000: os.ModeS
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// percentEncoded makes any bytes fit for a header: unreserved characters of RFC 3986 and "/" stay as they are.
+// percentEncoded encodes any bytes for a header, except unreserved characters of RFC 3986 and "/".
 func percentEncoded(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(text), "+", "%20"), "%2F", "/")
 }

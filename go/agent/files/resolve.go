@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// pathOnly opens a place without reading it (O_PATH), so that opening does nothing to a device.
+	// pathOnly is O_PATH: it opens a file without access to its content, so without side effects on devices.
 	pathOnly = 0x200000
-	// noMagicLinks is RESOLVE_NO_MAGICLINKS of openat2(2): /proc/PID/root and its like lead nowhere.
+	// noMagicLinks is RESOLVE_NO_MAGICLINKS of openat2(2): it refuses /proc/PID/root and similar links.
 	noMagicLinks = 0x02
 	openat2Call  = 437
 	atCwd        = -100
 	procMagic    = 0x9fa0
 )
 
-// processOwn matches the names in /proc that hold the memory, the environment or the view of a process, or of the kernel.
+// processOwn matches names in /proc that expose the memory, environment or view of a process, or of the kernel.
 var processOwn = regexp.MustCompile(`/(root|cwd|exe|environ|mem|auxv|kcore|(fd|map_files)(/[^/]*)?)$`)
 
 // openHow is struct open_how of openat2(2).
 type openHow struct{ flags, mode, resolve uint64 }
 
-// openResolved opens what a path leads to, but never through or to what a process has for itself in /proc: there are the
-// secrets of others, in mounts, memory and environments. The kernel judges the resolved path, so links lead there neither.
+// openResolved opens a path, but never through or to private data of a process in /proc: mounts, memory and
+// environments hold others' secrets. The check applies to the resolved path, so links cannot circumvent it.
 func openResolved(path string, flags int) (*os.File, error) {
 	file, err := openWithoutMagic(path, flags)
 	if errors.Is(err, syscall.ELOOP) && !hasTooManyLinks(path) {
@@ -65,8 +65,8 @@ func openWithoutMagic(path string, flags int) (*os.File, error) {
 	}
 }
 
-// openByText is for kernels before 5.6, and filters that do not know openat2. Links are followed by their text, by which
-// a magic link leads to its target as this process sees it.
+// openByText serves kernels before 5.6, and seccomp filters without openat2. It follows links by their text, so a
+// magic link leads to its target in the view of this process.
 func openByText(path string, flags int, errno syscall.Errno) (*os.File, error) {
 	if err := syscall.Access("/proc/self/fd", 0); err != nil {
 		return nil, errno
@@ -82,7 +82,7 @@ func openByText(path string, flags int, errno syscall.Errno) (*os.File, error) {
 	return os.OpenFile(filepath.Join(resolved, name), flags|syscall.O_NOFOLLOW, 0)
 }
 
-// hasTooManyLinks tells the other reason for ELOOP from magic links, which open(2) follows.
+// hasTooManyLinks distinguishes too many links, the other cause of ELOOP, from magic links, which open(2) follows.
 func hasTooManyLinks(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, syscall.ELOOP)
@@ -101,7 +101,7 @@ func processOwned(path string) error {
 	return answer.Refused("file_forbidden", "%q is what a process has for itself: run a command there to read it.", path)
 }
 
-// statResolved describes what a path leads to; with O_NOFOLLOW, the link itself.
+// statResolved describes the file at a path; with O_NOFOLLOW, the link itself.
 func statResolved(path string, flags int) (os.FileInfo, error) {
 	file, err := openResolved(path, pathOnly|flags)
 	if err != nil {

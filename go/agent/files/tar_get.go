@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// getTar answers with a directory as a tar archive, whose names begin below it. Other file systems that are mounted
-// there are left out, as are sockets, for which tar has no form.
+// getTar sends a directory as a tar archive with relative names. It omits other mounted file systems, and sockets,
+// which tar cannot represent.
 func (f *service) getTar(w http.ResponseWriter, r *http.Request) error {
 	path, err := pathOf(r)
 	if err != nil {
@@ -58,17 +58,17 @@ func (f *service) getTar(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// fileID is what two names of one file have in common.
+// fileID identifies a file with several names.
 type fileID struct{ device, inode uint64 }
 
 type archiver struct {
 	ctx context.Context
 	tar *tar.Writer
-	// device is the file system that is archived.
+	// device is the archived file system.
 	device uint64
-	// closed is left out, nil when nothing is.
+	// closed is omitted from the archive; nil for none.
 	closed os.FileInfo
-	// linked holds the first name of every file that has several.
+	// linked maps each file with several names to its first name.
 	linked map[fileID]string
 	buffer []byte
 }
@@ -91,7 +91,7 @@ func (a *archiver) addDirectory(root *os.Root, info os.FileInfo, name string) er
 		}
 		children, err := directory.Readdirnames(namesPerRead)
 		for _, child := range children {
-			// What vanishes while the archive is made is not in it.
+			// Files that vanish during the archive are omitted.
 			err := a.add(root, child, name+child)
 			var left *unreadError
 			if errors.As(err, &left) {
@@ -165,7 +165,8 @@ func (a *archiver) addFile(root *os.Root, child, name string) error {
 	return a.addContent(file, name, info.Size())
 }
 
-// addContent adds as many bytes as the header says. As GNU tar does, it fills up what is missing with zeros, and names the file.
+// addContent adds as many bytes as the header announces. Like GNU tar, it pads missing bytes with zeros, and names
+// the file in a note.
 func (a *archiver) addContent(file *os.File, name string, size int64) error {
 	for size > 0 {
 		if err := a.ctx.Err(); err != nil {

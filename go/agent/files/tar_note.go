@@ -26,20 +26,20 @@ func (a *archiver) fillUp(name string, size int64, cause error) error {
 	return a.note("%s: read error, %d bytes; padding with zeros: %s", name, size, cause)
 }
 
-// note tells whoever unpacks the archive what is not in it as it was: a comment of PAX, which every tar passes over.
+// note adds a message for the extractor about incomplete entries: a PAX comment, which every tar ignores.
 func (a *archiver) note(format string, values ...any) error {
 	text := strings.ToValidUTF8(fmt.Sprintf(format, values...), "\ufffd")
 	comment := map[string]string{"comment": notePrefix + strings.ReplaceAll(text, "\x00", "\ufffd")}
 	return a.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "note", PAXRecords: comment})
 }
 
-// notePrefix tells the archiver's notes from comments of others.
+// notePrefix marks the archiver's notes among comments.
 const notePrefix = "mayfly: "
 
-// unreadError says that something is there and cannot be opened.
+// unreadError is the error of an existing file that cannot be opened.
 type unreadError struct{ cause error }
 
-// unread returns the error of an entry that is left out, with a note unless it has vanished.
+// unread returns the error of an omitted entry, which gets a note unless it has vanished.
 func unread(err error) error {
 	if os.IsNotExist(err) {
 		return err

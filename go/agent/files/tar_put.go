@@ -7,9 +7,8 @@ import (
 	"mayfly/agent/answer"
 )
 
-// putTar unpacks a tar archive into a directory. Nothing outside of it is written, whatever the archive says; os.Root
-// holds that also against links in the archive or in the directory. Each file appears as a whole or not at all; an
-// archive that breaks off leaves the files that had come.
+// putTar extracts a tar archive into a directory. os.Root keeps all writes inside, even against links in the
+// archive or the directory. Each file appears atomically; a truncated archive leaves the files before the cut.
 func (f *service) putTar(w http.ResponseWriter, r *http.Request) error {
 	path, err := pathOf(r)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// contentsOf describes everything below a folder: what it is, its rights, its time and its content.
+// contentsOf describes everything below a folder: type, rights, time and content.
 func contentsOf(t *testing.T, folder string) []string {
 	t.Helper()
 	var lines []string
@@ -49,7 +49,7 @@ func contentsOf(t *testing.T, folder string) []string {
 	return lines
 }
 
-// fill makes a tree of every kind of entry.
+// fillTree creates a tree with every type of entry.
 func (x *fixture) fillTree(name string) string {
 	x.t.Helper()
 	must(x.t, os.MkdirAll(x.path(name+"/sub/deeper"), 0o755))
@@ -81,7 +81,7 @@ func TestADirectoryGoesOutAndInAsItWas(t *testing.T) {
 	if statOf(first).Nlink != 2 {
 		t.Error("the hard link became a copy")
 	}
-	// Again, over what is there.
+	// A second extraction over the existing files.
 	x.expect(x.ask("PUT", "/v1/tar", x.path("copy"), "&keepOwners=true", strings.NewReader(archive)), 200)
 	if got, want := contentsOf(t, x.path("copy")), contentsOf(t, source); !slices.Equal(got, want) {
 		t.Error("the second time differs")
@@ -134,7 +134,7 @@ func TestWhatIsUnpackedBelongsToTheLoginUserUnlessSaidOtherwise(t *testing.T) {
 	}
 }
 
-// archived makes an archive of headers; regular files get their name as content.
+// archived returns an archive of headers; the content of regular files is their name.
 func archived(t *testing.T, headers ...tar.Header) io.Reader {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -236,7 +236,7 @@ func TestOtherFileSystemsAndSocketsAreNotInTheArchive(t *testing.T) {
 	must(t, syscall.Mount("tmpfs", x.path("mounted"), "tmpfs", 0, ""))
 	defer func() { _ = syscall.Unmount(x.path("mounted"), 0) }()
 	x.write("mounted/file", "", 0o644)
-	// Not by bind(2), which takes no path of more than 107 bytes.
+	// Not bind(2), which limits paths to 107 bytes.
 	must(t, syscall.Mknod(x.path("socket"), syscall.S_IFSOCK|0o644, 0))
 	reader := tar.NewReader(strings.NewReader(x.expect(x.ask("GET", "/v1/tar", x.folder, "", nil), 200)))
 	var names []string

@@ -12,24 +12,24 @@ import (
 	"mayfly/agent/answer"
 )
 
-// unpacker writes what an archive holds below one directory.
+// unpacker extracts an archive below one directory.
 type unpacker struct {
 	root *os.Root
-	// path is where the directory is, its links followed.
+	// path is the directory, with links resolved.
 	path  string
 	stage *stage
-	// isNew says that the directory itself was made for this archive, and so gets the mode that the archive has for it.
+	// isNew is true when the directory was created for this archive, and so gets the mode in the archive.
 	isNew bool
-	// owner gets everything, unless keepOwners: then it is who the archive says, by number.
+	// owner owns all entries, unless keepOwners: then the archive's numeric ids do.
 	owner      owner
 	keepOwners bool
-	// open are the directories above the current entry. Their times are set when they are left.
+	// open are the directories above the current entry. Their times are set after their last entry.
 	open           []enteredDirectory
 	entries, bytes int64
 }
 
 type enteredDirectory struct {
-	// name is that of the archive, path that of the directory, its links followed.
+	// name is the name in the archive, path that of the directory, with links resolved.
 	name, path string
 	mtime      time.Time
 }
@@ -42,7 +42,7 @@ func (u *unpacker) unpack(body io.Reader) error {
 			if err := u.leave(""); err != nil {
 				return err
 			}
-			// What pads the archive is still to be read, and shows whether the upload was whole.
+			// Reads the padding, whose end shows whether the upload was complete.
 			_, err := io.Copy(io.Discard, body)
 			return err
 		}
@@ -70,7 +70,7 @@ func archiveError(err error) error {
 	return err
 }
 
-// entryError names the entry. os.Root refuses a path that leaves the directory with an error that has no type.
+// entryError adds the entry's name. os.Root refuses an escaping path with an untyped error.
 func entryError(name string, err error) error {
 	if strings.HasSuffix(err.Error(), ": path escapes from parent") {
 		return answer.Refused("invalid_request", "The archive's %q would be written outside of the directory.", name)
@@ -104,7 +104,7 @@ func (u *unpacker) add(archive *tar.Reader, header *tar.Header, name string) err
 	return answer.Refused("invalid_request", "The archive's %q is of a type that is not unpacked: only files, directories and links are.", header.Name)
 }
 
-// leave sets the times of the directories that the next entry is not in.
+// leave sets the times of the directories that do not contain the next entry.
 func (u *unpacker) leave(next string) error {
 	for len(u.open) > 0 {
 		last := u.open[len(u.open)-1]
@@ -119,7 +119,7 @@ func (u *unpacker) leave(next string) error {
 	return nil
 }
 
-// makeParents makes the directories above an entry that the archive did not bring.
+// makeParents creates the parent directories that the archive omits.
 func (u *unpacker) makeParents(name string) error {
 	for end, char := range []byte(name) {
 		if char != '/' {
@@ -137,7 +137,7 @@ func (u *unpacker) makeParents(name string) error {
 	return nil
 }
 
-// ensureDirectory makes a directory unless one is there, or comes to be there meanwhile.
+// ensureDirectory creates a directory unless it exists, also when another process creates it concurrently.
 func (u *unpacker) ensureDirectory(name string) (isNew bool, err error) {
 	info, err := u.root.Stat(name)
 	if err == nil && info.IsDir() {
@@ -155,7 +155,7 @@ func (u *unpacker) ensureDirectory(name string) (isNew bool, err error) {
 	return err == nil, err
 }
 
-// own sets the rights of a directory.
+// own sets the owner and mode of a directory.
 func (u *unpacker) own(name string, o owner, mode uint32) error {
 	if err := u.root.Lchown(name, o.uid, o.gid); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (u *unpacker) addLink(header *tar.Header, name string) error {
 	if err != nil {
 		return err
 	}
-	// rename(2) does nothing when both names are of one file already, and then the staged one must go.
+	// rename(2) does nothing when both names are the same file: then the staged name remains.
 	defer u.stage.clear()
 	if err := u.root.Link(first, u.stage.name); err != nil {
 		return err

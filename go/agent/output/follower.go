@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// Follower sends a log from the wanted offsets on, and goes on as long as it grows.
+// Follower sends a log from the wanted offsets on, as long as it grows.
 type Follower struct {
 	Log *Log
-	// File is that of the log; nil when nothing of it is wanted.
+	// File is the log's file; nil when none of it is wanted.
 	File   *os.File
 	Target io.Writer
-	// Flush sends on what Target may have kept back.
+	// Flush sends bytes that Target has buffered.
 	Flush func()
-	// Wanted is how much of each stream is there already.
+	// Wanted is the offset in each stream that the client already has.
 	Wanted Offsets
 	at     place
 }
 
 var errBroken = errors.New("the log of the command is broken")
 
-// sendBytes is how much of a log is sent at once; longer than any frame.
+// sendBytes is the size of one write; it exceeds any frame.
 const sendBytes = 256 << 10
 
 var sendBuffers = sync.Pool{New: func() any { b := make([]byte, sendBytes); return &b }}
 
-// pace is the least time between what is sent at once and what is sent next. A program that prints line by line would
-// otherwise cost a packet, an encryption and several switches of process for every line.
+// pace is the minimum interval between two writes. A program that prints line by line would otherwise cost a
+// packet, an encryption and several context switches per line.
 const pace = 10 * time.Millisecond
 
-// Run returns when everything was sent, or with the reason why not.
+// Run returns after the last byte of an ended log, or with an error.
 func (f *Follower) Run(ctx context.Context) error {
 	f.at = f.Log.before(f.Wanted)
 	f.Flush()
@@ -76,7 +76,7 @@ func (f *Follower) send(end int64) error {
 	if !f.caughtUp() {
 		return f.sift(piece)
 	}
-	// Everything from here on is wanted: no need to look at it.
+	// Everything from here on is wanted: no need to parse it.
 	f.at.position += int64(len(piece))
 	_, err := f.Target.Write(piece)
 	return err
@@ -86,7 +86,7 @@ func (f *Follower) caughtUp() bool {
 	return f.at.seen[Stdout] >= f.Wanted[Stdout] && f.at.seen[Stderr] >= f.Wanted[Stderr]
 }
 
-// sift sends what is wanted of a piece that begins with a frame, and stops where all that follows is wanted.
+// sift sends the wanted part of a piece that begins with a frame, up to the point from which all is wanted.
 func (f *Follower) sift(piece []byte) error {
 	done := int64(0)
 	for done+frameHeaderBytes <= int64(len(piece)) && !f.caughtUp() {

@@ -1,4 +1,4 @@
-// Package output keeps what commands write, as frames in a file, and sends it to those who follow it.
+// Package output stores output of commands as frames in a file, and streams it to followers.
 package output
 
 import (
@@ -8,13 +8,13 @@ import (
 
 // The frames of model/sandbox/output-frame.ts: stream:u8 | at:u64 ms | offset:u64 | length:u32 | bytes, big-endian.
 const (
-	// streamEnd is the number in the frame that ends an answer.
+	// streamEnd is the stream number of the final frame.
 	streamEnd = 0
 
 	frameHeaderBytes = 21
-	// readBytes is how much is read from a command at once, and so the longest frame of a log without its header.
+	// readBytes limits one read from a command, and so a frame without its header.
 	readBytes = 64 << 10
-	// indexEvery is the distance of the places in a log that can be found without reading what is before them.
+	// indexEvery is the distance of indexed positions in a log.
 	indexEvery = 1 << 20
 )
 
@@ -24,10 +24,10 @@ const (
 	Stderr = 2
 )
 
-// Offsets is a number of bytes for each stream, by its number.
+// Offsets is a byte count per stream, indexed by its number.
 type Offsets [3]int64
 
-// Summary is how much a command wrote to a stream, and how much of that is kept, bytes.
+// Summary is the number of bytes that a command wrote to a stream, and of those stored.
 type Summary struct {
 	Bytes int64 `json:"bytes"`
 	Kept  int64 `json:"kept"`
@@ -47,7 +47,7 @@ func putHeader(target []byte, h frameHeader) {
 	binary.BigEndian.PutUint32(target[17:], uint32(h.length))
 }
 
-// readHeader reads a header of our own log; ok is false when it cannot be one.
+// readHeader parses a header of the log; ok is false for an invalid one.
 func readHeader(source []byte) (h frameHeader, ok bool) {
 	h = frameHeader{
 		stream: source[0],
@@ -59,7 +59,7 @@ func readHeader(source []byte) (h frameHeader, ok bool) {
 	return h, ok
 }
 
-// EndFrame ends an answer: content says how the command ended.
+// EndFrame returns the final frame, whose content is the command's exit.
 func EndFrame(content []byte) []byte {
 	frame := make([]byte, frameHeaderBytes, frameHeaderBytes+len(content))
 	putHeader(frame, frameHeader{streamEnd, uint64(time.Now().UnixMilli()), 0, int64(len(content))})

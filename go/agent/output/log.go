@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// place is a frame boundary in a log: its position, and how much of each stream is before it.
+// place is a frame boundary in a log: its position, and the offset in each stream before it.
 type place struct {
 	position int64
 	seen     Offsets
 }
 
-// Log keeps what a command writes, as frames in a file. Its followers are woken when it grows.
+// Log stores a command's output as frames in a file, and wakes its followers.
 type Log struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -25,21 +25,21 @@ type Log struct {
 	failure error
 	ended   bool
 	changed chan struct{}
-	// over is closed when nothing will be added any more.
+	// over is closed when the log is complete.
 	over chan struct{}
 }
 
-// NewLog keeps what comes in a file that is empty, up to limit bytes of each stream.
+// NewLog stores output in an empty file, up to limit bytes per stream.
 func NewLog(file *os.File, limit int64) *Log {
 	return &Log{file: file, limit: limit, over: make(chan struct{})}
 }
 
-// EndedLog is one of a command that has ended: a file of so many bytes.
+// EndedLog returns the log of an ended command: a file of size bytes.
 func EndedLog(size int64) *Log {
 	return &Log{ended: true, end: place{position: size}}
 }
 
-// append adds n bytes that stand in buffer after room for a header, as far as the limit allows.
+// append adds n bytes, which follow room for a header in buffer, up to the limit.
 func (l *Log) append(stream byte, buffer []byte, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,7 @@ func (l *Log) append(stream byte, buffer []byte, n int) {
 	putHeader(buffer, frameHeader{stream, uint64(time.Now().UnixMilli()), offset, kept})
 	frame := buffer[:frameHeaderBytes+kept]
 	if _, err := l.file.WriteAt(frame, l.end.position); err != nil {
-		// Half a frame would make all that follows unreadable: nothing more is kept, and the command's exit says so.
+		// Half a frame would corrupt the rest: the log stops here, and the command's exit reports it.
 		l.failure = err
 		_ = l.file.Truncate(l.end.position)
 		return
@@ -65,21 +65,21 @@ func (l *Log) append(stream byte, buffer []byte, n int) {
 	l.wake()
 }
 
-// dropped counts bytes that were taken from the command and thrown away.
+// dropped counts bytes that were read from the command and discarded.
 func (l *Log) dropped(stream byte, n int64) {
 	l.mu.Lock()
 	l.written[stream] += n
 	l.mu.Unlock()
 }
 
-// full says that nothing more of a stream will be kept.
+// full reports whether the log drops further bytes of a stream.
 func (l *Log) full(stream byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failure != nil || l.end.seen[stream] >= l.limit
 }
 
-// Finish says that nothing will be added any more.
+// Finish marks the log as complete.
 func (l *Log) Finish() {
 	l.mu.Lock()
 	l.ended = true
@@ -89,7 +89,7 @@ func (l *Log) Finish() {
 	_ = l.file.Close()
 }
 
-// state is how far the log goes, whether that is all, and what is closed when either changes.
+// state returns the end of the log, whether it is complete, and a channel that is closed when either changes.
 func (l *Log) state() (end int64, ended bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,7 @@ func (l *Log) state() (end int64, ended bool, changed <-chan struct{}) {
 	return l.end.position, l.ended, l.changed
 }
 
-// before is the last known place at which neither stream is past what is wanted.
+// before returns the last indexed place at which neither stream exceeds the wanted offset.
 func (l *Log) before(wanted Offsets) place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,14 +113,14 @@ func (l *Log) before(wanted Offsets) place {
 	return best
 }
 
-// Lost is why output could not be kept, or nil.
+// Lost returns why output could not be stored, or nil.
 func (l *Log) Lost() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failure
 }
 
-// Summary is of what came of a stream so far.
+// Summary returns the byte counts of a stream so far.
 func (l *Log) Summary(stream byte) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,7 +141,7 @@ func (l *Log) wake() {
 	}
 }
 
-// CutLog removes what follows the last whole frame of a log, and makes an empty one where there is none.
+// CutLog truncates a log after its last complete frame, and creates an empty one where there is none.
 func CutLog(path string) (Offsets, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

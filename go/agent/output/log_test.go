@@ -26,7 +26,7 @@ func (l *Log) add(stream byte, text []byte) {
 	l.append(stream, buffer, len(text))
 }
 
-// sent is what a follower gets from wanted offsets on, put together by the offsets that the frames themselves name.
+// sent returns a follower's output from the wanted offsets on, joined by the frames' own offsets.
 func sent(t *testing.T, l *Log, wanted Offsets) (streams [3][]byte) {
 	t.Helper()
 	file, err := os.Open(l.file.Name())

@@ -8,32 +8,32 @@ import (
 	"unsafe"
 )
 
-// Stream takes what a command writes to one of its streams.
+// Stream reads one output stream of a command.
 type Stream struct {
 	number byte
 	file   *os.File
 	log    *Log
 }
 
-// buffers are held only while there is something to read, so that commands that are silent cost none.
+// buffers are held only while there is something to read, so that silent commands cost none.
 var buffers = sync.Pool{New: func() any { b := make([]byte, frameHeaderBytes+readBytes); return &b }}
 
-// sink takes what nobody keeps.
+// sink receives discarded output.
 var sink *os.File
 
-// OpenSink opens where streams go that nobody keeps; it is called before there is any.
+// OpenSink opens the sink; call it before any stream starts.
 func OpenSink() (err error) {
 	sink, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	return err
 }
 
-// NewStream takes from our end of a pipe, which it closes, into a log.
+// NewStream reads the agent's end of a pipe, which it closes, into a log.
 func NewStream(number byte, file *os.File, log *Log) *Stream {
 	return &Stream{number, file, log}
 }
 
-// Take reads until the stream ends or Finish is called, then what is in the pipe at that moment, and calls settled.
-// From then on, as long as somebody has the other end, it throws away what comes, so that nobody is killed for writing.
+// Take reads until the stream ends or Finish is called, then the rest of the pipe, and calls settled. While the
+// other end stays open, it discards later output, so that no process is killed by SIGPIPE.
 func (s *Stream) Take(settled func()) {
 	defer s.file.Close()
 	raw, err := s.file.SyscallConn()
@@ -74,12 +74,12 @@ func (s *Stream) Take(settled func()) {
 	})
 }
 
-// Finish has Take read no more than what is there.
+// Finish makes Take stop after the bytes that are in the pipe.
 func (s *Stream) Finish() {
 	_ = s.file.SetReadDeadline(time.Unix(1, 0))
 }
 
-// rest takes as much as is in the pipe now: somebody else may go on writing for ever. False at the stream's end.
+// rest reads the bytes that are in the pipe now: another process may write on for ever. False at the stream's end.
 func (s *Stream) rest(raw syscall.RawConn) (open bool) {
 	open = true
 	_ = raw.Control(func(fd uintptr) {
@@ -101,7 +101,7 @@ func (s *Stream) rest(raw syscall.RawConn) (open bool) {
 	return open
 }
 
-// read takes up to most bytes that are there; it never waits.
+// read reads up to most available bytes without waiting.
 func (s *Stream) read(fd, most int) (int, error) {
 	if s.log.full(s.number) {
 		n, err := discard(fd)
@@ -121,7 +121,7 @@ func (s *Stream) read(fd, most int) (int, error) {
 	return n, err
 }
 
-// discard empties a pipe without copying; it never waits. The flags are SPLICE_F_MOVE and SPLICE_F_NONBLOCK.
+// discard empties a pipe without copying or waiting. The flags are SPLICE_F_MOVE and SPLICE_F_NONBLOCK.
 func discard(fd int) (int, error) {
 	return ignoringEINTR(func() (int, error) {
 		n, err := syscall.Splice(fd, nil, int(sink.Fd()), nil, 1<<20, 3)
@@ -129,7 +129,7 @@ func discard(fd int) (int, error) {
 	})
 }
 
-// waiting is how much is in a pipe, bytes.
+// waiting returns the number of bytes in a pipe.
 func waiting(fd int) int {
 	const fionread = 0x541b
 	var n int32

@@ -1,4 +1,4 @@
-// Package ports opens TCP connections to the guest's own loopback, each over one request whose two bodies carry it.
+// Package ports opens TCP connections to the guest's own loopback, each carried by the two bodies of one request.
 package ports
 
 import (
@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// sshPort is the host's own way in, which opens by certificates alone.
+	// sshPort is the port of the host's SSH, which only certificates open.
 	sshPort  = 22
 	dialTime = 5 * time.Second
-	// readBytes is how much is taken from a program at once: a few SSH packets.
+	// readBytes is the size of one read from a program: a few SSH packets.
 	readBytes = 128 << 10
 )
 
-// loopbacks are tried in this order. Who listens on all addresses answers at the first.
+// loopbacks are tried in this order. Programs that listen on all addresses answer at the first.
 var loopbacks = []string{"127.0.0.1", "::1"}
 
 // Register adds POST /v1/connect?port=N. The agent itself listens on no port.
@@ -41,7 +41,7 @@ func Register(mux *http.ServeMux) {
 			return
 		}
 		if !carry(w, r, connection) {
-			// The stream is reset: whoever reads it must not take it for a whole one.
+			// The abort resets the stream, so that it does not look complete.
 			panic(http.ErrAbortHandler)
 		}
 	})
@@ -73,7 +73,7 @@ func dial(r *http.Request, port int) (*net.TCPConn, error) {
 	return nil, answer.Refused("port_closed", "Port %d of 127.0.0.1 and ::1: %s.", port, cause(first))
 }
 
-// cause leaves out the address, which the sentence has.
+// cause strips the address, which the message already has.
 func cause(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) {
@@ -86,7 +86,7 @@ func cause(err error) error {
 	return err
 }
 
-// carry passes bytes both ways until both have ended, and says whether both have ended well.
+// carry copies bytes both ways until both directions end, and reports whether both ended cleanly.
 func carry(w http.ResponseWriter, r *http.Request, connection *net.TCPConn) bool {
 	defer connection.Close()
 	stop := reset(connection)
@@ -102,13 +102,13 @@ func carry(w http.ResponseWriter, r *http.Request, connection *net.TCPConn) bool
 	err := send(w, connection)
 	if err != nil {
 		stop()
-		// Ends the reading of a body that may never end.
+		// Unblocks the read of a body that may never end.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}
 	return errors.Join(err, <-in) == nil
 }
 
-// reset ends a connection as one that was cut off: its program must not take what it has got for all there is.
+// reset returns a function that resets the connection, so that its program does not take the data for complete.
 func reset(connection *net.TCPConn) func() {
 	return sync.OnceFunc(func() {
 		_ = connection.SetLinger(0)
@@ -116,7 +116,7 @@ func reset(connection *net.TCPConn) func() {
 	})
 }
 
-// send passes on what a program writes, until it writes no more.
+// send copies the program's output until its end.
 func send(w http.ResponseWriter, connection io.Reader) error {
 	flush := http.NewResponseController(w).Flush
 	piece := make([]byte, headerBytes+readBytes)
@@ -142,8 +142,8 @@ func send(w http.ResponseWriter, connection io.Reader) error {
 	}
 }
 
-// receive passes on what the other side writes, until it writes no more. It says whether it was the program that took
-// no more: that may have answered before, and its answer is passed on to its end.
+// receive copies the client's bytes until their end. refused is true when the program stopped reading: it may have
+// answered already, and its output continues.
 func receive(body *bufio.Reader, connection *net.TCPConn) (refused bool, err error) {
 	for {
 		left, err := readLength(body)
@@ -151,7 +151,7 @@ func receive(body *bufio.Reader, connection *net.TCPConn) (refused bool, err err
 			return false, err
 		}
 		if left == 0 {
-			// A program that is gone already needs no telling.
+			// An error means that the program has disconnected.
 			_ = connection.CloseWrite()
 			return false, nil
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// program listens on a loopback address and does something with its one connection.
+// program listens on a loopback address and handles one connection.
 func program(t *testing.T, address string, do func(*net.TCPConn)) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
@@ -31,7 +31,7 @@ func program(t *testing.T, address string, do func(*net.TCPConn)) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// connected asks an agent over HTTP/2, as the host does.
+// connected sends a request to an agent over HTTP/2, like the host.
 func connected(t *testing.T, port string) (*io.PipeWriter, *http.Response) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -58,7 +58,7 @@ func piece(content string) []byte {
 	return append(out, content...)
 }
 
-// joined are the bytes of pieces, up to that of length 0.
+// joined returns the bytes of pieces, up to the one of length 0.
 func joined(source io.Reader) (string, error) {
 	var out bytes.Buffer
 	for {

@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// A direction of a connection is pieces: four bytes of length, big-endian, and so many bytes. One of length 0 says that
-// nothing more is written this way, as TCP's FIN does; a stream that ends without it was cut off. One of the greatest
-// length means nothing and has no bytes.
+// Each direction of a connection is a sequence of pieces: a length in four bytes, big-endian, and that many bytes.
+// Length 0 ends the direction, like TCP's FIN; a stream that ends without it was cut off. The maximum length is a
+// no-op without bytes.
 const (
 	headerBytes   = 4
 	maxPieceBytes = 1 << 20

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// GroupsRoot is where the commands' control groups are made; empty where the guest has none that can be killed.
+// GroupsRoot returns the folder of the commands' control groups; empty where the guest lacks cgroup.kill.
 func GroupsRoot(path string) string {
 	if path == "" || os.Mkdir(path, 0o755) != nil && !isDirectory(path) {
 		return ""
@@ -23,7 +23,7 @@ func isDirectory(path string) bool {
 	return err == nil && about.IsDir()
 }
 
-// groupMembers lists a control group with those below it.
+// groupMembers returns the processes of a control group and those below it.
 func groupMembers(group string) []int {
 	pids := listed(group)
 	below, _ := os.ReadDir(group)

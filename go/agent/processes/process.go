@@ -1,4 +1,4 @@
-// Package processes holds what /proc and control groups tell of the guest's processes, and how they are ended.
+// Package processes reads and ends the guest's processes, by /proc and control groups.
 package processes
 
 import (
@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Process is one of those that /proc showed at some time.
+// Process is a process at the time of a read of /proc.
 type Process struct {
 	PID     int
 	Parent  int
@@ -19,7 +19,7 @@ type Process struct {
 	zombie  bool
 }
 
-// find reads /proc/PID/stat: fields are counted from the last parenthesis, because names may contain any.
+// find reads /proc/PID/stat. Fields are counted from the last parenthesis, since a name may contain parentheses.
 func find(pid int) (Process, bool) {
 	content, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -42,19 +42,19 @@ func (p Process) carries(id string) bool {
 
 func (p Process) folder() string { return "/proc/" + strconv.Itoa(p.PID) }
 
-// Program is the file that it runs, without its folder; empty when it has ended.
+// Program returns the base name of its executable; empty when it has ended.
 func (p Process) Program() string {
 	path, _ := os.Readlink(p.folder() + "/exe")
 	return strings.TrimSuffix(filepath.Base(path), " (deleted)")
 }
 
-// Title is what it shows as its command line, which it may have written over.
+// Title returns its command line, which the process may have overwritten.
 func (p Process) Title() string {
 	text, _ := os.ReadFile(p.folder() + "/cmdline")
 	return strings.TrimRight(string(text), "\x00 ")
 }
 
-// UID is whom it runs as; false when it has ended.
+// UID returns its user id; false when it has ended.
 func (p Process) UID() (uint32, bool) {
 	about, err := os.Stat(p.folder())
 	if err != nil {
@@ -63,7 +63,7 @@ func (p Process) UID() (uint32, bool) {
 	return about.Sys().(*syscall.Stat_t).Uid, true
 }
 
-// Variable is of the environment that the process was started with; it may have written over it since.
+// Variable returns a variable of its initial environment, which the process may have overwritten.
 func (p Process) Variable(name string) (string, bool) {
 	text, err := os.ReadFile(p.folder() + "/environ")
 	if err != nil {
@@ -77,14 +77,14 @@ func (p Process) Variable(name string) (string, bool) {
 	return "", false
 }
 
-// signal reaches that process, and no other that has got its number since.
+// signal signals the process, unless its pid was reused.
 func (p Process) signal(signal syscall.Signal) bool {
 	handle, err := os.FindProcess(p.PID)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = handle.Release() }()
-	// The handle, a pidfd, is held to one process; this tells whether to the right one.
+	// The handle, a pidfd, refers to one process; this checks that it is the right one.
 	now, there := find(p.PID)
 	return there && !now.zombie && now.born == p.born && handle.Signal(signal) == nil
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Table holds processes by their numbers.
+// Table maps pids to processes.
 type Table map[int]Process
 
-// All are those that there are, without this one.
+// All returns all processes but this one.
 func All() Table {
 	names, _ := os.ReadDir("/proc")
 	found := make(Table, len(names))
@@ -25,7 +25,7 @@ func All() Table {
 	return found
 }
 
-// Descends tells whether p is below ancestor.
+// Descends reports whether p is a descendant of ancestor.
 func (t Table) Descends(p Process, ancestor int) bool {
 	for range len(t) {
 		if p.Parent == ancestor {
@@ -40,14 +40,14 @@ func (t Table) Descends(p Process, ancestor int) bool {
 	return false
 }
 
-// politeness is how long a process has to end after SIGTERM.
+// politeness is the time between SIGTERM and SIGKILL.
 const politeness = time.Second
 
-// End asks all of them to end, and kills what has not after a while.
+// End sends SIGTERM to processes, and later SIGKILL to those that remain.
 func End(all []Process) {
 	for _, p := range all {
 		p.signal(syscall.SIGTERM)
-		// A stopped one does not hear it.
+		// Stopped processes get SIGTERM only after SIGCONT.
 		p.signal(syscall.SIGCONT)
 	}
 	for waited := time.Duration(0); waited < politeness; waited += politeness / 20 {

@@ -9,20 +9,20 @@ import (
 	"syscall"
 )
 
-// CommandVariable names the command in the environment of all its processes, also of those that have detached themselves.
+// CommandVariable holds the command's id in the environment of all its processes, also of detached ones.
 const CommandVariable = "MAYFLY_COMMAND_ID"
 
-// Tree is all processes of a command: those of its control group, where the guest has cgroup v2. Elsewhere its main
-// process and session, whoever carries its id in the environment, and all their descendants.
+// Tree is the set of a command's processes: its control group, where the guest has cgroup v2; else its main process
+// and session, processes with its id in their environment, and all descendants.
 type Tree struct {
 	id    string
 	group string
 	main  int
-	// born is the start time of the main process, by which another one with its number is told apart.
+	// born is the start time of the main process, which detects a reused pid.
 	born string
 }
 
-// NewTree makes the command's control group, where there can be one.
+// NewTree creates the command's control group, where the guest supports it.
 func NewTree(root, id string) *Tree {
 	t := &Tree{id: id}
 	if root == "" {
@@ -35,7 +35,7 @@ func NewTree(root, id string) *Tree {
 	return t
 }
 
-// Begun says which process is the main one.
+// `Begun` sets the main process.
 func (t *Tree) Begun(pid int) {
 	t.main = pid
 	unprotect(pid)
@@ -46,8 +46,7 @@ func (t *Tree) Begun(pid int) {
 	}
 }
 
-// Unprotect takes from processes that were born before Begun what they have inherited from the agent: protection
-// against the kernel's out-of-memory killer.
+// Unprotect removes the inherited protection against the OOM killer from processes that started before `Begun`.
 func (t *Tree) Unprotect() {
 	if t.group != "" {
 		for _, pid := range listed(t.group) {
@@ -57,11 +56,11 @@ func (t *Tree) Unprotect() {
 }
 
 func unprotect(pid int) {
-	// The process may have ended; and an agent that is not root has no protection to give.
+	// The process may have ended, or an agent without root has no protection to remove.
 	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("0"), 0)
 }
 
-// Signal sends to every process there is now, parents first: a shell must not go on after its child has ended.
+// Signal signals every current process, parents first: a shell must not continue after its child has ended.
 func (t *Tree) Signal(signals ...syscall.Signal) {
 	pids := t.members()
 	born := map[int]string{}
@@ -71,7 +70,7 @@ func (t *Tree) Signal(signals ...syscall.Signal) {
 		}
 	}
 	slices.SortFunc(pids, func(a, b int) int {
-		// Clock ticks since the boot, as decimal numbers: the longer one is the larger.
+		// Clock ticks since boot in decimal: a longer number is larger.
 		return cmp.Or(cmp.Compare(len(born[a]), len(born[b])), cmp.Compare(born[a], born[b]), cmp.Compare(a, b))
 	})
 	for _, pid := range pids {
@@ -81,10 +80,10 @@ func (t *Tree) Signal(signals ...syscall.Signal) {
 	}
 }
 
-// ControlGroup is the folder of the command's control group, empty where there is none.
+// ControlGroup returns the folder of the command's control group; empty for none.
 func (t *Tree) ControlGroup() string { return t.group }
 
-// Kill ends every process; those that are born meanwhile are met by calling it until the tree is empty.
+// Kill kills every process. Call it until the tree is empty, since processes may fork in between.
 func (t *Tree) Kill() {
 	if t.group != "" && os.WriteFile(filepath.Join(t.group, "cgroup.kill"), []byte("1"), 0) == nil {
 		return
@@ -92,10 +91,10 @@ func (t *Tree) Kill() {
 	t.Signal(syscall.SIGKILL)
 }
 
-// Empty says that no process of it is left.
+// Empty reports whether the tree has no processes.
 func (t *Tree) Empty() bool { return len(t.members()) == 0 }
 
-// Forget removes the control group, once nobody is in it.
+// Forget removes the control group if it is empty.
 func (t *Tree) Forget() {
 	if t.group != "" {
 		_ = os.Remove(t.group)

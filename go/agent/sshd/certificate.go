@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// keyFields is how many strings make up a public key inside a certificate (PROTOCOL.certkeys of OpenSSH).
+// keyFields is the number of strings of a public key in a certificate (PROTOCOL.certkeys of OpenSSH).
 var keyFields = map[string]int{"ssh-ed25519": 1, "ssh-rsa": 2, "ecdsa-sha2-nistp256": 2, "ecdsa-sha2-nistp384": 2, "ecdsa-sha2-nistp521": 2}
 
 var errNoCertificate = errors.New("not a certificate")
 
-// serialOf reads the serial of a certificate blob: type, nonce, key, serial.
+// serialOf parses the serial of a certificate blob: type, nonce, key, serial.
 func serialOf(text string) (uint64, error) {
 	blob, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -38,7 +38,7 @@ func serialOf(text string) (uint64, error) {
 	return binary.BigEndian.Uint64(rest), nil
 }
 
-// cutString takes a string off a blob: its length in four bytes, then its bytes (RFC 4251 §5).
+// cutString splits a string off a blob: a length in four bytes, then the bytes (RFC 4251 §5).
 func cutString(blob []byte) (first, rest []byte, err error) {
 	if len(blob) < 4 {
 		return nil, nil, errNoCertificate

@@ -9,17 +9,17 @@ import (
 	"mayfly/agent/processes"
 )
 
-// authInfo is the variable with which an sshd that has ExposeAuthInfo names the file that says how a session was
-// authenticated (sshd_config(5), environment(7) in ssh(1)).
+// authInfo is the variable in which an sshd with ExposeAuthInfo names a file about the session's authentication
+// (sshd_config(5), environment(7) in ssh(1)).
 const authInfo = "SSH_USER_AUTH"
 
 const maxAuthInfoBytes = 64 << 10
 
-// sshdPrograms run SSH connections; from OpenSSH 9.8 on the listener has a file of its own.
+// sshdPrograms serve SSH connections; from OpenSSH 9.8 on the listener has another executable.
 var sshdPrograms = map[string]bool{"sshd": true, "sshd-session": true}
 
-// connectionsIn are the processes that act for a logged in user, one for each SSH connection. sshd's monitor, their
-// parent, stays root.
+// connectionsIn returns the processes that act for a logged-in user, one per SSH connection. Their parent, sshd's
+// monitor, stays root.
 func connectionsIn(t processes.Table) []processes.Process {
 	var found []processes.Process
 	for _, p := range t {
@@ -38,12 +38,12 @@ func hasRoot(p processes.Process) bool {
 	return there && uid == 0
 }
 
-// isBeforeLogin tells sshd's unprivileged child for what comes before a login from the one after it.
+// isBeforeLogin reports whether p is sshd's unprivileged child of the phase before the login.
 func isBeforeLogin(p processes.Process) bool {
 	return strings.HasSuffix(p.Title(), "[net]")
 }
 
-// certificateOf tells the serial of the certificate that opened a connection, when a process of it shows it.
+// certificateOf returns the serial of the certificate of a connection, if one of its processes shows it.
 func certificateOf(t processes.Table, connection processes.Process) (uint64, bool) {
 	for _, p := range t {
 		if !t.Descends(p, connection.PID) {
@@ -56,7 +56,7 @@ func certificateOf(t processes.Table, connection processes.Process) (uint64, boo
 	return 0, false
 }
 
-// partsOf are all processes of a connection, the monitor too, and not what we run.
+// partsOf returns all processes of a connection, including the monitor, without those of the agent.
 func partsOf(t processes.Table, connection processes.Process) []processes.Process {
 	parts := []processes.Process{connection, t[connection.Parent]}
 	for _, p := range t {
@@ -67,7 +67,7 @@ func partsOf(t processes.Table, connection processes.Process) []processes.Proces
 	return parts
 }
 
-// straysOf were started in sessions of revoked certificates and have left them.
+// straysOf returns processes of sessions of revoked certificates that have left these sessions.
 func straysOf(t processes.Table, revoked map[uint64]bool) []processes.Process {
 	var found []processes.Process
 	for _, p := range t {
@@ -104,7 +104,7 @@ func serialShownBy(p processes.Process) (uint64, bool) {
 	return 0, false
 }
 
-// readAuthInfo reads a file that a user may have put there: no pipe that blocks, no link, no more than it should have.
+// readAuthInfo reads a file that a user may have put there: no blocking pipe, no link, bounded size.
 func readAuthInfo(path string) (string, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

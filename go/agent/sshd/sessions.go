@@ -13,7 +13,7 @@ import (
 
 const (
 	maxSessionsBytes = 1 << 20
-	// betweenLooks lets a login that was let in just before the list was written become a session.
+	// betweenLooks lets a login that was accepted just before the list was written become a session.
 	betweenLooks = 250 * time.Millisecond
 	maxLooks     = 40
 )
@@ -53,10 +53,10 @@ func readSerials(body io.Reader) (map[uint64]bool, error) {
 	return serials, nil
 }
 
-// endSessions ends what was opened with a revoked certificate, and looks again until two looks in a row find nothing.
+// endSessions ends connections of revoked certificates, until two polls in a row find none.
 //
-// A connection that does not show which certificate opened it is ended too: one that is kept open without any session
-// could open one later. Its owner, when still welcome, connects again.
+// It also ends connections that do not show their certificate: one without a session could open a session later.
+// Their owners, if still authorized, reconnect.
 func endSessions(revoked map[uint64]bool) error {
 	if len(revoked) == 0 {
 		return nil

@@ -1,4 +1,4 @@
-// Package sshd holds whom the guest's sshd believes, and ends what it has let in and should not have.
+// Package sshd sets the trust of the guest's sshd, and ends sessions whose certificates are revoked.
 package sshd
 
 import (
@@ -16,27 +16,27 @@ import (
 	"mayfly/agent/answer"
 )
 
-// maxTrustBytes bounds a request: a revocation list of 10,000 certificates has 3 MiB.
+// maxTrustBytes limits a request: a revocation list of 10,000 certificates has 3 MiB.
 const maxTrustBytes = 8 << 20
 
-// krlMagic begins every key revocation list (PROTOCOL.krl of OpenSSH).
+// krlMagic is the magic of key revocation lists (PROTOCOL.krl of OpenSSH).
 var krlMagic = []byte("SSHKRL\n\x00")
 
 // publicKeyLine is one OpenSSH public key without options or comment.
 var publicKeyLine = regexp.MustCompile(`^[a-z0-9@.-]{1,64} [A-Za-z0-9+/]+={0,2}$`)
 
-// trustFiles are the two files that an sshd reads at every login.
+// trustFiles are the files that an sshd reads at every login.
 type trustFiles struct {
 	userCa, revokedKeys string
 }
 
-// knownTrustFiles are those of the golden image and of a cloud image that was seeded by us.
+// knownTrustFiles are those of the golden image, and of a cloud image that Mayfly has seeded.
 var knownTrustFiles = []trustFiles{
 	{"/etc/ssh/mayfly_user_ca.pub", "/etc/ssh/mayfly_revoked_keys"},
 	{"/etc/ssh/mayfly/user_ca.pub", "/etc/ssh/mayfly/revoked_keys"},
 }
 
-// trust is whom the guest's sshd shall believe.
+// trust is the configuration of the guest's sshd.
 type trust struct {
 	UserCaKeys []string `json:"userCaKeys"`
 	// RevokedKeys is a key revocation list, or empty.
@@ -84,7 +84,7 @@ func readTrust(body io.Reader) (*trust, error) {
 	return wanted, wanted.check()
 }
 
-// check refuses what would lock everybody out, us too.
+// check refuses trust that would lock everyone out, including Mayfly.
 func (t *trust) check() error {
 	if len(t.UserCaKeys) == 0 {
 		return answer.Refused("invalid_request", "userCaKeys is empty: nobody could log in any more.")
@@ -100,7 +100,7 @@ func (t *trust) check() error {
 	return nil
 }
 
-// write replaces the files of every sshd of ours that is there.
+// write replaces the files of every sshd of Mayfly in the guest.
 func (t *trust) write(known []trustFiles) error {
 	found := false
 	for _, files := range known {
@@ -110,7 +110,7 @@ func (t *trust) write(known []trustFiles) error {
 			return err
 		}
 		found = true
-		// What is revoked first: a new CA never counts without it.
+		// Revocations first: a new CA must never apply without them.
 		if err := replaceFile(files.revokedKeys, t.RevokedKeys); err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (t *trust) write(known []trustFiles) error {
 	return nil
 }
 
-// replaceFile writes a file that sshd finds whole, before or after; an sshd that cannot read one lets nobody in.
+// replaceFile replaces a file atomically; an sshd that cannot read it refuses all logins.
 func replaceFile(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".mayfly-")
 	if err != nil {

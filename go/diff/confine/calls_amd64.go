@@ -7,7 +7,7 @@ const (
 	sysSeccomp = 317
 )
 
-// The second set of call numbers, __X32_SYSCALL_BIT, is not among these.
+// The x32 call numbers, with __X32_SYSCALL_BIT, are excluded.
 var allowedCalls = []uint32{
 	syscall.SYS_READ, syscall.SYS_WRITE, syscall.SYS_PREAD64, syscall.SYS_LSEEK, syscall.SYS_FSTAT, syscall.SYS_CLOSE,
 	syscall.SYS_MUNMAP, syscall.SYS_MADVISE, syscall.SYS_FUTEX, syscall.SYS_SCHED_YIELD, syscall.SYS_NANOSLEEP,

@@ -1,5 +1,5 @@
-// Package confine takes from this process, for good, all but reading the files that it was started with: what an image
-// could make of a bug in it would still have no file, no socket and no program to reach.
+// Package confine irrevocably drops all privileges of this process but reading its open files. An exploited bug has
+// no file, socket or program to reach.
 package confine
 
 import (
@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// MemoryBytes is RLIMIT_DATA: what the process can allocate.
+	// MemoryBytes is RLIMIT_DATA, the limit of allocations.
 	MemoryBytes = 1 << 30
-	// cpuSeconds is for a program that has lost sight of its own clock.
+	// cpuSeconds stops a program that fails to check its own deadline.
 	cpuSeconds = 600
 
 	prSetPdeathsig  = 1
 	prSetNoNewPrivs = 38
 )
 
-// Process confines all threads. As root it becomes the user first; uid 0 is refused then.
+// Process confines all threads. As root it first changes to the user, and refuses uid 0.
 func Process(uid int) error {
-	// prctl is for one thread, and the kernel takes the filter only of one that has given up new privileges.
+	// prctl applies to one thread, and the kernel accepts a filter only with no_new_privs set.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := limit(); err != nil {
@@ -29,7 +29,7 @@ func Process(uid int) error {
 	if err := becomeUser(uid); err != nil {
 		return err
 	}
-	// The kernel forgets it when the user changes.
+	// A change of user clears this setting.
 	if err := prctl("PR_SET_PDEATHSIG", prSetPdeathsig, uintptr(syscall.SIGKILL)); err != nil {
 		return err
 	}

@@ -12,7 +12,8 @@ import (
 
 const confinedUser = 65_533
 
-// TestMain is also the program that TestConfinement confines: it cannot be undone, so it is done in another process.
+// TestMain also runs the confined program of TestConfinement: confinement is irrevocable, so it needs another
+// process.
 func TestMain(m *testing.M) {
 	if os.Getenv("MAYFLY_DIFF_CONFINED") != "1" {
 		os.Exit(m.Run())
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// attempts are what a bug must not be able to do.
+// attempts are operations that the confinement must refuse.
 func attempts() map[string]error {
 	_, open := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0)
 	_, create := syscall.Open("/tmp/mayfly-diff-was-here", syscall.O_CREAT|syscall.O_WRONLY, 0o600)

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// A seccomp filter (seccomp(2)) in classic BPF that allows what the Go runtime and reading need, and nothing that names
-// a file, a socket, a program or another process. What is refused fails with EPERM.
+// A seccomp filter (seccomp(2)) in classic BPF that allows the calls of the Go runtime and reads, but none that
+// name a file, a socket, a program or another process. Refused calls fail with EPERM.
 const (
 	seccompSetModeFilter = 1
 	// All threads: the Go runtime has several before main begins.
@@ -18,7 +18,8 @@ const (
 	seccompAllow = 0x7fff0000
 	seccompErrno = 0x00050000
 
-	// struct seccomp_data: nr, arch, instruction_pointer, args[6]; little-endian, the low half of an argument is first.
+	// Offsets in struct seccomp_data: nr, arch, instruction_pointer, args[6]; little-endian, the low half of an
+	// argument first.
 	dataNr   = 0
 	dataArch = 4
 	dataArgs = 16
@@ -44,7 +45,7 @@ func (p *program) allow(number uint32) {
 	p.add(bpfReturn, 0, 0, seccompAllow)
 }
 
-// check decides about a call by one of its arguments: a jump that is true allows it.
+// check decides a call by one of its arguments: a jump with the result allowIfTrue allows it.
 func (p *program) check(number uint32, argument int, code uint16, allowIfTrue bool, value uint32) {
 	p.add(bpfEqual, 0, 4, number)
 	p.add(bpfLoad, 0, 0, uint32(dataArgs+8*argument))
@@ -66,7 +67,7 @@ func filterOf(pid int) program {
 	for _, number := range allowedCalls {
 		p.allow(number)
 	}
-	// Threads, no processes; memory that is never executed; signals to itself.
+	// Threads but no processes; no executable memory; signals only to itself.
 	p.check(syscall.SYS_CLONE, 0, bpfAnySet, true, syscall.CLONE_THREAD)
 	p.check(syscall.SYS_MMAP, 2, bpfAnySet, false, protExec)
 	p.check(syscall.SYS_MPROTECT, 2, bpfAnySet, false, protExec)

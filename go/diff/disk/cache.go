@@ -2,14 +2,14 @@ package disk
 
 import "container/list"
 
-// cacheKey is a unit of a file, or a compressed cluster by its descriptor.
+// cacheKey identifies a unit of a file, or a compressed cluster by its descriptor.
 type cacheKey struct {
 	file       int32
 	compressed bool
 	at         int64
 }
 
-// entryBytes is what an entry takes beside its content, about.
+// entryBytes is the approximate size of an entry without its content.
 const entryBytes = 256
 
 type cacheEntry struct {
@@ -17,7 +17,7 @@ type cacheEntry struct {
 	content []byte
 }
 
-// cache keeps what was used last.
+// cache is an LRU cache.
 type cache struct {
 	room    int
 	entries map[cacheKey]*list.Element

@@ -1,10 +1,11 @@
-// Package disk reads what a guest saw as its disk, from the layers that the host keeps it in. It opens no file: a name
-// in an image, such as that of a backing file, is never followed.
+// Package disk reads a guest's disk from the layers on the host. It opens no file: names in an image, such as that
+// of a backing file, are ignored.
 package disk
 
 import "mayfly/diff/fault"
 
-// Layer is one file of a chain, open for reading. The format is told: a guest can write a qcow2 header into a raw disk.
+// Layer is one file of a chain, open for reading. The caller sets the format, since a guest can write a qcow2
+// header into a raw disk.
 type Layer struct {
 	FD     int    `json:"fd"`
 	Format string `json:"format"`
@@ -12,34 +13,35 @@ type Layer struct {
 
 const maxLayers = 256
 
-// Place is where a byte of a disk is kept. Two bytes with the same place are the same byte.
+// Place is where the host stores a byte of a disk. Equal places have equal content.
 type Place struct {
-	// File is -1 for bytes that are nowhere, and zero.
+	// File is -1 for unallocated bytes, which read as zero.
 	File int32
-	// Compressed places are a cluster's descriptor and the byte in it.
+	// Compressed places consist of a cluster's descriptor and the byte in it.
 	Compressed bool
 	At         int64
 	Within     int64
 }
 
-// Nowhere is the place of all bytes that were never written.
+// Nowhere is the place of all unallocated bytes.
 var Nowhere = Place{File: -1}
 
-// layer is one file of a chain, as a map from the disk's bytes to the file's.
+// layer is one file of a chain, which maps bytes of the disk to bytes of the file.
 type layer interface {
 	size() int64
-	// find tells where a byte is, and how many that follow it are right behind it; false when this layer has not got it.
+	// find returns the place of a byte, and the number of contiguous bytes from it on; false when this layer lacks
+	// it.
 	find(offset int64) (place Place, length int64, has bool, err error)
-	// read fills p from a place that find has told, within the length that it told.
+	// read fills p from a place of find, within its length.
 	read(p []byte, place Place) error
 }
 
-// Disk is a chain of layers, the one that was written last first.
+// Disk is a chain of layers, the newest first.
 type Disk struct {
 	layers []layer
 }
 
-// Open makes a disk of its layers, top first.
+// Open opens a disk by its layers, the newest first.
 func (f *Files) Open(layers []Layer) (*Disk, error) {
 	if len(layers) == 0 || len(layers) > maxLayers {
 		return nil, fault.New(fault.BadRequest, "a disk has 1 to %d layers, not %d", maxLayers, len(layers))
@@ -69,10 +71,10 @@ func (f *Files) Open(layers []Layer) (*Disk, error) {
 	return disk, nil
 }
 
-// Size is what the guest sees, in bytes.
+// Size is the size that the guest sees, bytes.
 func (d *Disk) Size() int64 { return d.layers[0].size() }
 
-// Locate tells where a byte is, and how many bytes from it on are one after the other in the same way; at least 1.
+// Locate returns the place of a byte, and the number of contiguous bytes from it on, at least 1.
 func (d *Disk) Locate(offset int64) (Place, int64, error) {
 	_, place, length, err := d.locate(offset)
 	return place, length, err

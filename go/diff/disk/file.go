@@ -7,11 +7,10 @@ import (
 	"mayfly/diff/meter"
 )
 
-// unitBytes is what is read and kept at once: enough for long reads, little where inodes are read here and there.
+// unitBytes is the size of a read and of a cached block: a compromise between long reads and scattered inodes.
 const unitBytes = 1 << 14
 
-// Files are the layers of all disks. Two disks that stand on the same file share it here, so that a place in it is the
-// same place for both.
+// Files are the layers of all disks. Disks with a common file share it here, so that its places are equal for both.
 type Files struct {
 	meter *meter.Meter
 	cache *cache
@@ -26,12 +25,12 @@ type file struct {
 	size          int64
 }
 
-// NewFiles keeps at most cacheBytes of what it has read.
+// NewFiles caches at most cacheBytes.
 func NewFiles(meter *meter.Meter, cacheBytes int) *Files {
 	return &Files{meter: meter, cache: newCache(cacheBytes)}
 }
 
-// open takes a descriptor that this process was started with: it opens nothing by name.
+// open takes a descriptor that this process inherited; it opens nothing by name.
 func (f *Files) open(fd int) (*file, error) {
 	var stat syscall.Stat_t
 	if err := syscall.Fstat(fd, &stat); err != nil {
@@ -47,7 +46,7 @@ func (f *Files) open(fd int) (*file, error) {
 			return file, nil
 		}
 	}
-	// The end of a block device is not in its inode.
+	// The inode of a block device lacks its size.
 	size, err := syscall.Seek(fd, 0, 2)
 	if err != nil {
 		return nil, fault.New(fault.BadRequest, "the size of descriptor %d is unknown: %v", fd, err)
@@ -57,7 +56,7 @@ func (f *Files) open(fd int) (*file, error) {
 	return opened, nil
 }
 
-// readAt fills p from a file; what lies behind the end of the file is zero, as QEMU has it.
+// readAt fills p from a file; bytes behind its end are zero, as in QEMU.
 func (f *Files) readAt(from *file, p []byte, offset int64) error {
 	if err := f.meter.Charge(int64(len(p))); err != nil {
 		return err

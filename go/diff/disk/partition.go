@@ -9,7 +9,7 @@ import (
 const (
 	sectorBytes = 512
 
-	// The UEFI specification, 5.2 and 5.3.
+	// UEFI specification, 5.2 and 5.3.
 	typeProtective  = 0xee
 	gptEntryBytes   = 128
 	maxGptEntries   = 1024
@@ -18,16 +18,16 @@ const (
 	maxLogicalPartitions = 64
 )
 
-// Volume is a part of a disk, or all of it.
+// Volume is a range of a disk.
 type Volume struct {
 	disk  *Disk
 	start int64
 	bytes int64
-	// Number is the partition's; 0 for the whole disk.
+	// Number is the partition number; 0 for the whole disk.
 	Number int
 }
 
-// Size in bytes.
+// Size is the size in bytes.
 func (v *Volume) Size() int64 { return v.bytes }
 
 // ReadAt fills p.
@@ -38,7 +38,7 @@ func (v *Volume) ReadAt(p []byte, offset int64) error {
 	return v.disk.ReadAt(p, v.start+offset)
 }
 
-// Locate is that of the disk.
+// Locate returns the place of a byte, as on the disk.
 func (v *Volume) Locate(offset int64) (Place, int64, error) {
 	if offset < 0 || offset >= v.bytes {
 		return Nowhere, 0, fault.New(fault.Corrupt, "byte %d is not in the volume of %d bytes", offset, v.bytes)
@@ -47,10 +47,10 @@ func (v *Volume) Locate(offset int64) (Place, int64, error) {
 	return place, min(length, v.bytes-offset), err
 }
 
-// Whole is the disk as one volume.
+// Whole returns the disk as one volume.
 func (d *Disk) Whole() *Volume { return &Volume{disk: d, bytes: d.Size()} }
 
-// Partitions are those of a GPT or an MBR; none when the disk has neither.
+// Partitions returns the partitions of a GPT or an MBR; none when the disk has neither.
 func (d *Disk) Partitions() ([]*Volume, error) {
 	record, err := d.bootRecord(0)
 	if err != nil || record == nil {
@@ -74,7 +74,7 @@ func (d *Disk) Partitions() ([]*Volume, error) {
 	return found, nil
 }
 
-// appendVolume leaves out what is empty, or not on the disk.
+// appendVolume skips partitions that are empty, or exceed the disk.
 func (d *Disk) appendVolume(to []*Volume, number int, start, sectors int64) []*Volume {
 	all := d.Size() / sectorBytes
 	if start <= 0 || sectors <= 0 || start >= all || sectors > all-start {
@@ -90,7 +90,7 @@ type mbrEntry struct {
 
 func (e mbrEntry) extended() bool { return e.kind == 0x05 || e.kind == 0x0f || e.kind == 0x85 }
 
-// bootRecord is the four entries of a sector with the signature of an MBR; nil when it has none.
+// bootRecord returns the four entries of an MBR; nil for a sector without its signature.
 func (d *Disk) bootRecord(sector int64) ([]mbrEntry, error) {
 	var record [sectorBytes]byte
 	if sector < 0 || sector >= d.Size()/sectorBytes {
@@ -113,7 +113,7 @@ func (d *Disk) bootRecord(sector int64) ([]mbrEntry, error) {
 	return entries, nil
 }
 
-// logical follows the chain of an extended partition, whose links are counted from its beginning.
+// logical follows the chain of an extended partition, whose links are relative to its start.
 func (d *Disk) logical(extended int64) ([]*Volume, error) {
 	var found []*Volume
 	for number, sector := 5, extended; number < 5+maxLogicalPartitions; number++ {

@@ -9,11 +9,11 @@ import (
 	"mayfly/diff/fault"
 )
 
-// The format is docs/interop/qcow2.txt of QEMU.
+// The format follows docs/interop/qcow2.txt of QEMU.
 const (
 	qcow2Magic       = 0x514649fb // "QFI\xfb"
 	qcow2HeaderBytes = 104
-	// QEMU's own limit, QCOW_MAX_L1_SIZE.
+	// Limit of QEMU, QCOW_MAX_L1_SIZE.
 	maxL1Bytes   = 32 << 20
 	maxDiskBytes = 1 << 50
 
@@ -31,12 +31,12 @@ type qcow2 struct {
 	version     uint32
 	clusterBits uint
 	bytes       int64
-	// tables are where the second-level tables are.
+	// tables are the offsets of the second-level tables.
 	tables []int64
 }
 
-// openQcow2 reads the header. hasBacking says whether the caller has given a layer below this one; the name of that layer,
-// which is in the header, is nobody's business.
+// openQcow2 reads the header. hasBacking is true when a layer below this one is given; the name in the header is
+// ignored.
 func openQcow2(files *Files, file *file, hasBacking bool) (*qcow2, error) {
 	var header [qcow2HeaderBytes]byte
 	if err := files.readAt(file, header[:], 0); err != nil {
@@ -156,7 +156,7 @@ func (q *qcow2) read(p []byte, place Place) error {
 	return nil
 }
 
-// decompressed is a whole cluster, kept for its other bytes.
+// decompressed returns a whole cluster, and caches it.
 func (q *qcow2) decompressed(descriptor int64) ([]byte, error) {
 	key := cacheKey{file: q.file.number, compressed: true, at: descriptor}
 	if found := q.files.cache.get(key); found != nil {

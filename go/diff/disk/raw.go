@@ -1,6 +1,6 @@
 package disk
 
-// raw is a file that is the disk, byte for byte.
+// raw is a file with the disk's bytes.
 type raw struct {
 	files *Files
 	file  *file

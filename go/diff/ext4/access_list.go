@@ -13,7 +13,7 @@ const (
 	nobodyInParticular = 0xffffffff
 )
 
-// accessList turns a list as ext4 stores it into the one that getxattr(2) returns.
+// accessList converts a list from ext4's format to that of getxattr(2).
 func accessList(stored []byte) ([]byte, error) {
 	if len(stored) < 4 || binary.LittleEndian.Uint32(stored) != storedListVersion {
 		return nil, errors.New("is of an unknown version")

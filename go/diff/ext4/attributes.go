@@ -14,14 +14,15 @@ const (
 	// XATTR_SIZE_MAX of Linux.
 	maxValueBytes  = 65536
 	maxInlineBytes = 1 << 16
-	// maxAllBytes of one file's values together: they can be in inodes of their own, and all in the same one.
+	// maxAllBytes limits the values of one file together: they can be in inodes of their own, and all in the same
+	// one.
 	maxAllBytes = 1 << 20
 
 	indexSystem = 7
 	indexData   = "data"
 )
 
-// prefixes of names, which are stored as a number.
+// prefixes are the prefixes of names, which ext4 stores as numbers.
 var prefixes = map[byte]string{
 	0: "", 1: "user.", 2: "system.posix_acl_access", 3: "system.posix_acl_default", 4: "trusted.", 6: "security.",
 	7: "system.", 8: "system.richacl",
@@ -33,7 +34,7 @@ type Attribute struct {
 	Value []byte
 }
 
-// Attributes are a file's, by name, as getxattr(2) has them.
+// Attributes returns a file's attributes, as in getxattr(2).
 func (fs *FS) Attributes(inode *Inode) ([]Attribute, error) {
 	var found []Attribute
 	all := 0
@@ -62,7 +63,7 @@ func (fs *FS) Attributes(inode *Inode) ([]Attribute, error) {
 	return found, err
 }
 
-// inlineData is the content of a small file or directory: in the inode, and behind it in an attribute.
+// inlineData returns the content of a small file or directory, from the inode and an attribute.
 func (fs *FS) inlineData(inode *Inode) ([]byte, error) {
 	data := append([]byte{}, inode.block[:]...)
 	err := fs.storedAttributes(inode, func(index byte, name, value []byte) error {
@@ -82,7 +83,7 @@ func (fs *FS) inlineData(inode *Inode) ([]byte, error) {
 
 type visitAttribute func(index byte, name, value []byte) error
 
-// storedAttributes are those in the inode, then those in its block of attributes.
+// storedAttributes visits the attributes in the inode, then those in its attribute block.
 func (fs *FS) storedAttributes(inode *Inode, visit visitAttribute) error {
 	if body := inode.attributes; len(body) >= 4 && binary.LittleEndian.Uint32(body) == attributeMagic {
 		if err := fs.attributeList(inode, body[4:], body[4:], visit); err != nil {
@@ -102,7 +103,7 @@ func (fs *FS) storedAttributes(inode *Inode, visit visitAttribute) error {
 	return fs.attributeList(inode, block[attributeBlockBytes:], block, visit)
 }
 
-// attributeList reads entries up to the first that is zero; offsets of values count from the beginning of base.
+// attributeList reads entries up to the first zero; offsets of values are relative to base.
 func (fs *FS) attributeList(inode *Inode, entries, base []byte, visit visitAttribute) error {
 	for {
 		if len(entries) < 4 || binary.LittleEndian.Uint32(entries) == 0 {

@@ -7,7 +7,7 @@ const (
 	mapLevels    = 3
 )
 
-// blockMap is how ext2 and ext3 find a file's blocks: twelve direct ones, and trees of one, two and three levels.
+// blockMap finds a file's blocks as in ext2 and ext3: twelve direct ones, and trees of one, two and three levels.
 func (s *segments) blockMap(inode *Inode) error {
 	perBlock := s.fs.blockBytes / 4
 	needed := (inode.Size + s.fs.blockBytes - 1) / s.fs.blockBytes
@@ -32,7 +32,7 @@ func (s *segments) blockMap(inode *Inode) error {
 	return nil
 }
 
-// mapped adds what a pointer covers. A branch that is used again costs its reading, which is metered.
+// mapped adds the blocks of a pointer. The meter charges a shared branch each time.
 func (s *segments) mapped(pointer int64, level int, logical, covered, needed int64) error {
 	if level == 0 {
 		return s.add(logical, pointer, 1)

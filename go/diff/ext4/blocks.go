@@ -7,7 +7,7 @@ import (
 	"mayfly/diff/fault"
 )
 
-// ReadAt fills p with bytes of the volume as they are once the journal is replayed.
+// ReadAt fills p with bytes of the volume after the replay of the journal.
 func (fs *FS) ReadAt(p []byte, offset int64) error {
 	if len(fs.overlay) == 0 {
 		return fs.volume.ReadAt(p, offset)
@@ -31,7 +31,7 @@ func (fs *FS) ReadAt(p []byte, offset int64) error {
 	return nil
 }
 
-// Locate tells where the host keeps a byte; false when it can't be told by a place alone.
+// Locate returns the place of a byte; `told` is false when a place alone cannot describe it.
 func (fs *FS) Locate(offset int64) (place disk.Place, length int64, told bool, err error) {
 	if len(fs.overlay) == 0 {
 		place, length, err = fs.volume.Locate(offset)
@@ -50,7 +50,7 @@ func (fs *FS) Locate(offset int64) (place disk.Place, length int64, told bool, e
 	return place, min(length, contiguous), true, err
 }
 
-// placeOf is Locate, and knows that a hole (-1) is nowhere.
+// placeOf is Locate for an offset that is -1 in a hole.
 func (fs *FS) placeOf(offset, length int64) (disk.Place, int64, bool, error) {
 	if offset < 0 {
 		return disk.Nowhere, length, true, nil
@@ -58,7 +58,7 @@ func (fs *FS) placeOf(offset, length int64) (disk.Place, int64, bool, error) {
 	return fs.Locate(offset)
 }
 
-// readBlock is a whole block, newly allocated.
+// readBlock returns a whole block, newly allocated.
 func (fs *FS) readBlock(number int64) ([]byte, error) {
 	if err := fs.checkBlocks(number, 1); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (fs *FS) readBlock(number int64) ([]byte, error) {
 	return block, fs.ReadAt(block, number*fs.blockBytes)
 }
 
-// checkBlocks holds block numbers to the file system; block 0 is never anybody's data.
+// checkBlocks checks that block numbers are in the file system; block 0 is never data.
 func (fs *FS) checkBlocks(first, count int64) error {
 	if first <= 0 || first < fs.firstDataBlock || count <= 0 || count > fs.blocks || first > fs.blocks-count {
 		return fault.New(fault.Corrupt, "blocks %d to %d are not in the file system of %d", first, first+count-1, fs.blocks)
@@ -75,14 +75,14 @@ func (fs *FS) checkBlocks(first, count int64) error {
 	return nil
 }
 
-// inodeTable is the first block of a group's inodes.
+// inodeTable returns the first block of a group's inodes.
 func (fs *FS) inodeTable(group int64) (int64, error) {
 	perBlock := fs.blockBytes / fs.descBytes
-	// With clusters, the first data block may be 0 where the superblock is in block 1.
+	// With clusters, the first data block may be 0 although the superblock is in block 1.
 	superblock := superblockAt / fs.blockBytes
 	descriptors := superblock + 1 + group/perBlock
 	if fs.incompat&incompatMetaBG != 0 && group/perBlock >= fs.firstMetaBG {
-		// The descriptors of a meta group are in its first group, behind the superblock if that has one.
+		// The first group of a meta group has its descriptors, behind the superblock if any.
 		first := group / perBlock * perBlock
 		descriptors = fs.firstDataBlock + first*fs.perGroup
 		if first == 0 {
@@ -108,7 +108,7 @@ func (fs *FS) inodeTable(group int64) (int64, error) {
 	return table, fs.checkBlocks(table, blocks)
 }
 
-// hasSuperblock says whether a group other than 0 begins with a copy of the superblock.
+// hasSuperblock reports whether a group other than 0 starts with a copy of the superblock.
 func (fs *FS) hasSuperblock(group int64) bool {
 	if fs.compat&compatSparseSuper2 != 0 {
 		return group == int64(fs.backupGroups[0]) || group == int64(fs.backupGroups[1])

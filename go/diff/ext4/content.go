@@ -8,7 +8,7 @@ import (
 	"mayfly/diff/fault"
 )
 
-// Content is what a file holds, ready to be read.
+// Content is the content of a file.
 type Content struct {
 	fs       *FS
 	Size     int64
@@ -31,10 +31,10 @@ func (fs *FS) Content(inode *Inode) (*Content, error) {
 	return content, err
 }
 
-// isFastSymlink: a short target stands where the blocks of other files do.
+// isFastSymlink reports whether the target is in the inode, instead of block pointers.
 func (i *Inode) isFastSymlink() bool { return i.Size < blockFieldBytes && i.flags&flagExtents == 0 }
 
-// run tells where the bytes from an offset on are, as an offset of the volume or -1 for zeros, and how many are there.
+// run returns the volume offset of the bytes at offset, or -1 for zeros, and the number of contiguous bytes.
 func (c *Content) run(offset int64) (at, length int64) {
 	block := offset / c.fs.blockBytes
 	index := sort.Search(len(c.segments), func(i int) bool {
@@ -52,7 +52,7 @@ func (c *Content) run(offset int64) (at, length int64) {
 	return next.physical*c.fs.blockBytes + offset - begin, end - offset
 }
 
-// readRun fills p from what run has told.
+// readRun fills p from an offset that run returned.
 func (c *Content) readRun(p []byte, at int64) error {
 	if at < 0 {
 		clear(p)
@@ -63,7 +63,7 @@ func (c *Content) readRun(p []byte, at int64) error {
 
 const chunkBytes = 1 << 16
 
-// CopyTo writes the bytes from an offset on, at most limit of them. Zeros are metered like what is read.
+// CopyTo writes at most limit bytes from an offset on. Zeros are charged like reads.
 func (c *Content) CopyTo(to io.Writer, offset, limit int64, charge func(int64) error) error {
 	end := c.Size
 	if limit < end-offset {
@@ -94,7 +94,7 @@ func (c *Content) CopyTo(to io.Writer, offset, limit int64, charge func(int64) e
 	return nil
 }
 
-// Bytes is the whole content of something small.
+// Bytes returns the whole content of a small file.
 func (c *Content) Bytes(limit int64) ([]byte, error) {
 	if c.Size > limit {
 		return nil, fault.New(fault.Corrupt, "%d bytes where at most %d can be", c.Size, limit)
@@ -104,7 +104,7 @@ func (c *Content) Bytes(limit int64) ([]byte, error) {
 	return all.Bytes(), err
 }
 
-// Target of a symbolic link.
+// Target returns the target of a symbolic link.
 func (fs *FS) Target(inode *Inode) ([]byte, error) {
 	content, err := fs.Content(inode)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 
 const (
 	entryHeaderBytes = 8
-	// An inline directory begins with the number of its parent, where others have "." and "..".
+	// An inline directory starts with the number of its parent, instead of "." and "..".
 	inlineParentBytes = 4
 )
 
-// Entries calls back for each name of a directory but "." and "..", in the order of the disk. A hash tree is read like
-// a plain list: its inner nodes look like empty entries. The name is only valid during the call.
+// Entries visits each name of a directory but "." and "..", in disk order. A hash tree reads like a plain list,
+// since its inner nodes look like empty entries. The name is valid only during the call.
 func (fs *FS) Entries(inode *Inode, visit func(name []byte, number uint32) error) error {
 	if inode.flags&flagInlineData != 0 {
 		return fs.inlineEntries(inode, visit)
@@ -50,7 +50,7 @@ func (fs *FS) inlineEntries(inode *Inode, visit func(name []byte, number uint32)
 	if len(data) < inlineParentBytes {
 		return directoryFault(inode, "has no parent")
 	}
-	// Its two halves, in the inode and in an attribute, are lists of their own.
+	// Its halves, in the inode and in an attribute, are separate lists.
 	head := min(len(data), blockFieldBytes)
 	if err := fs.entriesOf(inode, data[inlineParentBytes:head], visit); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (fs *FS) entriesOf(inode *Inode, list []byte, visit func(name []byte, numbe
 	return nil
 }
 
-// entryBytes: blocks of 64 KiB have the two highest bits of a length in its lowest.
+// entryBytes decodes a length: with blocks of 64 KiB its two highest bits are the lowest ones.
 func entryBytes(entry []byte) int {
 	length := int(binary.LittleEndian.Uint16(entry[4:]))
 	if length == 0xffff || length == 0 {

@@ -2,8 +2,8 @@ package ext4
 
 import "bytes"
 
-// Equal compares two files of the same size. Bytes that the host keeps in one place are not read: whatever the guest
-// has done to times and numbers, they are the same bytes.
+// Equal compares two files of the same size. It skips bytes that the host stores in one place, which are equal
+// despite other metadata.
 func (c *Content) Equal(other *Content, charge func(int64) error) (bool, error) {
 	if c.inline != nil || other.inline != nil {
 		return c.equalBytes(other)
@@ -45,7 +45,7 @@ func (c *Content) Equal(other *Content, charge func(int64) error) (bool, error) 
 	return true, nil
 }
 
-// samePlace says whether the host keeps both in one place (or nowhere), and for how many bytes that is so.
+// samePlace reports whether the host stores both in one place (or nowhere), and for how many bytes.
 func samePlace(a *FS, at int64, b *FS, bt int64, length int64) (bool, int64, error) {
 	here, n, toldA, err := a.placeOf(at, length)
 	if err != nil {

@@ -10,9 +10,9 @@ const (
 	extentMagic      = 0xf30a
 	extentEntryBytes = 12
 	maxExtentDepth   = 5
-	// Longer extents are allocated and not yet written: they read as zeros.
+	// Longer extents are preallocated, and read as zeros.
 	maxWrittenExtent = 32768
-	// No file has more logical blocks: an entry has 32 bits for the number.
+	// Limit of logical blocks: an entry has 32 bits for the number.
 	endOfLogical = 1 << 32
 )
 
@@ -24,7 +24,7 @@ func (s *segments) extents(inode *Inode) error {
 	return s.extentNode(inode.block[:], depth, 0, endOfLogical)
 }
 
-// extentNode reads a node whose entries must lie in [from, to): so no node can be reached twice with any effect.
+// extentNode reads a node whose entries must be in [from, to), so that no node adds blocks twice.
 func (s *segments) extentNode(node []byte, depth int, from, to int64) error {
 	count, room := int(binary.LittleEndian.Uint16(node[2:])), len(node)/extentEntryBytes-1
 	switch {

@@ -7,7 +7,7 @@ import (
 	"mayfly/diff/fault"
 )
 
-// Type of a file, by the upper four bits of its mode.
+// Type is the file type, from the upper four bits of the mode.
 type Type string
 
 const (
@@ -35,7 +35,7 @@ const (
 	blockFieldBytes = 60
 )
 
-// Inode is what a file is, but for its name and content.
+// Inode is the metadata of a file.
 type Inode struct {
 	Number     uint32
 	Type       Type
@@ -45,9 +45,9 @@ type Inode struct {
 	Links      uint16
 	Modified   time.Time
 	Generation uint32
-	// Born is the creation time as it is stored, seconds and the extra word; 0 where inodes have no room for it.
+	// Born is the stored creation time, seconds and the extra word; 0 where inodes are too small for it.
 	Born uint64
-	// Device is that of a device file, as Linux's `makedev` has it in 32 bits.
+	// Device is the number of a device file, in the 32 bits of Linux's `makedev`.
 	Device uint32
 	flags  uint32
 	// block is the root of the extents, the block map, the inline data or the symbolic link's target.
@@ -70,7 +70,7 @@ func (fs *FS) rawInode(number uint32) ([]byte, error) {
 	return raw, fs.ReadAt(raw, table*fs.blockBytes+index%int64(fs.inodesPerGroup)*fs.inodeBytes)
 }
 
-// Inode reads one that a name stands for.
+// Inode reads an inode that a name refers to.
 func (fs *FS) Inode(number uint32) (*Inode, error) {
 	if number < fs.firstInode && number != rootInode {
 		return nil, fault.New(fault.Corrupt, "inode %d is none that can have a name", number)
@@ -132,12 +132,13 @@ func (fs *FS) anyInode(number uint32) (*Inode, error) {
 	return inode, nil
 }
 
-// timeOf: two bits of the extra word are the epoch, the other thirty are nanoseconds.
+// timeOf decodes a time: two bits of the extra word extend the epoch, the other thirty are nanoseconds.
 func timeOf(seconds, extra uint32) time.Time {
 	return time.Unix(int64(int32(seconds))+int64(extra&3)<<32, min(int64(extra>>2), 999_999_999)).UTC()
 }
 
-// device: the old form (8 bits each) is in the first word, else the new one in the second.
+// device returns the device number: in the old form (8 bits each) in the first word, else the new form in the
+// second.
 func (i *Inode) device() uint32 {
 	if old := binary.LittleEndian.Uint32(i.block[0:]); old != 0 {
 		return old & 0xffff
@@ -145,13 +146,13 @@ func (i *Inode) device() uint32 {
 	return binary.LittleEndian.Uint32(i.block[4:])
 }
 
-// Numbers of a device file.
+// Numbers returns the numbers of a device file.
 func (i *Inode) Numbers() (major, minor uint32) {
 	return i.Device >> 8 & 0xfff, i.Device&0xff | i.Device>>12&0xfff00
 }
 
-// SameFile says that two inodes are for certain one file, at two points in time: the number is the same, and so is what
-// is given to a file when it is made. Images that were not made by a kernel have no generations.
+// SameFile reports whether two inodes are certainly one file at two times: equal number, generation and creation
+// time. Images that no kernel wrote have generation 0.
 func (i *Inode) SameFile(other *Inode) bool {
 	return i.Number == other.Number && i.Type == other.Type && i.Generation == other.Generation && i.Born == other.Born &&
 		i.Generation != 0

@@ -6,7 +6,7 @@ import (
 	"mayfly/diff/fault"
 )
 
-// The journal is jbd2's, Documentation/filesystems/ext4/journal.rst: big-endian, unlike everything else. A snapshot of a
+// The journal is jbd2's, Documentation/filesystems/ext4/journal.rst: big-endian, unlike the rest. A snapshot of a
 // file system that was not frozen has its latest changes only there.
 const (
 	journalMagic      = 0xc03b3998
@@ -25,25 +25,25 @@ const (
 	tagSameUUID = 2
 	tagLast     = 8
 
-	// Each takes some 50 bytes of memory; a journal is at most 1 GiB when mke2fs makes it.
+	// Each takes some 50 bytes of memory; mke2fs makes journals of at most 1 GiB.
 	maxJournalBlocks = 1 << 20
 )
 
-// JournalState is what was done about the journal.
+// JournalState is the state of the journal.
 type JournalState string
 
 const (
-	// JournalClean: nothing was in it that is not also in its place.
+	// JournalClean is a journal without pending changes.
 	JournalClean JournalState = "clean"
-	// JournalReplayed: it held changes, which are read as if they were in their place. The image stays as it is.
+	// JournalReplayed is a journal whose changes are applied in memory; the image stays unchanged.
 	JournalReplayed JournalState = "replayed"
 )
 
-// journalBlock is where the journal has the newest content of a block.
+// journalBlock is the position of a block's newest content in the journal.
 type journalBlock struct {
 	at       int64
 	sequence uint32
-	// escaped: the content begins with the journal's mark, which is stored as zero.
+	// escaped is true for content that starts with the journal's magic, stored as zeros.
 	escaped bool
 }
 
@@ -65,7 +65,7 @@ type journal struct {
 	features uint32
 }
 
-// replay finds what the journal holds and reads the superblock anew as it then is.
+// replay finds the changes in the journal, and rereads the superblock with them.
 func (fs *FS) replay() error {
 	fs.Journal = JournalClean
 	if fs.incompat&incompatRecover == 0 || fs.compat&compatJournal == 0 {
@@ -149,7 +149,7 @@ func (j *journal) block(number int64) ([]byte, error) {
 	return j.fs.readBlock(at)
 }
 
-// place is the block of the file system that is a block of the journal.
+// place returns the file system block of a journal block.
 func (j *journal) place(number int64) (int64, error) {
 	offset := number * j.fs.blockBytes
 	if offset >= j.content.Size {
@@ -162,7 +162,7 @@ func (j *journal) place(number int64) (int64, error) {
 	return at / j.fs.blockBytes, nil
 }
 
-// after is the block that follows, at the end the first again.
+// after returns the following block, with wraparound.
 func (j *journal) after(number, count int64) int64 {
 	next := number + count
 	for next >= j.length {

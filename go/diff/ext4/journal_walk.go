@@ -6,13 +6,13 @@ import (
 	"mayfly/diff/fault"
 )
 
-// tag is a block of the file system that a descriptor announces.
+// tag is a block of the file system in a descriptor.
 type tag struct {
 	block   int64
 	escaped bool
 }
 
-// walk visits the control blocks of a journal, in order, until one is of another transaction than it should be.
+// walk visits the control blocks of a journal, in order, until the sequence number breaks.
 func (j *journal) walk(visit func(kind uint32, sequence uint32, number int64, block []byte) (more bool, err error)) error {
 	number, sequence, walked := j.start, j.sequence, int64(0)
 	for {
@@ -32,7 +32,7 @@ func (j *journal) walk(visit func(kind uint32, sequence uint32, number int64, bl
 		default:
 			return nil
 		}
-		// A journal that is longer than itself goes in a circle.
+		// A walk that exceeds the journal is circular.
 		if walked += length; walked > j.length {
 			return journalFault("has no end")
 		}
@@ -47,7 +47,7 @@ func (j *journal) walk(visit func(kind uint32, sequence uint32, number int64, bl
 	}
 }
 
-// scan counts the transactions that are complete: the others never happened.
+// scan counts the complete transactions; others are ignored.
 func (j *journal) scan() (complete uint32, err error) {
 	err = j.walk(func(kind, _ uint32, _ int64, _ []byte) (bool, error) {
 		if kind == journalCommit {
@@ -58,7 +58,8 @@ func (j *journal) scan() (complete uint32, err error) {
 	return complete, err
 }
 
-// collect is the newest content of every block in the complete transactions, unless it was revoked by a later one.
+// collect returns the newest content of each block in the complete transactions, without blocks that a later one
+// revokes.
 func (j *journal) collect(complete uint32) (map[int64]journalBlock, error) {
 	overlay, revoked := map[int64]journalBlock{}, map[int64]uint32{}
 	err := j.walk(func(kind, sequence uint32, number int64, block []byte) (bool, error) {
@@ -106,7 +107,7 @@ func (j *journal) tagBytes() int {
 	return 8
 }
 
-// usable leaves out the checksum at the end of a control block.
+// usable returns the length of a control block without its checksum.
 func (j *journal) usable(block []byte) int {
 	if j.features&(journalChecksumV2|journalChecksumV3) != 0 {
 		return len(block) - 4

@@ -8,7 +8,7 @@ import (
 
 const maxLookups = 1024
 
-// Lookup is the inode at a path from the root. Symbolic links on the way are not followed.
+// Lookup returns the inode at a path from the root, without following symbolic links.
 func (fs *FS) Lookup(path []byte) (*Inode, error) {
 	inode, err := fs.Inode(rootInode)
 	if err != nil {

@@ -2,15 +2,15 @@ package ext4
 
 import "mayfly/diff/fault"
 
-// segment is a run of blocks of a file that are one after the other on the volume too.
+// segment is a run of a file's blocks that is contiguous on the volume.
 type segment struct {
 	logical, physical, count int64
 }
 
-// maxSegments of one file, 24 bytes each. A file that is in more pieces than that was made to be.
+// maxSegments limits the segments of a file, 24 bytes each. A file with more fragments is crafted.
 const maxSegments = 4 << 20
 
-// segments collects the runs of one file, in ascending order. What is in none of them is a hole.
+// segments collects the runs of a file, in ascending order. The rest are holes.
 type segments struct {
 	fs     *FS
 	inode  uint32
@@ -18,7 +18,7 @@ type segments struct {
 	blocks int64
 }
 
-// add refuses what goes back or claims more blocks than there are: that ends every loop and every shared branch.
+// add refuses runs that go backwards or exceed the file system's blocks, which ends every loop and shared branch.
 func (s *segments) add(logical, physical, count int64) error {
 	if err := s.fs.checkBlocks(physical, count); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (s *segments) add(logical, physical, count int64) error {
 	return nil
 }
 
-// segmentsOf are the blocks of a file that hold something.
+// segmentsOf returns the allocated blocks of a file.
 func (fs *FS) segmentsOf(inode *Inode) ([]segment, error) {
 	found := &segments{fs: fs, inode: inode.Number}
 	var err error

@@ -1,5 +1,5 @@
-// Package ext4 reads an ext4 (or ext3, ext2) file system as data that an enemy wrote: every offset, count and name is
-// checked, whatever can loop is counted. Sources: Documentation/filesystems/ext4/ and fs/ext4/ext4.h of Linux.
+// Package ext4 reads an ext4 (or ext3, ext2) file system as untrusted data: it checks every offset, count and name,
+// and bounds every loop. Sources: Documentation/filesystems/ext4/ and fs/ext4/ext4.h of Linux.
 package ext4
 
 import (
@@ -40,7 +40,7 @@ const (
 	rootInode = 2
 )
 
-// incompatNames are features that exist and are not read, for the message.
+// incompatNames are unsupported features, for messages.
 var incompatNames = map[uint32]string{
 	0x0001: "compression", 0x0008: "journal device", 0x1000: "data in directory entries", 0x10000: "encryption",
 }
@@ -48,7 +48,7 @@ var incompatNames = map[uint32]string{
 // FS is a file system.
 type FS struct {
 	volume *disk.Volume
-	// overlay is what the journal holds for a block, when it was replayed.
+	// overlay maps blocks to their newer content in a replayed journal.
 	overlay map[int64]journalBlock
 
 	blockBytes     int64
@@ -67,11 +67,11 @@ type FS struct {
 	backupGroups   [2]uint32
 	journalInode   uint32
 	UUID           string
-	// Journal says what was in the journal, and what became of it.
+	// Journal is the state of the journal.
 	Journal JournalState
 }
 
-// IsHere says whether a volume has the mark of an ext4 superblock.
+// IsHere reports whether a volume has the magic of an ext4 superblock.
 func IsHere(volume *disk.Volume) (bool, error) {
 	if volume.Size() < superblockAt+superblockBytes {
 		return false, nil
@@ -81,7 +81,7 @@ func IsHere(volume *disk.Volume) (bool, error) {
 	return binary.LittleEndian.Uint16(mark[:]) == magic, err
 }
 
-// Open reads the superblock, and the journal if it has to be replayed.
+// Open reads the superblock, and replays the journal if necessary.
 func Open(volume *disk.Volume) (*FS, error) {
 	var sb [superblockBytes]byte
 	if err := volume.ReadAt(sb[:], superblockAt); err != nil {

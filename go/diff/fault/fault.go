@@ -1,5 +1,4 @@
-// Package fault has the errors that a person is told: what is wrong with an image, in words that hold nothing an image
-// could play tricks with.
+// Package fault has the errors for users. Their messages quote image data safely.
 package fault
 
 import (
@@ -8,46 +7,46 @@ import (
 	"strconv"
 )
 
-// Code says which kind of trouble it is; host/disk/file-system-diff.ts knows them all.
+// Code is the kind of a fault; host/disk/file-system-diff.ts lists them all.
 type Code string
 
 const (
-	// BadRequest: what the caller asked for makes no sense.
+	// BadRequest is an invalid request.
 	BadRequest Code = "bad-request"
-	// BadImage: the layers do not make a disk.
+	// BadImage is an invalid chain of layers.
 	BadImage Code = "bad-image"
-	// NoFileSystem: there is no ext4 on the disk, or more than one.
+	// NoFileSystem is a disk without ext4, or with several.
 	NoFileSystem Code = "no-file-system"
-	// Corrupt: the file system contradicts itself.
+	// Corrupt is an inconsistent file system.
 	Corrupt Code = "corrupt"
-	// Unsupported: a feature that this program does not read.
+	// Unsupported is a feature that this program cannot read.
 	Unsupported Code = "unsupported"
-	// Limit: going on would take more time or memory than was granted.
+	// Limit is an excess of the time or memory limit.
 	Limit Code = "limit"
-	// NotFound: no such file in the file system.
+	// NotFound is a missing file.
 	NotFound Code = "not-found"
-	// NotAFile: what is there has no content to read.
+	// NotAFile is a path without readable content.
 	NotAFile Code = "not-a-file"
-	// Internal: an error in this program.
+	// Internal is an error in this program.
 	Internal Code = "internal"
 )
 
-// Fault is an error with a kind.
+// Fault is an error with a code.
 type Fault struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
-	// Image is "before" or "after" where it is known which one is meant.
+	// Image is "before" or "after", if known.
 	Image string `json:"image,omitempty"`
 }
 
 func (f *Fault) Error() string { return f.Message }
 
-// New makes a fault. Every name that comes from an image must go through Quote.
+// New returns a fault. Every name from an image must go through Quote.
 func New(code Code, format string, values ...any) error {
 	return &Fault{Code: code, Message: fmt.Sprintf(format, values...)}
 }
 
-// Of says which image an error is about.
+// Of sets the image of an error.
 func Of(image string, err error) error {
 	var found *Fault
 	if errors.As(err, &found) && found.Image == "" {
@@ -58,7 +57,7 @@ func Of(image string, err error) error {
 
 const shownBytes = 200
 
-// Quote shows bytes of an image in printable ASCII, and not too many of them.
+// Quote returns image bytes in printable ASCII, of limited length.
 func Quote(name []byte) string {
 	if len(name) > shownBytes {
 		return strconv.QuoteToASCII(string(name[:shownBytes])) + "…"

@@ -1,5 +1,5 @@
-// Package meter bounds the work that an image can cause: whatever loops reads or hashes, and whatever reads or hashes
-// is charged here.
+// Package meter limits the work that an image can cause: every loop reads or hashes, and each read and hash is
+// charged here.
 package meter
 
 import (
@@ -8,10 +8,10 @@ import (
 	"mayfly/diff/fault"
 )
 
-// A look at the clock costs more than the reading of a block, so it is taken only so often.
+// A clock read costs more than the read of a block, so only every 256th charge checks the time.
 const chargesPerLook = 256
 
-// Meter counts bytes, and watches the clock.
+// Meter counts bytes, and checks a deadline.
 type Meter struct {
 	deadline time.Time
 	granted  time.Duration
@@ -20,12 +20,12 @@ type Meter struct {
 	charges  int
 }
 
-// New grants an amount of bytes to read, and a time that begins now.
+// New returns a meter with a limit of bytes, and a time limit that starts now.
 func New(bytes int64, granted time.Duration) *Meter {
 	return &Meter{deadline: time.Now().Add(granted), granted: granted, left: bytes, bytes: bytes}
 }
 
-// Charge takes some bytes off what is granted. One byte stands for any small work.
+// Charge subtracts bytes from the limit. Charge one byte for any small work.
 func (m *Meter) Charge(bytes int64) error {
 	m.left -= bytes
 	if m.left < 0 {

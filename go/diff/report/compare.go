@@ -1,4 +1,4 @@
-// Package report says what differs between two file systems.
+// Package report writes the differences between two file systems.
 package report
 
 import (
@@ -11,7 +11,7 @@ import (
 	"mayfly/diff/tree"
 )
 
-// What of a file can differ, one bit each.
+// Aspects in which a file can differ, one bit each.
 const (
 	content = 1 << iota
 	target
@@ -34,20 +34,20 @@ func namesOf(what uint16) []string {
 	return names
 }
 
-// Comparison is two file systems, whose trees have been matched.
+// Comparison is two file systems with matched trees.
 type Comparison struct {
 	Before, After *tree.Tree
 	meter         *meter.Meter
-	// compared are contents that were read, so that a file with many names is read once.
+	// compared caches compared contents, so that a file with many names is read once.
 	compared map[[2]uint32]bool
 	digests  map[digestKey]string
-	// hashable is how many bytes may still be hashed, or written to an archive.
+	// hashable is the remaining limit of bytes to hash, or to write to an archive.
 	hashable int64
-	// hidden are patterns of paths that no answer has.
+	// hidden are patterns of paths that answers omit.
 	hidden []string
 }
 
-// Compare finds what differs in every pair. Inodes are read in their order, which is the disk's.
+// Compare finds the differences of every pair. It reads inodes in disk order.
 func Compare(before, after *tree.Tree, meter *meter.Meter, hashable int64) (*Comparison, error) {
 	c := &Comparison{
 		Before: before, After: after, meter: meter, hashable: hashable,
@@ -89,7 +89,7 @@ func (c *Comparison) pair(index int32) (uint16, error) {
 	set(mode, before.Mode != after.Mode)
 	set(owner, before.UID != after.UID || before.GID != after.GID)
 	set(device, before.Device != after.Device)
-	// It goes without saying that a directory changes when a name is added, removed or given to another file.
+	// Changes of names imply a directory's new modification time, which is omitted.
 	set(modified, !before.Modified.Equal(after.Modified) && !(after.Type == ext4.Directory && c.otherNames(index)))
 	same, err := c.sameContent(before, after)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *Comparison) pair(index int32) (uint16, error) {
 	return what, err
 }
 
-// otherNames says whether the names in a directory, or the files they are given to, are others than before.
+// otherNames reports whether the names in a directory, or their files, have changed.
 func (c *Comparison) otherNames(directory int32) bool {
 	counterpart := c.After.Node(directory).Counterpart
 	first, end := c.After.Node(directory).Children()

@@ -9,8 +9,7 @@ import (
 	"mayfly/diff/meter"
 )
 
-// CopyFile writes the size of one file (8 bytes, big-endian), then its first bytes. The path is taken as it is: no
-// symbolic link is followed.
+// CopyFile writes the size of a file (8 bytes, big-endian), then its first bytes. It follows no symbolic links.
 func CopyFile(fs *ext4.FS, path []byte, limit int64, to io.Writer, meter *meter.Meter) error {
 	inode, err := fs.Lookup(path)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"mayfly/diff/tree"
 )
 
-// Hide leaves paths, and what is below them, out of every answer. A pattern that ends in * stands for all that begin so.
+// Hide omits paths, and everything below them, from answers. A pattern that ends in * matches a prefix.
 func (c *Comparison) Hide(patterns []string) { c.hidden = patterns }
 
-// Walk calls back for every difference that is not hidden, directories before what is in them and names in the order of
-// their bytes. A rename with one hidden end is an addition or a removal.
+// Walk visits every difference that is not hidden, directories before their content, in byte order of names. A
+// rename with one hidden end is an addition or a removal.
 func (c *Comparison) Walk(visit Visit) error {
 	return c.walkPair(0, func(kind string, before, after int32) error {
 		hasBefore := before != tree.Alone && !c.isHidden(c.Before, before)

@@ -13,7 +13,7 @@ import (
 	"mayfly/diff/tree"
 )
 
-// Name is bytes of an image, as text where they are UTF-8, else as {"base64": …}.
+// Name is bytes of an image: text where they are UTF-8, else {"base64": …}.
 type Name []byte
 
 // MarshalJSON implements json.Marshaler.
@@ -24,13 +24,13 @@ func (n Name) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(n)})
 }
 
-// Attribute is an extended attribute, its value in base64.
+// Attribute is an extended attribute; JSON encodes its value in base64.
 type Attribute struct {
 	Name  Name   `json:"name"`
 	Value []byte `json:"value"`
 }
 
-// File is what there is to say about one. What does not apply to its type is null.
+// File is the description of a file. Fields that do not apply to its type are null.
 type File struct {
 	Type   ext4.Type   `json:"type"`
 	Size   *int64      `json:"size"`
@@ -42,11 +42,11 @@ type File struct {
 	Target *Name       `json:"target"`
 	Device *[2]uint32  `json:"device"`
 	XAttrs []Attribute `json:"xattrs"`
-	// Digest is the SHA-256 of a file's content; null for other types, and when hashing it would take too long.
+	// Digest is the SHA-256 of a file's content; null for other types, and beyond the hash limit.
 	Digest *string `json:"digest"`
 }
 
-// Change is one line.
+// Change is one line of the answer.
 type Change struct {
 	Line   string   `json:"line"`
 	Change string   `json:"change"`
@@ -54,7 +54,7 @@ type Change struct {
 	From   *Name    `json:"from"`
 	What   []string `json:"what"`
 	File
-	// Before is what a changed or renamed file was, without a digest.
+	// Before is the earlier state of a changed or renamed file, without a digest.
 	Before *File `json:"before"`
 }
 
@@ -92,7 +92,7 @@ type digestKey struct {
 	inode uint32
 }
 
-// digest of a file's content, unless it is larger than what may still be hashed.
+// digest returns the digest of a file's content, unless it exceeds the remaining hash limit.
 func (c *Comparison) digest(fs *ext4.FS, inode *ext4.Inode) (*string, error) {
 	if inode.Type != ext4.File {
 		return nil, nil
@@ -120,7 +120,7 @@ func (c *Comparison) digest(fs *ext4.FS, inode *ext4.Inode) (*string, error) {
 	return &text, nil
 }
 
-// line is all about one difference. Nodes are Alone where there is none.
+// line returns the line of one difference. A missing node is Alone.
 func (c *Comparison) line(kind string, before, after int32) (*Change, error) {
 	of, index := c.After, after
 	if after == tree.Alone {

@@ -28,7 +28,7 @@ type end struct {
 	Renamed int    `json:"renamed"`
 }
 
-// Lines writes one JSON object a line: the start, the changes, the end. Without an end the rest is missing.
+// Lines writes one JSON object per line: the start, the changes, the end. Output without an end is truncated.
 func (c *Comparison) Lines(to io.Writer) error {
 	buffered := bufio.NewWriterSize(to, 1<<16)
 	encoder := json.NewEncoder(buffered)
@@ -47,7 +47,7 @@ func (c *Comparison) Lines(to io.Writer) error {
 		if err != nil {
 			return err
 		}
-		// A path that is long costs more than its reading did.
+		// A long path costs more than its read.
 		if err := c.meter.Charge(int64(len(change.Path))); err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 	"mayfly/diff/fault"
 )
 
-// CopyNames writes the names in one directory, each with a zero byte behind it, in the order of the disk; of more bytes than
-// the limit it is a fault. The path is taken as it is: no symbolic link is followed.
+// CopyNames writes the names of a directory, each with a zero byte behind it, in disk order; more bytes than the
+// limit are a fault. It follows no symbolic links.
 func CopyNames(fs *ext4.FS, path []byte, limit int64, to io.Writer) error {
 	inode, err := fs.Lookup(path)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"mayfly/diff/tree"
 )
 
-// Tar writes what was added, changed or renamed as an archive in the PAX format, with numeric owners and extended
-// attributes. A renamed directory is there with all its content, sockets are not. What was removed, or renamed to another
-// name, is there as a whiteout of the OCI image specification (layer.md): an empty file whose name is prefixed.
+// Tar writes the added, changed and renamed files as an archive in the PAX format, with numeric owners and extended
+// attributes. It includes a renamed directory with all its content, but no sockets. Removed and old names are
+// whiteouts of the OCI image specification (layer.md): empty files with a prefixed name.
 func (c *Comparison) Tar(to io.Writer) error {
 	archive := &archiver{comparison: c, tar: tar.NewWriter(to), linked: map[uint32]string{}, added: map[int32]bool{}}
 	err := c.Walk(func(kind string, before, after int32) error {
@@ -39,13 +39,13 @@ const whiteout = ".wh."
 type archiver struct {
 	comparison *Comparison
 	tar        *tar.Writer
-	// linked holds the first name of every file that has several.
+	// linked maps each file with several names to its first name.
 	linked map[uint32]string
-	// added are nodes: a change below a renamed directory is in the archive with that.
+	// added are nodes in the archive: a renamed directory includes the changes below it.
 	added map[int32]bool
 }
 
-// whiteOut says that a name is no more, unless a directory that held it is said to be no more.
+// whiteOut writes a whiteout for a name, unless a parent directory has one.
 func (a *archiver) whiteOut(before int32) error {
 	tree := a.comparison.Before
 	for parent := tree.Parent(before); parent >= 0; parent = tree.Parent(parent) {
@@ -58,7 +58,7 @@ func (a *archiver) whiteOut(before int32) error {
 	return a.write(header, tree.Path(before))
 }
 
-// gone says that what had this name is removed, or has another one.
+// gone reports whether the file of this name was removed or renamed.
 func (c *Comparison) gone(before int32) bool {
 	node := c.Before.Node(before)
 	if node.Outside {
@@ -74,7 +74,7 @@ func (a *archiver) write(header *tar.Header, name []byte) error {
 	return nil
 }
 
-// addAll adds what was renamed, and all below it.
+// addAll adds a renamed file, and everything below it.
 func (a *archiver) addAll(index int32) error {
 	if err := a.add(index); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (a *archiver) add(index int32) error {
 		}
 		a.linked[inode.Number] = header.Name
 	}
-	// A sparse file is written out in full.
+	// A sparse file is written in full.
 	if a.comparison.hashable -= header.Size; a.comparison.hashable < 0 {
 		return fault.New(fault.Limit, "%s makes the archive too large", fault.Quote(a.comparison.After.Path(index)))
 	}

@@ -2,7 +2,7 @@ package report
 
 import "mayfly/diff/tree"
 
-// Kinds of change.
+// Kinds of changes.
 const (
 	Added   = "added"
 	Changed = "changed"
@@ -10,7 +10,7 @@ const (
 	Renamed = "renamed"
 )
 
-// Visit gets one difference; the node that is not there is tree.Alone.
+// Visit gets one difference; a missing node is tree.Alone.
 type Visit func(kind string, before, after int32) error
 
 func (c *Comparison) walkPair(after int32, visit Visit) error {
@@ -58,7 +58,7 @@ func (c *Comparison) walkPair(after int32, visit Visit) error {
 	return nil
 }
 
-// walkOld: what has a counterpart is told where that is.
+// walkOld visits removed nodes; a node with a counterpart is visited there.
 func (c *Comparison) walkOld(before int32, visit Visit) error {
 	node := c.Before.Node(before)
 	if node.Counterpart == tree.Alone {

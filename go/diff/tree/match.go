@@ -1,11 +1,11 @@
 package tree
 
-// Match pairs the nodes of two trees. A path that is in both, with the same type, is one file. Of what is left, a
-// directory or file is renamed when it is certain to be the same one; a directory's content goes with it.
+// Match pairs the nodes of two trees. Equal paths of the same type are one file. Among the rest, a directory or
+// file is renamed when it is certainly the same; a directory's content follows it.
 func Match(before, after *Tree) error {
 	m := &matcher{before: before, after: after}
 	m.pair(root, root)
-	// Outer directories come before inner ones in the list, so a directory is looked for before its content.
+	// The list has outer directories before inner ones, so a directory is matched before its content.
 	for index := int32(1); index < before.Len(); index++ {
 		node := &before.nodes[index]
 		if !node.IsDirectory() || node.Counterpart != Alone {
@@ -26,7 +26,7 @@ type matcher struct {
 	before, after *Tree
 }
 
-// pair makes two directories counterparts, and what has the same name in both.
+// pair makes two directories counterparts, and their children of equal names.
 func (m *matcher) pair(here, there int32) {
 	work := [][2]int32{{here, there}}
 	for len(work) > 0 {
@@ -46,7 +46,7 @@ func (m *matcher) pair(here, there int32) {
 	}
 }
 
-// sameNames calls back for every name that two directories have both.
+// sameNames visits every name that both directories have.
 func (m *matcher) sameNames(here, there int32, visit func(mine, theirs int32)) {
 	mine, endOfMine := m.before.nodes[here].Children()
 	theirs, endOfTheirs := m.after.nodes[there].Children()
@@ -64,7 +64,7 @@ func (m *matcher) sameNames(here, there int32, visit func(mine, theirs int32)) {
 	}
 }
 
-// rename pairs two nodes if they are the same file for certain.
+// rename pairs two nodes if they are certainly the same file.
 func (m *matcher) rename(here, there int32) error {
 	a, err := m.before.FS.Inode(m.before.nodes[here].Inode)
 	if err != nil {
@@ -79,7 +79,7 @@ func (m *matcher) rename(here, there int32) error {
 	return nil
 }
 
-// lone is a name without counterpart; several is for files that have more such names, of which none is certain.
+// lone is a name without counterpart; several is true for files with more such names, which stay unmatched.
 type lone struct {
 	node    int32
 	several bool

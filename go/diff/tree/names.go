@@ -4,13 +4,13 @@ import "mayfly/diff/fault"
 
 const chunkBits = 20
 
-// Names keeps many short names without an allocation for each; both trees share one, and its limit.
+// Names stores many short names without an allocation each; both trees share it and its limit.
 type Names struct {
 	chunks [][]byte
 	left   int
 }
 
-// NewNames keeps at most this many bytes.
+// NewNames stores at most this many bytes.
 func NewNames(bytes int) *Names { return &Names{left: bytes} }
 
 func (n *Names) add(name []byte) (uint32, error) {

@@ -6,14 +6,14 @@ import (
 	"mayfly/diff/fault"
 )
 
-// Scope is which part of a file system is looked at: nil is all of it.
+// Scope is the compared part of a file system; nil is all of it.
 type Scope struct {
-	// all says that this, and what is below it, was asked for; otherwise it is on the way to what was.
+	// all is true when this node and everything below it are in scope; else it is on the way.
 	all   bool
 	below map[string]*Scope
 }
 
-// NewScope is for absolute paths; all for none.
+// NewScope returns the scope of absolute paths; nil for none.
 func NewScope(paths [][]byte) (*Scope, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -44,5 +44,5 @@ func (s *Scope) add(names []string) {
 	at.all = true
 }
 
-// limits says that not all that is below was asked for.
+// limits reports whether the scope excludes something below.
 func (s *Scope) limits() bool { return s != nil && !s.all }

@@ -1,4 +1,4 @@
-// Package tree holds the names of two file systems and finds which of them belong together.
+// Package tree holds the names of two file systems, and matches them.
 package tree
 
 import (
@@ -11,42 +11,42 @@ import (
 )
 
 const (
-	// maxPathBytes of a path. Linux takes paths of up to 4096; deeper directories can be made step by step.
+	// maxPathBytes limits a path. Linux takes paths of up to 4096 bytes, but deeper directories are possible.
 	maxPathBytes = 32 << 10
-	// Alone is the counterpart of what has none.
+	// Alone is the counterpart of an unmatched node.
 	Alone = -1
 	root  = 0
 )
 
-// Node is one name of a file. Nodes are numbers in the tree's list: the children of a directory stand together there,
-// by name, behind those of directories that come before it.
+// Node is one name of a file. Nodes are indices in the tree's list: the children of a directory are contiguous, by
+// name, behind those of earlier directories.
 type Node struct {
 	name     uint32
 	parent   int32
 	first    int32
 	children int32
-	// Inode is the file's number.
+	// Inode is the inode number.
 	Inode uint32
 	// Counterpart is a node of the other tree, or Alone.
 	Counterpart int32
-	// What differs from the counterpart, as the reporter knows it.
+	// `What` has the differences from the counterpart.
 	What      uint16
 	pathBytes uint16
 	nameBytes uint8
 	kind      uint8
 	Renamed   bool
-	// Outside of what is looked at: it is on the way there.
+	// Outside is true for a node on the way to the scope.
 	Outside bool
 }
 
-// Tree is all names of a file system.
+// Tree holds all names of a file system.
 type Tree struct {
 	FS    *ext4.FS
 	names *Names
 	nodes []Node
-	// directories by inode: each has one name.
+	// directories maps inodes to nodes: a directory has one name.
 	directories map[uint32]int32
-	// scopes are those of nodes that are Outside.
+	// scopes maps nodes that are Outside to their scopes.
 	scopes map[int32]*Scope
 }
 
@@ -105,7 +105,7 @@ func (t *Tree) addChildren(parent int32, maxNames int) error {
 	if err != nil {
 		return err
 	}
-	// Inodes that stand together are read together, whatever order the directory has.
+	// Reads inodes in disk order, independent of the directory's order.
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.inode, b.inode) })
 	first := len(t.nodes)
 	for _, one := range entries {
@@ -127,7 +127,7 @@ func (t *Tree) addChildren(parent int32, maxNames int) error {
 	return t.checkChildren(int32(first), children)
 }
 
-// limit says how much of a node is looked at.
+// limit sets the scope of a node.
 func (t *Tree) limit(index int32, scope *Scope) {
 	if scope.limits() {
 		t.nodes[index].Outside = true
@@ -135,7 +135,7 @@ func (t *Tree) limit(index int32, scope *Scope) {
 	}
 }
 
-// checkChildren: no name is there twice, and no directory has two names, which also ends every loop.
+// checkChildren refuses duplicate names, and directories with two names, which also prevents loops.
 func (t *Tree) checkChildren(first int32, children []Node) error {
 	for index := range children {
 		child := &children[index]
@@ -172,29 +172,29 @@ func (t *Tree) newNode(name []byte, number uint32, parent int32) (Node, error) {
 	}, nil
 }
 
-// Node by its number.
+// Node returns a node by index.
 func (t *Tree) Node(index int32) *Node { return &t.nodes[index] }
 
-// Parent of a node; Alone for the root.
+// Parent returns the parent of a node; Alone for the root.
 func (t *Tree) Parent(index int32) int32 { return t.nodes[index].parent }
 
-// Len is the number of nodes.
+// Len returns the number of nodes.
 func (t *Tree) Len() int32 { return int32(len(t.nodes)) }
 
-// IsDirectory says whether the node is one.
+// IsDirectory reports whether the node is a directory.
 func (n *Node) IsDirectory() bool { return n.kind == kindDirectory }
 
-// Children of a directory are the nodes from first to end.
+// Children returns the range of a directory's nodes, without end.
 func (n *Node) Children() (first, end int32) { return n.first, n.first + n.children }
 
 func (t *Tree) nameOf(node *Node) []byte { return t.names.get(node.name, node.nameBytes) }
 
-// Compare the names of two nodes, of this tree and another.
+// Compare compares the names of nodes of two trees.
 func (t *Tree) Compare(mine int32, other *Tree, theirs int32) int {
 	return bytes.Compare(t.nameOf(&t.nodes[mine]), other.nameOf(&other.nodes[theirs]))
 }
 
-// Path from the root, with a slash in front.
+// Path returns the absolute path of a node.
 func (t *Tree) Path(index int32) []byte {
 	length := int(t.nodes[index].pathBytes)
 	if index == root {

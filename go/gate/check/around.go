@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// ProgramDirectories are where programs may be; /usr/local and home directories belong to whoever installs there.
+// ProgramDirectories are the directories of allowed programs, without /usr/local and home directories, where
+// users install.
 var ProgramDirectories = []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin"}
 
-// program finds an entry by its name, or by a path of that name in one of the directories; nil when there is none.
+// program finds an entry by name, or by a path in one of the directories; nil when there is none.
 func (t *Table) program(written string) (name, at string, program *Program) {
 	directory, name, isPath := cutLast(written, "/")
 	if !isPath {
@@ -28,7 +29,7 @@ func cutLast(text, separator string) (before, after string, found bool) {
 	return text[:at], text[at+len(separator):], true
 }
 
-// checkEnvironment: what a variable can do depends on who reads it, so names and values are a closed list.
+// checkEnvironment allows only listed variables and values, since the effect of a variable depends on its reader.
 func (t *Table) checkEnvironment(variables []string) *Refusal {
 	for _, variable := range variables {
 		name, value, _ := strings.Cut(variable, "=")

@@ -5,37 +5,36 @@ import (
 	"unicode/utf8"
 )
 
-// Checked is one program with the arguments that it may be given.
+// Checked is one program with its allowed arguments.
 type Checked struct {
 	Name    string
 	Program *Program
-	// Path is the one that was asked for; "" is the first of the table's that exists.
+	// Path is the requested path; "" for the first path of the table that exists.
 	Path string
 	Args []CheckedArg
-	// Runs is the program that this one (xargs) starts; its own arguments stand before it.
+	// Runs is the program that this one (xargs) starts; Args end before it.
 	Runs *Checked
-	// WritesNull: one of the arguments is /dev/null, which it may open for writing.
+	// WritesNull is true when an argument is /dev/null, which the program may open for writing.
 	WritesNull bool
-	// FedBy are the commands of which one must be what is piped into it; none means any.
+	// FedBy lists the commands of which one must be piped into it; none means any.
 	FedBy []string
-	// Follows: it goes on until the command's time is over.
+	// Follows is true for a program that runs until the command's time limit.
 	Follows bool
 }
 
-// CheckedArg is an argument; Expands is the type of the file names that its pattern becomes, "" when it stands for
-// itself.
+// CheckedArg is an argument. Expands is the type of the file names that its pattern expands to, "" for a literal.
 type CheckedArg struct {
 	Argument
 	Expands string
 }
 
-// CheckedPipeline goes with Pipeline, stage by stage.
+// CheckedPipeline is a Pipeline with its checked programs, stage by stage.
 type CheckedPipeline struct {
 	Pipeline
 	Programs []*Checked
 }
 
-// Check looks at a whole command; nothing of it may run when it refuses anything.
+// Check checks a whole command; on a refusal none of it may run.
 func (t *Table) Check(command *Command) ([]CheckedPipeline, *Refusal) {
 	if len(command.Pipelines) == 0 {
 		return nil, refuse("there is nothing to run")
@@ -112,7 +111,7 @@ func (t *Table) checkSizes(command *Command) *Refusal {
 	return nil
 }
 
-// checkText: one line of text, so that nothing that reads lines sees two; a tab is a blank.
+// checkText allows one line of text, so that line-based readers never see two; tabs are allowed.
 func (t *Table) checkText(arg Argument) *Refusal {
 	if len(arg.Text) > t.Limits.ArgumentBytes || len(arg.Glob) > 2*t.Limits.ArgumentBytes {
 		return refuse("an argument has more than %d bytes", t.Limits.ArgumentBytes)
@@ -159,7 +158,7 @@ func (t *Table) checkStage(argv []Argument) (*Checked, *Refusal) {
 	return checked, nil
 }
 
-// checkInput: what a program sends on to a service must not be the caller's.
+// checkInput refuses input from the caller for a program that sends it to a service.
 func (c *Checked) checkInput(before []Argument) *Refusal {
 	if len(c.FedBy) == 0 {
 		return nil
@@ -174,7 +173,7 @@ func (c *Checked) checkInput(before []Argument) *Refusal {
 	return refuse("%s may not be given this on its standard input, which it sends", c.Name)
 }
 
-// checkedArgs: a pattern is expanded where its operand is one of any number of files.
+// checkedArgs expands a pattern only in an operand that takes any number of files.
 func (r *reader) checkedArgs() []CheckedArg {
 	args := r.asTheyAre()
 	for i, arg := range r.args {
@@ -185,7 +184,7 @@ func (r *reader) checkedArgs() []CheckedArg {
 	return args
 }
 
-// asTheyAre: no pattern is expanded, as in what xargs runs.
+// asTheyAre returns the arguments without expansion, for programs that xargs runs.
 func (r *reader) asTheyAre() []CheckedArg {
 	args := make([]CheckedArg, len(r.args))
 	for i, arg := range r.args {

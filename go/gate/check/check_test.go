@@ -17,7 +17,7 @@ func table(t *testing.T) *Table {
 	return table
 }
 
-// words is one stage: every argument between `|`.
+// words returns one stage, with arguments separated by `|`.
 func words(text string) *Command {
 	var argv []Argument
 	for _, word := range strings.Split(text, "|") {

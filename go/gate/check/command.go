@@ -1,5 +1,5 @@
-// Package check decides whether a parsed command may run on a source. It is the second of two layers: it believes
-// nothing of what the first (readonly) may have checked, and shares only the table with it.
+// Package check decides whether a parsed command may run on a source. It is the second of two layers: it trusts no
+// result of the first (readonly), and shares only the table with it.
 package check
 
 import (
@@ -9,12 +9,13 @@ import (
 	"strings"
 )
 
-// Command is readonly/command.ts: pipelines of argv. Nothing in it expands or writes.
+// Command is a list of pipelines of argv, as in readonly/command.ts. It has no expansion but patterns, and no
+// writes.
 type Command struct {
 	Pipelines []Pipeline `json:"pipelines"`
 }
 
-// Pipeline runs always, or by the status of the one that ran last.
+// Pipeline runs always, or depending on the status of the previous one.
 type Pipeline struct {
 	When   string  `json:"when"` // always, success, failure
 	Stages []Stage `json:"stages"`
@@ -29,14 +30,14 @@ type Stage struct {
 	Stderr      string     `json:"stderr"` // inherit, null, stdout
 }
 
-// Argument is a text, or a pattern of file names.
+// Argument is a literal, or a pattern of file names.
 type Argument struct {
 	Text   string // what it is when it is not expanded
 	Glob   string
 	IsGlob bool
 }
 
-// UnmarshalJSON takes "text" or {"glob": "pattern"}, and nothing else.
+// UnmarshalJSON accepts only "text" or {"glob": "pattern"}.
 func (a *Argument) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		return json.Unmarshal(data, &a.Text)
@@ -56,7 +57,7 @@ func (a *Argument) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// unquote leaves out the backslashes that make a character of a pattern an ordinary one.
+// unquote removes the backslashes that quote characters of a pattern.
 func unquote(pattern string) string {
 	var text strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -68,7 +69,7 @@ func unquote(pattern string) string {
 	return text.String()
 }
 
-// Refusal is why a command may not run. Where it stands in the caller's text is not known here.
+// Refusal is the reason why a command may not run. The position in the caller's text is unknown here.
 type Refusal struct {
 	Position *int   `json:"position"`
 	Reason   string `json:"reason"`

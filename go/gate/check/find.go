@@ -2,8 +2,9 @@ package check
 
 import "strings"
 
-// readFind is find(1): options, starting points, then an expression of tests and actions of the table. Where the
-// starting points end is as GNU find has it: at the first argument that starts with `-`, or is `(`, `)`, `!` or `,`.
+// readFind reads arguments of find(1): options, starting points, then an expression of tests and actions of the
+// table. As in GNU find, starting points end at the first argument that starts with `-`, or is `(`, `)`, `!` or
+// `,`.
 func (r *reader) readFind() *Refusal {
 	i := 0
 	for i < len(r.args) && oneOf(r.args[i].Text, "-H", "-L", "-P") {
@@ -25,7 +26,7 @@ func (r *reader) readFind() *Refusal {
 		if known.kind == flag {
 			continue
 		}
-		// How many values a test has is the same in every find, so one may begin with `-`: -mtime -1.
+		// Every find has the same number of values per test, so a value may start with `-`: -mtime -1.
 		if i++; i == len(r.args) {
 			return refuse("%s of find needs a value", name)
 		}

@@ -2,7 +2,7 @@ package check
 
 import "strings"
 
-// countOf tells a type of operands from how many there may be: "file", "file?" or "file...".
+// countOf splits an operand of the table into its type and count: "file", "file?" or "file...".
 func countOf(operand string) (typeName, count string) {
 	if base, ok := strings.CutSuffix(operand, "..."); ok {
 		return base, "..."
@@ -13,7 +13,7 @@ func countOf(operand string) (typeName, count string) {
 	return operand, ""
 }
 
-// operand is the name of a subcommand where one is due, else one to be looked at when all options are known.
+// operand enters a subcommand where one is due; else records an operand for finish.
 func (r *reader) operand(i int) *Refusal {
 	if verbs := r.scope().Verbs; verbs != nil {
 		text := r.args[i].Text
@@ -31,7 +31,7 @@ func (r *reader) operand(i int) *Refusal {
 	return nil
 }
 
-// finish looks at the operands, and at options that must be there.
+// finish checks the operands, and that required options are present.
 func (r *reader) finish() *Refusal {
 	for _, scope := range r.scopes {
 		for _, names := range scope.Require {
@@ -65,7 +65,7 @@ func (r *reader) sawOneOf(names string) bool {
 	return false
 }
 
-// match gives every operand its type.
+// match assigns a type to every operand.
 func (r *reader) match(allowed []string) *Refusal {
 	next := 0
 	for _, position := range r.operands {
@@ -94,8 +94,8 @@ func (r *reader) match(allowed []string) *Refusal {
 	return nil
 }
 
-// matchItems: the items come behind the operands that are there, so those must be all but the one of any number, and
-// that must be of a type for which any text will do.
+// matchItems checks that only the repeated operand remains for xargs' items, which come last, and that its type
+// accepts any text.
 func (r *reader) matchItems(allowed []string, next int) *Refusal {
 	if next == len(allowed)-1 {
 		if typeName, count := countOf(allowed[next]); count == "..." && unseen(typeName) {

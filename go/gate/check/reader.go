@@ -15,7 +15,7 @@ type option struct {
 	typeName string
 }
 
-// reader goes through the arguments of one program. `scope` is what may come from here on: a subcommand adds to it.
+// reader reads the arguments of one program. `scope` lists the arguments that may follow; a subcommand extends it.
 type reader struct {
 	table   *Table
 	program string
@@ -30,7 +30,7 @@ type reader struct {
 	types    map[int]string
 	repeated map[int]bool // operands of which there may be any number
 	items    bool         // xargs adds operands that nobody has seen
-	// What -I, -i and --replace of xargs say.
+	// Values of -I, -i and --replace of xargs.
 	replacements []string
 }
 
@@ -62,7 +62,7 @@ func (r *reader) enter(arguments *Arguments) {
 	}
 }
 
-// read takes all arguments in the style of the program.
+// read reads all arguments in the program's style.
 func (r *reader) read() *Refusal {
 	args := r.args
 	if last := r.scope().Last; last != "" {
@@ -102,7 +102,8 @@ func (r *reader) read() *Refusal {
 	return r.finish()
 }
 
-// begins: where the first argument decides what all others mean, it must be one of the table's, or a bundle of them.
+// begins checks the first argument against the table, or a bundle of its options, where it determines the meaning
+// of the rest.
 func (r *reader) begins(args []Argument) *Refusal {
 	names := strings.Fields(r.scope().First)
 	if len(names) == 0 {
@@ -121,7 +122,7 @@ func (r *reader) begins(args []Argument) *Refusal {
 	return refuse("the first argument of %s must be %s", r.program, strings.Join(names, " or "))
 }
 
-// wholeOption is an option as ip or openssl have it: nothing attached, nothing bundled.
+// wholeOption reads an option as in ip or openssl: no attached value, no bundle.
 func (r *reader) wholeOption(i int, name string, end int) (int, *Refusal) {
 	known, ok := r.options[name]
 	if !ok {
@@ -134,7 +135,7 @@ func (r *reader) wholeOption(i int, name string, end int) (int, *Refusal) {
 	return i + 1, nil
 }
 
-// longOption is `--name`, `--name=value` or `--name value`; getopt_long(3) would take abbreviations, the table does not.
+// longOption reads `--name`, `--name=value` or `--name value`; unlike getopt_long(3) without abbreviations.
 func (r *reader) longOption(i int, text string, end int) (int, *Refusal) {
 	name, value, attached := strings.Cut(text, "=")
 	known, ok := r.options[name]
@@ -155,7 +156,7 @@ func (r *reader) longOption(i int, text string, end int) (int, *Refusal) {
 	return i + 1, nil
 }
 
-// shortOptions is `-a`, `-abc`, `-n5`, `-an5` or `-n 5`.
+// shortOptions reads `-a`, `-abc`, `-n5`, `-an5` or `-n 5`.
 func (r *reader) shortOptions(i int, text string, end int) (int, *Refusal) {
 	if r.digits && strings.Trim(text[1:], "0123456789") == "" {
 		return i + 1, nil
@@ -204,7 +205,7 @@ func (r *reader) value(name, typeName, value string) *Refusal {
 	return nil
 }
 
-// withoutValue: -i and --replace of xargs mean {} then.
+// withoutValue handles -i and --replace of xargs, which then mean {}.
 func (r *reader) withoutValue(name string) {
 	if oneOf(name, "-i", "--replace") {
 		r.replacements = append(r.replacements, "{}")

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Table is programs.json, as readonly/table.ts documents it.
+// Table is programs.json; readonly/table.ts documents it.
 type Table struct {
 	Version int                   `json:"version"`
 	Limits  Limits                `json:"limits"`
 	Types   map[string]*valueType `json:"types"`
-	// Environment has the variables that may be set, by the lists of their names.
+	// Environment maps lists of allowed variables to the types of their values.
 	Environment map[string]string   `json:"environment"`
 	Programs    map[string]*Program `json:"programs"`
 }
 
-// Limits bound a command before anything of it is looked at.
+// Limits restrict a command before any other check.
 type Limits struct {
 	Text          int `json:"text"`          // characters
 	Stages        int `json:"stages"`        // in all pipelines together
@@ -25,7 +25,7 @@ type Limits struct {
 	ArgumentBytes int `json:"argumentBytes"` // of one argument
 }
 
-// Arguments is what a program, or one of its subcommands, may be given. Lists of names are separated by blanks.
+// Arguments are the allowed arguments of a program or subcommand. Lists of names are separated by blanks.
 type Arguments struct {
 	Style        string                `json:"style"`
 	Flags        string                `json:"flags"`
@@ -54,8 +54,7 @@ type Program struct {
 	Follows  string   `json:"follows"` // options with which it goes on until its time is over
 }
 
-// Load reads a table. A field or a word that this checker does not know could be a restriction that it would not keep,
-// so it refuses the whole table then.
+// Load reads a table. It refuses a table with an unknown field or word, which could be a restriction.
 func Load(data []byte) (*Table, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

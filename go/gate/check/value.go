@@ -10,7 +10,7 @@ import (
 	"mayfly/gate/check/script"
 )
 
-// valueType is a pattern that the whole value must match, or a list of words.
+// valueType is a pattern for the whole value, or a list of words.
 type valueType struct {
 	Words      *string `json:"words"`
 	Pattern    *string `json:"pattern"`
@@ -46,7 +46,7 @@ func (t *Table) knows(name string) bool {
 	return ok || builtIn(name)
 }
 
-// ValueRefusal says why this is no value of the type; "" when it is one.
+// ValueRefusal returns why a value is not of the type; "" when it is.
 func (t *Table) ValueRefusal(typeName, value string) string {
 	switch typeName {
 	case "text":
@@ -70,24 +70,24 @@ func (t *Table) ValueRefusal(typeName, value string) string {
 	return fmt.Sprintf("%q is not a %s", value, typeName)
 }
 
-// mayLookLikeAnOption: only what the table spells out may start with `-` as an argument of its own; any text could be
-// an option for a program that knows one where the table sees a value.
+// mayLookLikeAnOption reports whether a value of the type may start with `-`: only types of the table may, since a
+// program could read any other text as an option.
 func (t *Table) mayLookLikeAnOption(typeName string) bool {
 	_, ok := t.Types[typeName]
 	return ok
 }
 
-// Of a process (proc(5)): what is in its memory or its environment, or leads elsewhere.
+// Files of a process (proc(5)) with its memory or environment, or links to elsewhere.
 var processSecrets = []string{
 	"mem", "environ", "auxv", "pagemap", "map_files", "fd", "root", "cwd", "exe", "stack", "syscall", "personality",
 }
 
-// rpm and openssl take URLs for files.
+// rpm and openssl accept URLs as files.
 var scheme = regexp.MustCompile(`\A[A-Za-z][A-Za-z0-9+.-]*:`)
 
-// FileRefusal is for paths whose content is read: no devices (the end of /dev/zero never comes, and a disk holds
-// everybody's files), nothing of a process's memory, and no network names of gawk (/inet/tcp/...).
-// Symbolic links are not followed here: the account's permissions and the bounds of the run hold for what is behind.
+// FileRefusal checks paths whose content is read: no devices (/dev/zero is endless, and a disk holds all files), no
+// memory of processes, and no network names of gawk (/inet/tcp/...). It does not follow symbolic links: the
+// account's permissions and the sandbox of the run protect their targets.
 func FileRefusal(value string) string {
 	if value == "" {
 		return "an empty text is not a file"

@@ -2,9 +2,9 @@ package check
 
 import "strings"
 
-// readXargs is xargs(1): its own options up to the first operand, then a program of the table, to which it adds items
-// that nobody has seen. They must not be able to become options, so a `--` must stand before them, unless the program
-// has none. Without a program xargs runs echo.
+// readXargs reads arguments of xargs(1): its options up to the first operand, then a program of the table. xargs
+// adds unchecked items, which must not become options: a `--` must precede them, unless the program has no options.
+// Without a program xargs runs echo.
 func (r *reader) readXargs(program *Program) (*Checked, *Refusal) {
 	start, refusal := r.xargsOptions()
 	if refusal != nil {
@@ -69,8 +69,8 @@ func (r *reader) checkRun(argv []Argument) (*Checked, *Refusal) {
 	}, nil
 }
 
-// checkReplacements: the text of -I (and -i, --replace) becomes an item wherever it stands in what xargs runs. It may
-// stand only in operands behind the `--`, never in the program's name or its options.
+// checkReplacements checks where the text of -I (and -i, --replace) becomes an item: only in operands behind the
+// `--`, never in the program's name or options.
 func (r *reader) checkReplacements(name string, inner *reader, plain bool) *Refusal {
 	for _, text := range r.replacements {
 		if text == "" || strings.Contains(name, text) {
@@ -88,5 +88,5 @@ func (r *reader) checkReplacements(name string, inner *reader, plain bool) *Refu
 	return nil
 }
 
-// unseen: any text is a value of these types, so one that nobody has seen is as good as another.
+// unseen reports whether any text is a value of the type, so that unchecked items are safe.
 func unseen(typeName string) bool { return oneOf(typeName, "text", "path", "file") }

@@ -18,19 +18,19 @@ const (
 	frameHeaderBytes = 21
 )
 
-// Summary is what became of a stream.
+// Summary is the number of bytes of a stream.
 type Summary struct {
 	Bytes int64 `json:"bytes"` // read from the command
 	Kept  int64 `json:"kept"`  // sent
 }
 
-// Fault is for files: a code of model/errors.ts.
+// Fault is an error of a file operation, with a code of model/errors.ts.
 type Fault struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// End is the last frame: a CommandExit (model/sandbox/command.ts), and why nothing was run when nothing was.
+// End is the last frame: a CommandExit (model/sandbox/command.ts), or why nothing ran.
 type End struct {
 	Outcome    string         `json:"outcome"` // exited, signaled, timed-out, not-started, unknown
 	ExitCode   *int           `json:"exitCode"`
@@ -62,12 +62,12 @@ type Answer struct {
 	start  time.Time
 }
 
-// NewAnswer begins one; limit is in bytes per stream.
+// NewAnswer starts an answer; limit is in bytes per stream.
 func NewAnswer(out io.Writer, limit int64) *Answer {
 	return &Answer{out: out, limit: limit, start: time.Now()}
 }
 
-// Add sends what was read from a stream. It is false when the stream is full, or when nobody takes the answer.
+// Add sends bytes of a stream; false when the stream is full, or the client has disconnected.
 func (a *Answer) Add(stream int, data []byte) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -90,7 +90,7 @@ func (a *Answer) write(stream int, offset int64, data []byte) {
 	_, a.failed = a.out.Write(append(frame, data...))
 }
 
-// Finish sends the end.
+// Finish sends the final frame.
 func (a *Answer) Finish(end *End) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -112,7 +112,7 @@ func (a *Answer) Finish(end *End) error {
 	return a.failed
 }
 
-// Full says whether a stream brought more than is sent.
+// Full reports whether a stream exceeds the limit.
 func (a *Answer) Full() bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

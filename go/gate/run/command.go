@@ -15,11 +15,11 @@ const (
 	failedToStart = 126 // as sh has it for what cannot be executed
 )
 
-// job is one command that was allowed.
+// job is an allowed command.
 type job struct {
 	answer  *Answer
 	planner planner
-	// Closed by the first thing that ends the whole command: its time, its output, or nobody listening.
+	// Closed when the command must end: at its time limit, its output limit, or the client's disconnect.
 	stop     chan struct{}
 	stopOnce sync.Once
 	timedOut bool
@@ -28,7 +28,7 @@ type job struct {
 
 func (j *job) end() { j.stopOnce.Do(func() { close(j.stop) }) }
 
-// Command checks and runs; what it finds goes into the answer. It must be called on the main thread.
+// Command checks and runs a command, and writes the result to the answer. Call it on the main thread.
 func Command(table *check.Table, request *Request, out *os.File) error {
 	answer := NewAnswer(out, request.MaxOutputBytes)
 	checked, refusal := table.Check(&request.Command)
@@ -56,7 +56,7 @@ func Command(table *check.Table, request *Request, out *os.File) error {
 	return answer.Finish(j.endOf(state, request))
 }
 
-// all runs the pipelines that are due, one after another; the status is that of the last one that ran.
+// all runs the pipelines whose condition holds, in sequence; the status is that of the last one that ran.
 func (j *job) all(checked []check.CheckedPipeline, plans [][]launch, deadline <-chan time.Time) (*os.ProcessState, error) {
 	var state *os.ProcessState
 	for i, pipeline := range checked {
@@ -78,7 +78,8 @@ func (j *job) all(checked []check.CheckedPipeline, plans [][]launch, deadline <-
 	return state, nil
 }
 
-// one runs a pipeline to its end, or ends it: TERM, then KILL, for all of the group, then whoever left the group.
+// one runs a pipeline to its end, or kills it: TERM, then KILL, for the group, then for processes that have left
+// it.
 func (j *job) one(launches []launch, deadline <-chan time.Time) (*os.ProcessState, error) {
 	pipeline, err := start(launches, j.answer, j.end)
 	if err != nil {

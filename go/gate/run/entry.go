@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Entry is what is known of one file without opening it, as the agent in sandboxes says it.
+// Entry describes a file without opening it, in the format of the sandbox's agent.
 type Entry struct {
 	Name       *string `json:"name"` // null when it is not UTF-8
 	NameBase64 string  `json:"nameBase64"`
@@ -25,7 +25,7 @@ type Entry struct {
 	Target     *string `json:"target,omitempty"` // base64 of where a symbolic link points
 }
 
-// accounts remembers the names of users (`u` and a number) and groups (`g`); nil for numbers without one.
+// accounts caches names of users (`u` and an id) and groups (`g` and an id); nil for ids without a name.
 type accounts map[string]*string
 
 func (a accounts) name(kind string, id uint32) *string {

@@ -24,8 +24,8 @@ const (
 	readChunkBytes = 64 << 10
 )
 
-// File answers with bytes of a regular file, or with the entries of a directory, one line of JSON each. The end frame
-// says what it is. Devices and FIFOs are not opened: they could wait for ever, or do something when they are read.
+// File sends bytes of a regular file, or the entries of a directory, one line of JSON each; the final frame has
+// the type. It refuses devices and FIFOs, which could block, or have side effects when read.
 func File(request *FileRequest, out *os.File) error {
 	time.AfterFunc(fileTimeout, func() { os.Exit(124) }) // a file system that does not answer
 	limit := max(request.Length, maxListBytes)
@@ -50,7 +50,7 @@ func readFile(request *FileRequest, answer *Answer) (*Entry, error) {
 	if err := sandbox.ConfineToReading(); err != nil {
 		return nil, err
 	}
-	// O_NONBLOCK: to open a FIFO would wait for somebody to write into it.
+	// O_NONBLOCK: the open of a FIFO would wait for a writer.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func readFile(request *FileRequest, answer *Answer) (*Entry, error) {
 	}
 }
 
-// list writes the entries in the order of the directory, until there is no more room for them.
+// list writes the entries in directory order, up to the limit.
 func list(directory *os.File, answer *Answer) error {
 	known := accounts{}
 	for count := 0; count < maxEntries; {

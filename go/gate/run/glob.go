@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Directory entries looked at for one pattern; more make it too expensive to expand.
+// Limit of directory entries per pattern; more are too expensive to expand.
 const maxGlobEntries = 200_000
 
 // expander expands patterns as POSIX sh does (Shell Command Language, 2.13), from the root directory.
@@ -16,7 +16,7 @@ type expander struct {
 	limit   int // of names
 }
 
-// expand gives the names that match, sorted; none when nothing does.
+// expand returns the matching names, sorted; none without a match.
 func (e *expander) expand(pattern string) ([]string, error) {
 	found := []string{""}
 	rest := pattern
@@ -35,7 +35,7 @@ func (e *expander) expand(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// step adds one component to every name that was found so far.
+// step appends one component to every name found so far.
 func (e *expander) step(bases []string, part string, directory bool) ([]string, error) {
 	matcher := patternOf(part)
 	var found []string

@@ -8,7 +8,7 @@ import (
 	"mayfly/gate/sandbox"
 )
 
-// Hello says which gate this is, and what the kernel offers it, as one line of JSON.
+// Hello writes the gate's version and the kernel's sandbox features, as one line of JSON.
 func Hello(out io.Writer, version string) error {
 	data, err := json.Marshal(struct {
 		Version string        `json:"version"`
@@ -22,7 +22,7 @@ func Hello(out io.Writer, version string) error {
 	return answer.Finish(exited())
 }
 
-// Refuse answers a request that cannot be read.
+// Refuse answers an unreadable request.
 func Refuse(out io.Writer, reason error) error {
 	refusal := &check.Refusal{Reason: reason.Error()}
 	return NewAnswer(out, 0).Finish(&End{Outcome: "not-started", Refusal: refusal})

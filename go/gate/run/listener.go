@@ -17,7 +17,7 @@ type pollDescriptor struct {
 	revents int16
 }
 
-// whenNobodyListens waits until the other end of a pipe or socket is closed, poll(2); of a file that is never so.
+// whenNobodyListens waits until the other end of a pipe or socket is closed, poll(2); for a file it never is.
 func whenNobodyListens(out *os.File, then func()) {
 	descriptor := pollDescriptor{fd: int32(out.Fd())}
 	for {

@@ -11,7 +11,7 @@ import (
 
 const prSetChildSubreaper = 36
 
-// adopt makes this process the parent of all whose own parent ends (PR_SET_CHILD_SUBREAPER), so that none gets away.
+// adopt makes this process the parent of orphaned descendants (PR_SET_CHILD_SUBREAPER), so that none escapes.
 func adopt() error {
 	if _, _, errno := syscall.Syscall6(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("prctl(PR_SET_CHILD_SUBREAPER): %w", errno)
@@ -19,7 +19,7 @@ func adopt() error {
 	return nil
 }
 
-// endOrphans kills and reaps what is left of a pipeline whose own processes were reaped.
+// endOrphans kills and reaps the remaining descendants of a pipeline whose own processes are reaped.
 func endOrphans() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// element of a pattern: a character, any character, any number of characters, or one of a set.
+// element is a part of a pattern: a character, any character, any number of characters, or one of a set.
 type element struct {
 	kind     byte // 0 a character, '?', '*', '['
 	char     rune
@@ -14,7 +14,7 @@ type element struct {
 	set      []func(rune) bool
 }
 
-// pattern is one component of a path, Shell Command Language 2.13.1.
+// pattern is one component of a path, by Shell Command Language 2.13.1.
 type pattern []element
 
 var classes = map[string]func(rune) bool{
@@ -51,7 +51,7 @@ func patternOf(part string) pattern {
 	return p
 }
 
-// setOf reads `[...]` from its opening bracket; the end is -1 when it is not closed, and it is ordinary text then.
+// setOf parses `[...]` from its opening bracket; the end is -1 if it is unclosed, and so ordinary text.
 func setOf(chars []rune, open int) (element, int) {
 	set := element{kind: '['}
 	i := open + 1
@@ -107,7 +107,7 @@ func (p pattern) special() bool {
 	return false
 }
 
-// text of a pattern that is not special.
+// text returns the text of a pattern without special elements.
 func (p pattern) text() string {
 	var text strings.Builder
 	for _, e := range p {
@@ -116,7 +116,7 @@ func (p pattern) text() string {
 	return text.String()
 }
 
-// matches a whole name. A dot that begins a name is matched only by itself.
+// matches reports whether a whole name matches. Only a literal dot matches a leading dot.
 func (p pattern) matches(name string) bool {
 	if strings.HasPrefix(name, ".") && (len(p) == 0 || p[0].kind != 0) {
 		return false

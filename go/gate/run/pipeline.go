@@ -11,7 +11,7 @@ import (
 
 const graceBeforeKill = 2 * time.Second
 
-// Environment of every program: nothing of the gate's own. Pagers would wait for a key and can run programs.
+// Environment of every program, without the gate's own. Pagers would wait for a key, and can run programs.
 var environment = []string{
 	"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent", "PAGER=cat", "SYSTEMD_PAGER=",
 	"SYSTEMD_COLORS=0", "LESSSECURE=1", "PYTHONNOUSERSITE=1", "PYTHONDONTWRITEBYTECODE=1", "PIP_CONFIG_FILE=/dev/null",
@@ -19,7 +19,8 @@ var environment = []string{
 	"npm_config_update_notifier=false",
 }
 
-// environmentOf is that of one stage: its variables take the place of ours, since of two getenv(3) finds the first.
+// environmentOf returns the environment of one stage. Its variables replace the defaults, since getenv(3) finds the
+// first of two.
 func environmentOf(variables []string) []string {
 	result := slices.Clone(environment)
 	for _, variable := range variables {
@@ -30,14 +31,14 @@ func environmentOf(variables []string) []string {
 	return result
 }
 
-// running is a pipeline that was started: one process group, whose first process leads it.
+// running is a started pipeline: one process group, led by its first process.
 type running struct {
 	processes []*os.Process
 	followers []*os.Process // of these, what goes on until its time is over
 	readers   sync.WaitGroup
 }
 
-// start starts every stage. It must be called on the main thread: the programs die with the thread that started them.
+// start starts every stage. Call it on the main thread: programs die with the thread that started them.
 func start(launches []launch, answer *Answer, onFull func()) (*running, error) {
 	r := &running{}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -85,7 +86,7 @@ func start(launches []launch, answer *Answer, onFull func()) (*running, error) {
 	return r, nil
 }
 
-// output is where a stage writes, and where the next one reads it.
+// output returns the pipe to which a stage writes, and from which the next one reads.
 func (r *running) output(last bool, answer *Answer, onFull func()) (write, read *os.File, err error) {
 	if last {
 		write, err = r.collect(streamStdout, answer, onFull)
@@ -95,7 +96,7 @@ func (r *running) output(last bool, answer *Answer, onFull func()) (write, read 
 	return write, read, err
 }
 
-// collect gives a pipe, and sends what comes out of it.
+// collect returns the writing end of a pipe, and sends its output to the answer.
 func (r *running) collect(stream int, answer *Answer, onFull func()) (*os.File, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -106,7 +107,7 @@ func (r *running) collect(stream int, answer *Answer, onFull func()) (*os.File, 
 		buffer := make([]byte, 32<<10)
 		for {
 			n, err := read.Read(buffer)
-			// What is too much is read on until the program has ended: by us, and not by a closed pipe.
+			// Output beyond the limit is read on until the program is killed, so that it sees no closed pipe.
 			if n > 0 && !answer.Add(stream, buffer[:n]) {
 				onFull()
 			}
@@ -118,7 +119,7 @@ func (r *running) collect(stream int, answer *Answer, onFull func()) (*os.File, 
 	return write, nil
 }
 
-// stage starts one program by way of `mayfly-gate exec-stage`, which restricts itself before it becomes the program.
+// stage starts one program by `mayfly-gate exec-stage`, which restricts itself before it executes the program.
 func (r *running) stage(next launch, files []*os.File) error {
 	argv, err := stageArguments(next)
 	if err != nil {
@@ -142,21 +143,22 @@ func (r *running) stage(next launch, files []*os.File) error {
 	return nil
 }
 
-// signal reaches every process of the group; none is left to be reached when it has ended.
+// signal signals every process of the group. An ended group has none.
 func (r *running) signal(signal syscall.Signal) {
 	if len(r.processes) > 0 {
 		_ = syscall.Kill(-r.processes[0].Pid, signal)
 	}
 }
 
-// endFollowers lets what reads from them come to the end of its input, and say what it has seen.
+// endFollowers ends followers, so that their readers see the end of input, and can still write output.
 func (r *running) endFollowers() {
 	for _, process := range r.followers {
 		_ = process.Signal(syscall.SIGTERM)
 	}
 }
 
-// finish ends a pipeline whose time is over: first what follows, so that the others see the end of their input, then all.
+// finish ends a pipeline at its time limit: first the followers, so that the others see the end of their input,
+// then all.
 func (r *running) finish(ended <-chan *os.ProcessState) *os.ProcessState {
 	steps := []func(){func() { r.signal(syscall.SIGTERM) }}
 	if len(r.followers) > 0 {
@@ -174,7 +176,7 @@ func (r *running) finish(ended <-chan *os.ProcessState) *os.ProcessState {
 	return <-ended
 }
 
-// wait reaps all stages. The leader is reaped last, so that its number stays the group's for as long as it is used.
+// wait reaps all stages. It reaps the leader last, so that its pid keeps identifying the group.
 func (r *running) wait() *os.ProcessState {
 	var last *os.ProcessState
 	for i := len(r.processes) - 1; i >= 0; i-- {

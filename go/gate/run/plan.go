@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// For all stages of a pipeline together, and at least for each. Bytes.
+	// Limit of all stages of a pipeline together, and minimum of each. Bytes.
 	memoryBytes      = 512 << 20
 	leastMemoryBytes = 64 << 20
 )
 
-// launch is one program, ready to be started.
+// launch is a program with all that its start needs.
 type launch struct {
 	path  string
 	argv  []string
 	needs sandbox.Needs
 	stage check.Stage
-	// It goes on until the command's time is over.
+	// True when it runs until the command's time limit.
 	follows bool
 }
 
-// What programs start themselves: some are scripts around another, dpkg hands queries on, apt asks for architectures.
+// Programs that others start: some are wrapper scripts, dpkg delegates queries, apt queries architectures.
 var helpers = map[string][]string{
 	"dpkg": {"/usr/bin/dpkg-query"}, "apt": {"/usr/bin/dpkg"}, "apt-cache": {"/usr/bin/dpkg"},
 	"egrep": {"/usr/bin/grep", "/bin/grep"}, "fgrep": {"/usr/bin/grep", "/bin/grep"},
@@ -34,10 +34,10 @@ var helpers = map[string][]string{
 	"lsb_release": {"/usr/bin/getopt"},
 }
 
-// Programs that connect to this machine's own services; no other may connect by TCP.
+// Programs that connect to local services; others may not connect by TCP.
 var networked = []string{"curl", "openssl", "dig", "host", "nslookup"}
 
-// planner makes launches of a command that was checked.
+// planner converts a checked command to launches.
 type planner struct {
 	table    *check.Table
 	expander expander
@@ -102,7 +102,8 @@ func (p *planner) launch(program *check.Checked) (launch, error) {
 	return result, nil
 }
 
-// values is the argument itself, or the names that its pattern matches: each a value of its type, and none an option.
+// values returns the argument itself, or the names that its pattern matches, each checked against its type, none an
+// option.
 func (p *planner) values(program string, arg check.CheckedArg) ([]string, error) {
 	if arg.Expands == "" {
 		return []string{arg.Text}, nil
@@ -124,7 +125,7 @@ func (p *planner) values(program string, arg check.CheckedArg) ([]string, error)
 	return names, nil
 }
 
-// asOperand: a relative name that could mean something else than a file gets ./ before it.
+// asOperand prefixes a relative name with ./ if a program could read it as something other than a file.
 func asOperand(name string) string {
 	first := name[0]
 	if first == '/' || first == '.' || first == '_' || first >= '0' && first <= '9' ||

@@ -1,4 +1,4 @@
-// Package run does what the gate was asked for, after package check has allowed it, and answers in frames.
+// Package run executes the gate's requests, after package check has allowed them, and answers in frames.
 package run
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// A command has 4096 characters at most; as JSON, with every one escaped, some ten times as much.
+	// A command has at most 4096 characters; as escaped JSON, some ten times as many.
 	maxRequestBytes = 256 << 10
 
 	defaultTimeoutSeconds = 30
@@ -32,14 +32,14 @@ type Request struct {
 	MaxOutputBytes int64 `json:"maxOutputBytes"` // per stream
 }
 
-// FileRequest is for the content of a file from an offset on, or for the entries of a directory.
+// FileRequest is a request for the content of a file from an offset on, or for the entries of a directory.
 type FileRequest struct {
 	Path   string `json:"path"` // base64url of the raw bytes
 	Offset int64  `json:"offset"`
 	Length int64  `json:"length"`
 }
 
-// ReadRequest takes one JSON object, and that is all there may be.
+// ReadRequest reads one JSON object, and refuses anything behind it.
 func ReadRequest(input io.Reader) (*Request, error) {
 	data, err := io.ReadAll(io.LimitReader(input, maxRequestBytes+1))
 	if err != nil {
@@ -51,7 +51,7 @@ func ReadRequest(input io.Reader) (*Request, error) {
 	return ParseRequest(data)
 }
 
-// ParseRequest refuses fields that it does not know: what they ask for would not be done.
+// ParseRequest refuses unknown fields, which it would otherwise ignore.
 func ParseRequest(data []byte) (*Request, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -79,7 +79,7 @@ func ParseRequest(data []byte) (*Request, error) {
 	return &request, nil
 }
 
-// path is where the file is; absolute, since the gate is nowhere.
+// path returns the path of the file, which must be absolute.
 func (f *FileRequest) path() (string, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(f.Path)
 	if err != nil || len(raw) == 0 || raw[0] != '/' || bytes.IndexByte(raw, 0) >= 0 {

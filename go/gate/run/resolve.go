@@ -12,7 +12,7 @@ import (
 	"mayfly/gate/check"
 )
 
-// resolve finds the program: the first of its paths that exists. Nobody but root may have been able to put it there.
+// resolve returns the first of a program's paths that exists. Only root may have write access to it.
 func resolve(name string, paths []string) (string, error) {
 	for _, path := range paths {
 		if !slices.Contains(check.ProgramDirectories, filepath.Dir(path)) {
@@ -30,7 +30,7 @@ func resolve(name string, paths []string) (string, error) {
 	return "", fmt.Errorf("%s is not installed on the source", name)
 }
 
-// trusted: the file and every directory above it are root's, and only root's to change.
+// trusted checks that the file and every directory above it belong to root, and only root can change them.
 func trusted(path string) error {
 	for at := path; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)

@@ -9,8 +9,8 @@ import (
 	"mayfly/gate/sandbox"
 )
 
-// StageCommand is how the gate starts itself to become a program. It cannot be reached by SSH: what a caller may write
-// stands behind -c.
+// StageCommand is the subcommand by which the gate starts itself to execute a program. SSH cannot reach it:
+// callers' text follows -c.
 const StageCommand = "exec-stage"
 
 func stageArguments(next launch) ([]string, error) {
@@ -21,8 +21,8 @@ func stageArguments(next launch) ([]string, error) {
 	return append([]string{"mayfly-gate", StageCommand, string(needs), next.path}, next.argv...), nil
 }
 
-// BecomeStage restricts this process and executes the program: arguments are the needs, the path, and its argv.
-// It returns only when that fails.
+// BecomeStage restricts this process and executes the program: arguments are the needs, the path, and its argv. It
+// returns only on failure.
 func BecomeStage(arguments []string) error {
 	if len(arguments) < 3 {
 		return fmt.Errorf("%s is started by the gate itself", StageCommand)

@@ -80,7 +80,7 @@ var deniedCalls = []uint32{
 	153, // vhangup
 	172, // iopl
 	173, // ioperm
-	// Files: what Landlock does not cover.
+	// Files: calls that Landlock does not cover.
 	90,  // chmod
 	91,  // fchmod
 	268, // fchmodat
@@ -102,7 +102,7 @@ var deniedCalls = []uint32{
 	199, // fremovexattr
 	466, // removexattrat
 	469, // file_setattr
-	// Files: what Landlock covers where there is one.
+	// Files: calls that Landlock covers, if available.
 	85,  // creat
 	86,  // link
 	265, // linkat

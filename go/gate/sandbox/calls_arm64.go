@@ -77,7 +77,7 @@ var deniedCalls = []uint32{
 	266, // clock_adjtime
 	171, // adjtimex
 	58,  // vhangup
-	// Files: what Landlock does not cover.
+	// Files: calls that Landlock does not cover.
 	52,  // fchmod
 	53,  // fchmodat
 	452, // fchmodat2
@@ -93,7 +93,7 @@ var deniedCalls = []uint32{
 	16,  // fremovexattr
 	466, // removexattrat
 	469, // file_setattr
-	// Files: what Landlock covers where there is one.
+	// Files: calls that Landlock covers, if available.
 	37,  // linkat
 	36,  // symlinkat
 	35,  // unlinkat

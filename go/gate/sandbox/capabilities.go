@@ -8,7 +8,7 @@ import (
 
 const capabilityVersion3 = 0x20080522
 
-// The structures of capset(2), _LINUX_CAPABILITY_VERSION_3: two halves of effective, permitted and inheritable.
+// Structures of capset(2), _LINUX_CAPABILITY_VERSION_3: two halves of effective, permitted and inheritable.
 type capabilityHeader struct {
 	version uint32
 	pid     int32

@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// ExecutablesOf is a program and all that the kernel opens to start it: its ELF interpreter (ld.so), or the chain of
+// ExecutablesOf returns a program and the files that the kernel opens to start it: its ELF interpreter (ld.so), or
+// the chain of
 // `#!` lines, execve(2), for `/usr/bin/env name` without env. Every one may be executed; the shared libraries are only mapped, which needs no right.
-// @throws when the file is neither.
+// It returns an error for a file that is neither.
 func ExecutablesOf(path string) ([]string, error) {
 	var chain []string
 	for range 4 {
@@ -66,7 +67,7 @@ func interpreterOf(path string) (string, error) {
 	return "", nil
 }
 
-// onPath finds what env(1) would find with the PATH of the stages.
+// onPath returns the program that env(1) would find with the PATH of the stages.
 func onPath(name string) (string, error) {
 	for _, directory := range []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
 		path := filepath.Join(directory, filepath.Base(name))

@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// A seccomp filter (seccomp(2)) in classic BPF: it takes away what Landlock does not cover, chiefly changes of mode,
-// owner, times and extended attributes, and on kernels without Landlock everything that changes a file tree. A refused
-// call fails with EPERM, so that a program can say so instead of dying.
+// A seccomp filter (seccomp(2)) in classic BPF. It refuses calls that Landlock does not cover, mainly changes of
+// mode, owner, times and extended attributes, and on kernels without Landlock every change of a file tree. A
+// refused call fails with EPERM, so that a program can report it.
 const (
 	prSetSeccomp      = 22
 	seccompModeFilter = 2
@@ -16,7 +16,8 @@ const (
 	seccompAllow = 0x7fff0000
 	seccompErrno = 0x00050000
 
-	// struct seccomp_data: nr, arch, instruction_pointer, args[6]; little-endian, the low half of an argument is first.
+	// Offsets in struct seccomp_data: nr, arch, instruction_pointer, args[6]; little-endian, the low half of an
+	// argument first.
 	dataNr   = 0
 	dataArch = 4
 	dataArgs = 16
@@ -38,13 +39,13 @@ func (p *program) add(code uint16, jumpTrue, jumpFalse uint8, value uint32) {
 
 func (p *program) refuse(errno syscall.Errno) { p.add(bpfReturn, 0, 0, seccompErrno|uint32(errno)) }
 
-// deny refuses one system call, whatever its arguments.
+// deny refuses a system call with any arguments.
 func (p *program) deny(number uint32, errno syscall.Errno) {
 	p.add(bpfEqual, 0, 1, number)
 	p.refuse(errno)
 }
 
-// denyFlags refuses a system call when its argument has one of these bits.
+// denyFlags refuses a system call if its argument has one of these bits.
 func (p *program) denyFlags(number uint32, argument int, bits uint32) {
 	p.add(bpfEqual, 0, 4, number)
 	p.add(bpfLoad, 0, 0, uint32(dataArgs+8*argument))
@@ -64,7 +65,7 @@ func (p *program) allowOnly(number uint32, argument int, values []uint32) {
 	p.add(bpfLoad, 0, 0, dataNr)
 }
 
-// filterOf is the whole filter. `noWrites` also refuses to open anything for writing: what Landlock would do better.
+// filterOf returns the whole filter. `noWrites` also refuses every open for writing, as a fallback for Landlock.
 func filterOf(noWrites bool) program {
 	var p program
 	p.add(bpfLoad, 0, 0, dataArch)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// confined runs a function in a thread that it restricts for good, and that ends with it.
+// confined runs a function in a thread that it restricts irrevocably, and that ends with it.
 func confined(t *testing.T, restrict func() error, then func()) {
 	t.Helper()
 	done := make(chan error)
@@ -30,7 +30,7 @@ func confined(t *testing.T, restrict func() error, then func()) {
 	}
 }
 
-// changes tries to change a file and its directory, with raw system calls: nothing may hop to another thread.
+// changes tries to change a file and its directory, with raw system calls on this thread.
 func changes(path string) map[string]error {
 	write, errWrite := syscall.Open(path, syscall.O_WRONLY, 0)
 	if errWrite == nil {

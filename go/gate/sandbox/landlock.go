@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// Landlock, landlock(7): a process gives up rights for itself and all it becomes, without any privilege. What is
-// "handled" is denied wherever no rule allows it. The numbers are those of include/uapi/linux/landlock.h; the three
-// system calls have the same numbers on every architecture.
+// Landlock, landlock(7): an unprivileged process drops rights for itself and its descendants. "Handled" rights are
+// denied unless a rule allows them. The numbers are those of include/uapi/linux/landlock.h; the three system calls
+// have the same numbers on every architecture.
 const (
 	sysLandlockCreateRuleset = 444
 	sysLandlockAddRule       = 445
@@ -22,7 +22,8 @@ const (
 	accessWriteFile = 1 << 1
 	accessTruncate  = 1 << 14 // ABI 3
 
-	// WRITE_FILE, REMOVE_DIR, REMOVE_FILE, and all eight MAKE_*: everything of ABI 1 but EXECUTE, READ_FILE, READ_DIR.
+	// WRITE_FILE, REMOVE_DIR, REMOVE_FILE, and all eight MAKE_*: all rights of ABI 1 but EXECUTE, READ_FILE,
+	// READ_DIR.
 	accessChanges = accessWriteFile | 0x1ff0
 	accessRefer   = 1 << 13 // ABI 2: rename and link between directories
 	accessIoctl   = 1 << 15 // ABI 5: ioctl of devices
@@ -42,7 +43,7 @@ type rulesetAttr struct {
 	scoped     uint64
 }
 
-// LandlockABI is the version that the kernel offers; 0 when it has none or was started without.
+// LandlockABI returns the kernel's ABI version; 0 without Landlock.
 func LandlockABI() int {
 	version, _, errno := syscall.Syscall(sysLandlockCreateRuleset, 0, 0, landlockCreateRulesetVersion)
 	if errno != 0 {
@@ -51,7 +52,7 @@ func LandlockABI() int {
 	return int(version)
 }
 
-// attrOf is everything that this ABI can take away, and the size of the structure as that ABI knows it.
+// attrOf returns all rights that this ABI can handle, and the structure's size in that ABI.
 func attrOf(abi int, network bool) (attr rulesetAttr, size uintptr) {
 	attr.handledFS = accessExecute | accessChanges
 	size = 8
@@ -81,8 +82,8 @@ func attrOf(abi int, network bool) (attr rulesetAttr, size uintptr) {
 	return attr, size
 }
 
-// restrictFiles leaves the calling thread, and the program that it executes, nothing to write but /dev/null and nothing
-// to execute but `executables`. Reading stays as the account's permissions have it.
+// restrictFiles limits the calling thread, and the program that it executes: it can write only /dev/null, and
+// execute only `executables`. Reads stay subject to the account's permissions.
 func restrictFiles(abi int, executables []string, network bool) error {
 	attr, size := attrOf(abi, network)
 	ruleset, _, errno := syscall.Syscall(sysLandlockCreateRuleset, uintptr(unsafe.Pointer(&attr)), size, 0)

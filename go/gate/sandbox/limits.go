@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// Limits of every stage, setrlimit(2). RLIMIT_FSIZE 0 means that no regular file can be written, wherever Landlock and
-// the file's mode would let it be; pipes and /dev/null are no regular files.
+// Limits of every stage, setrlimit(2). RLIMIT_FSIZE 0 forbids writes to regular files, even where Landlock and the
+// file's mode allow them; it does not affect pipes and /dev/null.
 const (
 	rlimitProcesses = 6 // RLIMIT_NPROC, which package syscall does not have
 	openFiles       = 256
@@ -35,9 +35,9 @@ func limit(needs Needs) error {
 	return yield()
 }
 
-// yield makes it at least so nice: an sshd that is nicer has given it less already, and only root may take more.
+// yield raises the niceness to the minimum. An sshd may run nicer already, and only root may lower it.
 func yield() error {
-	// The system call answers 20 - nice, so that no answer is negative (getpriority(2), "C library/kernel differences").
+	// The system call returns 20 - nice, which is never negative (getpriority(2), "C library/kernel differences").
 	answer, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
 	if err != nil {
 		return fmt.Errorf("getpriority: %w", err)

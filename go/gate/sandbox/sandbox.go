@@ -1,4 +1,5 @@
-// Package sandbox takes from a process what reading does not need, with what the kernel offers to an unprivileged one.
+// Package sandbox drops the rights that a reading process does not need, by the kernel's means for
+// unprivileged ones.
 package sandbox
 
 import (
@@ -15,36 +16,36 @@ const (
 	prCapAmbientClear = 4
 )
 
-// Offer is what of the sandbox this kernel can do. What it cannot is said, never silently left out.
+// Offer is the kernel's support for the sandbox. Missing features are reported.
 type Offer struct {
-	// LandlockABI is 0 where there is none: then the filter of system calls refuses every change of a file tree.
+	// LandlockABI is 0 without Landlock: then the seccomp filter refuses every change of a file tree.
 	LandlockABI int  `json:"landlockAbi"`
 	Seccomp     bool `json:"seccomp"`
 	NoNewPrivs  bool `json:"noNewPrivs"`
 }
 
-// Look asks the kernel, without restricting anybody.
+// Look queries the kernel, without a restriction.
 func Look() Offer {
 	_, err := os.Stat("/proc/sys/kernel/seccomp/actions_avail")
 	return Offer{LandlockABI: LandlockABI(), Seccomp: err == nil, NoNewPrivs: true}
 }
 
-// Needs is what one stage keeps.
+// Needs are the rights that one stage keeps.
 type Needs struct {
-	// Executables are the only files that may be executed: the program, its interpreter, and what it must start.
+	// Executables are the only executable files: the program, its interpreter, and programs that it must start.
 	Executables []string `json:"executables"`
-	// Network: may connect by TCP, and to abstract sockets.
+	// Network allows TCP connections, and abstract sockets.
 	Network bool `json:"network"`
-	// WritesNull: opens /dev/null for writing. Counts only where there is no Landlock.
+	// WritesNull allows to open /dev/null for writing. It matters only without Landlock.
 	WritesNull bool `json:"writesNull"`
-	// CPUSeconds, RLIMIT_CPU.
+	// CPUSeconds is RLIMIT_CPU.
 	CPUSeconds uint64 `json:"cpuSeconds"`
-	// MemoryBytes, RLIMIT_DATA: what it allocates.
+	// MemoryBytes is RLIMIT_DATA, the limit of allocations.
 	MemoryBytes uint64 `json:"memoryBytes"`
 }
 
-// Confine restricts the calling thread for good; the thread stays locked, so that the program it then executes inherits
-// it all. The order matters: limits and capabilities first, then the two that need no_new_privs.
+// Confine restricts the calling thread irrevocably, and locks it, so that the executed program inherits the
+// restrictions. Order matters: limits and capabilities come before the two that need no_new_privs.
 func Confine(needs Needs) error {
 	runtime.LockOSThread()
 	if err := prctl("PR_SET_NO_NEW_PRIVS", prSetNoNewPrivs, 1, 0); err != nil {
@@ -68,8 +69,8 @@ func Confine(needs Needs) error {
 	return nil
 }
 
-// ConfineToReading is for what the gate reads by itself: the calling thread can then change no file. The filter would
-// keep the rest of the gate from working, and nothing foreign runs in this thread.
+// ConfineToReading keeps the calling thread from changing files while the gate reads one. It omits the filter,
+// which would block the rest of the gate; no foreign code runs in this thread.
 func ConfineToReading() error {
 	runtime.LockOSThread()
 	if err := prctl("PR_SET_NO_NEW_PRIVS", prSetNoNewPrivs, 1, 0); err != nil {
@@ -81,7 +82,7 @@ func ConfineToReading() error {
 	return nil
 }
 
-// dropCapabilities empties all sets of this thread, capset(2); an unprivileged account has none to begin with.
+// dropCapabilities clears all sets of this thread, capset(2); an unprivileged account has none anyway.
 func dropCapabilities() error {
 	if err := prctl("PR_CAP_AMBIENT", prCapAmbient, prCapAmbientClear, 0); err != nil {
 		return err

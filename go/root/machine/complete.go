@@ -11,11 +11,11 @@ import (
 	"mayfly/root/unpack"
 )
 
-// seedReader is what a golden image of Debian has of ours, and a simulated sandbox has not.
+// seedReader exists in a golden image of Debian, but not in a simulated sandbox.
 const seedReader = "/usr/local/sbin/mayfly-seed"
 
-// own are files of a machine of ours that no package has: of the sandbox's image, and of the machine that runs, since it
-// is still asked for a snapshot when the root is another one. Who clones that snapshot gets an identity of its own.
+// own are files of Mayfly outside packages: those of the sandbox's image, and those of the running machine, which
+// takes a snapshot after the root is replaced. Clones of that snapshot get a new identity.
 var own = []string{
 	"/etc/hostname", "/etc/hosts", "/etc/machine-id", "/etc/resolv.conf", "/etc/fstab",
 	"/etc/ssh/mayfly_principals", "/etc/ssh/mayfly_revoked_keys", "/etc/ssh/mayfly_user_ca.pub",
@@ -25,7 +25,7 @@ var own = []string{
 	seedReader, "/usr/local/sbin/mayfly-resolv",
 }
 
-// Complete puts into a tree what a machine of ours needs, and says so.
+// Complete adds what Mayfly's machines need to a tree, and logs it.
 func Complete(root *unpack.Root, tree string, say func(string, ...any)) error {
 	isMachine := exists(seedReader)
 	if err := root.Within(makeFolders); err != nil {
@@ -38,7 +38,7 @@ func Complete(root *unpack.Root, tree string, say func(string, ...any)) error {
 		if err := putPackages(tree, say); err != nil {
 			return err
 		}
-		// A package that was just configured has its say in these too.
+		// The configuration of a package may have changed these files.
 		if err := putOwn(root, isMachine); err != nil {
 			return err
 		}
@@ -53,7 +53,8 @@ func Complete(root *unpack.Root, tree string, say func(string, ...any)) error {
 
 var needed = strings.Fields("dev etc etc/ssh home mnt opt proc root run srv sys usr var var/lib var/log")
 
-// makeFolders makes what a machine mounts something at, or writes to: a link there leads elsewhere at the next boot.
+// makeFolders creates the mount points and folders that a machine writes to. A link there would lead elsewhere at
+// the next boot.
 func makeFolders() error {
 	for _, name := range needed {
 		at := "/" + name
@@ -79,7 +80,7 @@ func makeFolders() error {
 	return nil
 }
 
-// putOwn has tar(1) of the sandbox pack, and unpacks within the tree: no link there leads what is written elsewhere.
+// putOwn packs with the sandbox's tar(1), and unpacks inside the tree, so that links cannot redirect writes.
 func putOwn(root *unpack.Root, isMachine bool) error {
 	paths := own
 	if isMachine {
@@ -111,7 +112,7 @@ func putOwn(root *unpack.Root, isMachine bool) error {
 	return failure
 }
 
-// modulesFolder is where the modules of the kernel are that the machine is given by its host.
+// modulesFolder returns the modules of the running kernel, which the host provides.
 func modulesFolder() (string, error) {
 	version, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {

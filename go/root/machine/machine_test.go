@@ -95,7 +95,7 @@ func TestMissingPackagesAndTheirOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// dbus is an alternative to what they have; libsystemd is of the source of what is added, and older
+	// dbus is an alternative to an installed package; libsystemd has the source of an added package, and is older
 	want := [][]string{{"libone", "libshared", "libsystemd", "libtwo", "mount"}, {"systemd"}}
 	if batches := inOrder(ours, adding); !reflect.DeepEqual(batches, want) {
 		t.Errorf("%v", batches)

@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// wanted is what makes a Debian a machine of ours, as images/packages has it.
+// wanted are the packages of a Debian that make it a machine of Mayfly, as in images/packages.
 var wanted = strings.Fields("systemd systemd-sysv udev kmod iproute2 procps openssh-server qemu-guest-agent sudo util-linux mount")
 
-// putPackages installs in a tree what it lacks of the sandbox's own packages. dpkg of the tree does it, so its record is
-// true, and it refuses what does not fit.
+// putPackages installs missing packages from the sandbox in a tree. The tree's own dpkg does it, which keeps its
+// database consistent, and refuses conflicts.
 func putPackages(tree string, say func(string, ...any)) error {
 	ours, err := readPackages("")
 	if err != nil {
@@ -58,8 +58,8 @@ func putPackages(tree string, say func(string, ...any)) error {
 	return nil
 }
 
-// missing are the packages that are wanted and what they need, as far as they are not there; and of the same sources
-// those that are there, and older.
+// missing returns the wanted packages and their dependencies that the tree lacks, and older installed packages of
+// the same sources.
 func missing(ours, theirs packages) (map[string]bool, error) {
 	adding := map[string]bool{}
 	var add func(name string)
@@ -114,8 +114,8 @@ func addOne(group []string, ours, theirs packages, add func(string)) {
 	}
 }
 
-// inOrder are the batches in which packages are installed: what must be configured before something else is unpacked
-// (Pre-Depends) is in one before it, with all that it needs.
+// inOrder returns the batches of an installation. Pre-Depends must be configured before other packages are
+// unpacked, so they are in an earlier batch, with their dependencies.
 func inOrder(ours packages, adding map[string]bool) [][]string {
 	left := map[string]bool{}
 	for name := range adding {
@@ -143,7 +143,7 @@ func inOrder(ours packages, adding map[string]bool) [][]string {
 	return batches
 }
 
-// mustWait says whether a package, or one that it needs, waits for one that is left.
+// mustWait reports whether a package, or a dependency of it, has Pre-Depends that are left.
 func mustWait(ours packages, left map[string]bool, name string, seen map[string]bool) bool {
 	if seen[name] {
 		return false
@@ -170,7 +170,7 @@ func anyOf(groups [][]string) []string {
 	return names
 }
 
-// install has dpkg of a tree do it; no service is started, and nobody is asked anything.
+// install runs the tree's dpkg, without service starts or prompts.
 func install(tree string, names []string) error {
 	mounts := []struct{ from, kind, at string }{{"proc", "proc", "/proc"}, {"/dev", "", "/dev"}}
 	for _, each := range mounts {

@@ -1,4 +1,5 @@
-// Package machine makes a machine of ours out of a tree that was unpacked in a sandbox, from what the sandbox has.
+// Package machine turns a tree that was unpacked in a sandbox into a machine of Mayfly, with the sandbox's own
+// files.
 package machine
 
 import (
@@ -18,7 +19,7 @@ const (
 	shell  = "/bin/sh"
 )
 
-// Refuse says what keeps a tree from being any machine's: it has no shell, or no libc, or they do not run here.
+// Refuse returns why a tree cannot be a machine: it has no shell or libc, or they do not run here.
 func Refuse(root *unpack.Root, tree string) error {
 	if err := root.Within(hasNeither); err != nil {
 		return err
@@ -42,7 +43,7 @@ func hasNeither() error {
 	return nil
 }
 
-// shellRuns tries it, in a tree.
+// shellRuns runs the shell of a tree.
 func shellRuns(tree string) error {
 	try := &exec.Cmd{Path: shell, Args: []string{shell, "-c", "exit 0"}, Dir: "/"}
 	try.SysProcAttr = &syscall.SysProcAttr{Chroot: tree}
@@ -57,12 +58,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// programs are what the steps of a build run, and a login.
+// programs are required by a build's steps, or a login.
 var programs = strings.Fields("chmod chown cut find getent head id mktemp mount readlink sed setpriv tar unshare xargs")
 
 var folders = strings.Fields("/usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin")
 
-// lacking are those that this process's root directory has in no folder where they are looked for.
+// lacking returns the programs that no folder of this process's root directory has.
 func lacking(isMachine bool) []string {
 	var found []string
 	for _, name := range programs {

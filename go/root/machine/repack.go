@@ -13,11 +13,11 @@ import (
 
 const infoFolder = "/var/lib/dpkg/info/"
 
-// merged are folders of packages that are links in a system with one /usr.
+// merged are folders of packages that are links in a system with merged /usr.
 var merged = map[string]bool{"/bin": true, "/sbin": true, "/lib": true, "/lib32": true, "/lib64": true, "/libx32": true}
 
-// repack makes a package again of what is installed of it: folder/name.deb. Files that an image leaves out, such as manuals,
-// are not in it.
+// repack rebuilds a package from its installed files: folder/name.deb. It lacks files that the image excludes, such
+// as manuals.
 func repack(p debian, folder string) error {
 	stage, err := os.MkdirTemp(folder, "stage")
 	if err != nil {
@@ -53,7 +53,7 @@ func infoOf(p debian) string {
 	return of
 }
 
-// bring links a file, which is on the same file system, so that nothing is copied before it is packed.
+// bring hard-links a file of the same file system, to avoid a copy before packing.
 func bring(path, stage string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || path == "" || path == "/." {
@@ -78,7 +78,7 @@ func bring(path, stage string) error {
 	return os.Link(path, at)
 }
 
-// like gives a folder the owner and mode of another.
+// like sets a folder's owner and mode from info.
 func like(at string, info fs.FileInfo) error {
 	stat := info.Sys().(*syscall.Stat_t)
 	if err := os.Lchown(at, int(stat.Uid), int(stat.Gid)); err != nil {
@@ -122,7 +122,7 @@ func control(p debian, info, stage string) error {
 	return os.WriteFile(folder+"/control", []byte(stanzaOf(p)), 0o644)
 }
 
-// stanzaOf is what the package itself says, without what dpkg has added.
+// stanzaOf returns the package's own control fields, without those that dpkg has added.
 func stanzaOf(p debian) string {
 	var kept []string
 	isAdded := false

@@ -7,7 +7,7 @@ import (
 
 const statusFile = "/var/lib/dpkg/status"
 
-// debian is a package as dpkg's own record has it.
+// debian is a package in dpkg's database.
 type debian struct {
 	stanza string
 	fields map[string]string
@@ -15,7 +15,7 @@ type debian struct {
 
 func (p debian) name() string { return p.fields["Package"] }
 
-// source is what it was built of; packages of one source often want each other's very version.
+// source returns the source package; binary packages of one source often require the exact version of each other.
 func (p debian) source() string {
 	name, _, _ := strings.Cut(p.fields["Source"], " ")
 	if name == "" {
@@ -24,7 +24,7 @@ func (p debian) source() string {
 	return name
 }
 
-// needs are groups of names of which one each must be there.
+// needs returns groups of alternative package names.
 func (p debian) needs(field string) [][]string {
 	var groups [][]string
 	for _, group := range strings.Split(p.fields[field], ",") {
@@ -41,7 +41,7 @@ func (p debian) needs(field string) [][]string {
 	return groups
 }
 
-// nameOf is without version and architecture.
+// nameOf strips version and architecture.
 func nameOf(relation string) string {
 	words := strings.Fields(relation)
 	if len(words) == 0 {
@@ -52,10 +52,10 @@ func nameOf(relation string) string {
 	return name
 }
 
-// packages are those that are installed.
+// packages are the installed packages.
 type packages map[string]debian
 
-// read takes them from the record in a tree; none when there is no record.
+// readPackages reads the database of a tree; fs.ErrNotExist without one.
 func readPackages(tree string) (packages, error) {
 	text, err := os.ReadFile(tree + statusFile)
 	if err != nil {
@@ -77,7 +77,7 @@ func readPackages(tree string) (packages, error) {
 	return found, nil
 }
 
-// has says whether a name is that of a package, or of what one provides.
+// has reports whether a name is a package's, or provided by one.
 func (all packages) has(name string) bool {
 	_, isThere := all.providing(name)
 	return isThere

@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// stays are the kernel's own file systems, and what runs; the new root has a folder for each.
+// stays are the kernel's file systems and run-time data; the new root has a folder for each.
 var stays = map[string]bool{"dev": true, "proc": true, "sys": true, "run": true, "lost+found": true}
 
-// state is where the agent keeps what its commands write, this one too.
+// state is the agent's folder with output of commands, including this one.
 const state = "/var/lib/mayfly"
 
-// socket is where the agent listens, for the group of who logs in: that group's number is another one in the new root.
+// socket is the agent's socket, for the login user's group, whose id differs in the new root.
 const socket = "/run/mayfly/agent.sock"
 
-// Swap puts place/new where the root is, name by name, and removes what was there. Whoever runs goes on with the files
-// that it has open.
+// Swap replaces the root by place/new, entry by entry, and removes the old files. Running processes keep their open
+// files.
 func Swap(place string) error {
 	if err := unmountOthers(); err != nil {
 		return err
@@ -29,7 +29,7 @@ func Swap(place string) error {
 	if err := keepState(place); err != nil {
 		return err
 	}
-	// Logins from before and after have different groups. Nobody else is in a sandbox of a build, and it boots next.
+	// Logins before and after have different groups. A build's sandbox has no other users, and boots next.
 	if err := os.Chmod(socket, 0o666); err != nil && !os.IsNotExist(err) {
 		return err
 	}
@@ -49,7 +49,7 @@ func Swap(place string) error {
 	return nil
 }
 
-// keepState makes room for it: what an archive has there is not ours.
+// keepState clears the archive's files at the agent's state folder.
 func keepState(place string) error {
 	at := place + "/new" + state
 	info, err := os.Lstat(filepath.Dir(at))
@@ -79,7 +79,7 @@ func moveAll(from, to, except string) error {
 	return nil
 }
 
-// unmountOthers takes away what is mounted over the root's own folders: a simulated sandbox has its host's /usr there.
+// unmountOthers unmounts everything below the root's own folders: a simulated sandbox has its host's /usr there.
 func unmountOthers() error {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 
 const (
 	user = "sandbox"
-	// firstID of users that people are.
+	// firstID is the first id of human users.
 	firstID = 1000
 )
 
-// addUser makes who logs in to sandboxes, unless there is one of that name. Its number is 1000 where nobody has that.
+// addUser adds the sandbox's login user, unless the name exists. Its id is 1000 if free.
 func addUser() error {
 	passwd, err := fields("/etc/passwd")
 	if err != nil {
@@ -68,7 +68,7 @@ func addUser() error {
 	return os.Lchown(home, id, id)
 }
 
-// fields are those of each line of a file of accounts; none when there is no such file.
+// fields returns the fields of each line of an account file; none without the file.
 func fields(path string) ([][]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -83,7 +83,7 @@ func fields(path string) ([][]string, error) {
 	return found, nil
 }
 
-// appendLine adds to what is there. Of passwords, which not every root has, nothing is begun.
+// appendLine appends to a file. It does not create shadow files, which some roots lack.
 func appendLine(path, line string) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) && strings.HasSuffix(path, "shadow") {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// placeOf is where an entry stands, from the root of the tree, without a slash before it; "" is the root itself.
+// placeOf returns the path of an entry relative to the tree, without a leading slash; "" is the root itself.
 func placeOf(name string) (string, error) {
 	var parts []string
 	for _, part := range strings.Split(name, "/") {
@@ -64,7 +64,7 @@ func (l *layer) take(header *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// mark remembers a path, and those above it, as this layer's own.
+// mark records a path, and its parents, as created by this layer.
 func (l *layer) mark(at string) {
 	for l.made != nil && at != "/" && !l.made[at] {
 		l.made[at] = true
@@ -72,7 +72,7 @@ func (l *layer) mark(at string) {
 	}
 }
 
-// makeWay removes what is there, but for a folder that stays one.
+// makeWay removes an existing file, except a folder that stays one.
 func makeWay(at string, isFolder bool) error {
 	info, err := os.Lstat(at)
 	if errors.Is(err, os.ErrNotExist) {
@@ -110,7 +110,7 @@ func (l *layer) put(at string, header *tar.Header, content io.Reader) error {
 		if err != nil {
 			return err
 		}
-		// It has the owner and mode of what it is linked to.
+		// It shares the owner and mode of its target.
 		return os.Link("/"+place, at)
 	case tar.TypeFifo:
 		if err := syscall.Mkfifo(at, 0o600); err != nil {
@@ -124,7 +124,7 @@ func (l *layer) put(at string, header *tar.Header, content io.Reader) error {
 	return describe(at, header)
 }
 
-// write leaves holes where there are only zeros, so that a file which is nothing else costs no disk.
+// write writes holes for zeros, so that a file of zeros uses no disk.
 func write(at string, content io.Reader, size int64) error {
 	file, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -157,8 +157,8 @@ func write(at string, content io.Reader, size int64) error {
 
 const xattr = "SCHILY.xattr."
 
-// describe gives owner, attributes, mode and time, in this order: a change of owner takes bits of a mode, and
-// capabilities, away.
+// describe sets owner, attributes, mode and time, in this order: a change of owner clears mode bits and
+// capabilities.
 func describe(at string, header *tar.Header) error {
 	if err := os.Lchown(at, header.Uid, header.Gid); err != nil {
 		return err

@@ -13,18 +13,18 @@ import (
 	"os"
 )
 
-// layer is one archive on its way into the tree.
+// layer is an archive that is being unpacked.
 type layer struct {
 	root *Root
-	// hasWhiteouts says that names which begin with .wh. take away what layers before have.
+	// hasWhiteouts is true when names that begin with .wh. remove files of earlier layers.
 	hasWhiteouts bool
-	// made has what this layer itself has put there; nil: there is no layer before.
+	// made are the paths that this layer has created; nil for the first layer.
 	made    map[string]bool
 	folders []folderTime
 }
 
-// Layer adds an archive, gzipped or not. With a digest it is a layer of an image: it takes away what its whiteouts say,
-// and must be, uncompressed, what the digest says (sha256:…).
+// Layer unpacks an archive, gzipped or not. With a digest it is a layer of an image: its whiteouts apply, and its
+// uncompressed content must match the digest (sha256:…).
 func (r *Root) Layer(archive io.Reader, digest string) error {
 	plain, err := uncompressed(archive)
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *Root) Layer(archive io.Reader, digest string) error {
 	if err := r.Within(func() error { return l.read(reader) }); err != nil {
 		return err
 	}
-	// What stands behind the archive's end belongs to what is digested.
+	// Bytes behind the archive's end belong to the digest.
 	if _, err := io.Copy(io.Discard, reader); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (l *layer) read(from io.Reader) error {
 	}
 }
 
-// finish says the times of folders, which change with all that is put into them.
+// finish sets the times of folders, which each added file changes.
 func (l *layer) finish() error {
 	for _, folder := range l.folders {
 		info, err := os.Lstat(folder.path)

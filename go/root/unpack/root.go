@@ -1,5 +1,5 @@
-// Package unpack makes a tree of archives that strangers have written. Whatever they say, nothing is written outside of
-// the tree: it is this process's root directory meanwhile, so links lead nowhere else.
+// Package unpack creates a tree from untrusted archives. It writes nothing outside of the tree, which is the
+// process's root directory during the work, so links cannot escape.
 package unpack
 
 import (
@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// mostEntries of all layers together: a million of them would not fit a guest's memory.
+// mostEntries limits the entries of all layers: a million would not fit a guest's memory.
 const mostEntries = 500_000
 
-// mounted are folders that a machine mounts something at: what an archive has below them is left out.
+// mounted are mount points of a machine: entries below them are skipped.
 var mounted = map[string]bool{"dev": true, "proc": true, "sys": true, "run": true}
 
-// Root is a tree that is being made.
+// Root is a tree that is being created.
 type Root struct {
 	folder  string
 	entries int
 	layers  int
-	// largest is what a file may have, bytes: no more than its file system.
+	// largest is the limit of a file, bytes: the size of its file system.
 	largest int64
 }
 
-// New makes an empty tree at a path where nothing is.
+// New creates an empty tree at an unused path.
 func New(folder string) (*Root, error) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func enter(folder string) error {
 	return os.Chdir("/")
 }
 
-// folderTime is told of folders when all is in them.
+// folderTime is the time of a folder, set after all of its entries.
 type folderTime struct {
 	path string
 	time time.Time

@@ -63,7 +63,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// treeOf unpacks layers into a new tree; outside of it is a file that nobody may change.
+// treeOf unpacks layers into a new tree, beside a file that must stay unchanged.
 func treeOf(t *testing.T, layers ...[]byte) (string, error) {
 	t.Helper()
 	around := t.TempDir()
@@ -147,7 +147,7 @@ func TestTooManyEntries(t *testing.T) {
 	}
 }
 
-// Links of one layer, absolute or leading up, are followed within the tree by the next one, and nowhere else.
+// The next layer follows links of a layer, absolute or upwards, only within the tree.
 func TestWritesThroughLinks(t *testing.T) {
 	first := archiveOf(t, folder("there"), folder("was"), file("was/old", "old"), link("up", "../../../.."), link("abs", "/there"))
 	second := archiveOf(t, link("was", "/there"), file("was/new", "new"), file("up/outside", "x"), file("abs/also", "y"))
@@ -186,7 +186,7 @@ func TestWhiteouts(t *testing.T) {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	// outside of images a name is a name
+	// Outside of images whiteout names are ordinary names.
 	root, err := New(t.TempDir() + "/plain")
 	must(t, err)
 	must(t, root.Layer(bytes.NewReader(archiveOf(t, file(".wh.name", "x"))), ""))
@@ -224,7 +224,7 @@ func TestRightsTimesNamesAndHardLinks(t *testing.T) {
 	isGone(t, tree+"/proc/1")
 }
 
-// A file of zeros costs the archive nothing, gzipped, and the disk neither.
+// A file of zeros takes almost no space in the gzipped archive, and none on the disk.
 func TestHoles(t *testing.T) {
 	const size = 256 << 20
 	var packed bytes.Buffer

@@ -9,12 +9,12 @@ import (
 
 const (
 	whiteout = ".wh."
-	// ownWhiteout begins names that say something of a folder; opaque is the one that means: nothing of layers before.
+	// ownWhiteout prefixes names about a folder itself; opaque hides its content from earlier layers.
 	ownWhiteout = ".wh..wh."
 	opaque      = ".wh..wh..opq"
 )
 
-// whiteout takes away what layers before have, where the name says so; what this layer has stays.
+// whiteout removes files of earlier layers if the name is a whiteout; files of this layer stay.
 func (l *layer) whiteout(place string) (bool, error) {
 	folder, name := path.Split("/" + place)
 	if !l.hasWhiteouts || !strings.HasPrefix(name, whiteout) {
@@ -40,7 +40,7 @@ func (l *layer) whiteout(place string) (bool, error) {
 	return true, os.RemoveAll(at)
 }
 
-// clear removes from a folder all that this layer has not put there.
+// clear removes everything from a folder that this layer has not created.
 func (l *layer) clear(folder string) error {
 	names, err := os.ReadDir(folder)
 	if errors.Is(err, os.ErrNotExist) {

@@ -8,9 +8,9 @@ import (
 	"github.com/FerretDB/FerretDB/internal/types"
 )
 
-// decode reads a document as [Marshal] writes it, in one pass: the generic way scans the bytes of each value once for
-// every level above it, and reads the schema anew each time. False for what is written in any other way, or is not a
-// document at all; [Unmarshal] then goes the generic way, which says what is wrong.
+// decode reads a document in the form of [Marshal], in one pass: the generic decoder scans each value once per
+// level above it, and parses the schema each time. False for any other form; then [Unmarshal] uses the generic
+// decoder, which reports errors.
 func decode(data []byte) (*types.Document, bool) {
 	c := cursor{data: data}
 	if !c.skip(`{"$s":`) {
@@ -31,13 +31,13 @@ func decode(data []byte) (*types.Document, bool) {
 	return doc, ok && c.at == len(data)
 }
 
-// cursor goes through JSON without white space. Its methods answer false for what is not as expected.
+// cursor reads JSON without white space. Its methods return false for unexpected input.
 type cursor struct {
 	data []byte
 	at   int
 }
 
-// fields reads what the schema names, in its order, and the brace behind it.
+// fields reads the fields of the schema, in its order, and the closing brace.
 func (c *cursor) fields(sch *schema) (*types.Document, bool) {
 	doc := new(types.Document)
 	for n, key := range sch.Keys {
@@ -111,7 +111,7 @@ func (c *cursor) array(items []*elem) (any, bool) {
 	return array, c.skip(`]`)
 }
 
-// text reads a string. Only plain ASCII is taken as it stands: the rest is encoding/json's.
+// text reads a string. It reads plain ASCII itself, and leaves the rest to encoding/json.
 func (c *cursor) text() (string, bool) {
 	start := c.at
 	raw, isPlain, ok := c.quoted()
@@ -126,7 +126,7 @@ func (c *cursor) text() (string, bool) {
 	return s, json.Unmarshal(raw, &s) == nil
 }
 
-// quoted passes a string, and answers with its bytes and quotes.
+// quoted skips a string, and returns it with its quotes.
 func (c *cursor) quoted() (raw []byte, isPlain, ok bool) {
 	start := c.at
 	if !c.skip(`"`) {
@@ -148,7 +148,7 @@ func (c *cursor) quoted() (raw []byte, isPlain, ok bool) {
 	return nil, false, false
 }
 
-// raw passes one value of any kind. Whether it is well formed is for whoever reads it.
+// raw skips one value of any type, without validating it.
 func (c *cursor) raw() (json.RawMessage, bool) {
 	start := c.at
 	for depth := 0; c.at < len(c.data); {
@@ -189,13 +189,13 @@ func (c *cursor) skip(token string) bool {
 	return true
 }
 
-// schemaCache keeps schemas by their text: the documents of a collection have few.
+// schemaCache caches schemas by their text: the documents of a collection have few.
 type schemaCache struct {
 	m     sync.RWMutex
 	known map[string]*schema
 }
 
-// maxSchemas are kept, of at most maxSchemaBytes each; then the cache begins anew.
+// maxSchemas limits the cache, with at most maxSchemaBytes per schema; a full cache is cleared.
 const (
 	maxSchemas     = 1_000
 	maxSchemaBytes = 16_384

@@ -15,28 +15,28 @@ import (
 	"github.com/FerretDB/FerretDB/internal/util/must"
 )
 
-// maxAlternatives bounds a $in that is looked up by an index; SQLite takes 32,766 parameters.
+// maxAlternatives limits a $in that uses an index; SQLite takes 32,766 parameters.
 const maxAlternatives = 10_000
 
-// plainName is a field that needs no quoting in SQL, and no path.
+// plainName matches a field that needs no quoting in SQL, without dots.
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// comparisons of strings, which as JSON text are ordered as they are themselves. That holds for printable ASCII
-// without space, exclamation and quotation marks, backslash and <>&, which is all that Mayfly's indexed fields hold.
+// comparisons of strings, whose order equals that of their JSON text for printable ASCII without space, exclamation
+// and quotation marks, backslash and <>&: all that Mayfly's indexed fields hold.
 var comparisons = map[string]string{"$eq": "=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
-// narrowed is what the indexes of a collection do for a query.
+// narrowed is the part of a query that indexes serve.
 type narrowed struct {
 	where   string
 	orderBy string
 	args    []any
 
-	// exact: these are the documents, and not only some among which the handler has to choose.
+	// exact is true when the rows are exactly the matching documents, and the handler need not filter.
 	exact bool
 }
 
-// narrow has SQLite do what it has an index for. Every document that matches is among the rows; the handler filters
-// them again. An indexed field holds one value, never a list of them: no element of a list would be found.
+// narrow translates the indexed part of a query to SQL. The rows include every matching document; the handler
+// filters them again. An indexed field must hold one value: elements of lists would not be found.
 func narrow(indexes []metadata.IndexInfo, filter, order *types.Document) narrowed {
 	indexed := map[string]bool{"_id": true}
 	for _, index := range indexes {
@@ -67,18 +67,18 @@ func narrow(indexes []metadata.IndexInfo, filter, order *types.Document) narrowe
 	return res
 }
 
-// column is written exactly as in the index: SQLite compares expressions by their text.
+// column is written exactly as in the index, since SQLite matches expressions by their text.
 func column(field string) string {
 	return fmt.Sprintf("%s->'%s'", metadata.DefaultColumn, field)
 }
 
-// matching is what a filter asks of one field.
+// matching is the condition of a filter on one field.
 type matching struct {
 	column     string
 	conditions []string
 	args       []any
 	exact      bool
-	// pinned: one value only is asked for.
+	// pinned is true for an equality with one value.
 	pinned bool
 }
 
@@ -95,8 +95,8 @@ func (m *matching) add(wanted any) {
 	}
 }
 
-// isBelowString says whether all that is asked for is a range of strings that has an end: whatever is no string has a JSON text
-// that is greater than those of all strings, which begin with a quotation mark.
+// isBelowString reports whether the condition is a range of strings with an upper bound: JSON text of other types
+// is greater than that of all strings, which begin with a quotation mark.
 func isBelowString(wanted *types.Document) bool {
 	var hasEnd bool
 	for _, operator := range wanted.Keys() {
@@ -110,7 +110,7 @@ func isBelowString(wanted *types.Document) bool {
 	return hasEnd
 }
 
-// operator says whether what it added is all that the operator asks for.
+// operator reports whether the added condition covers the operator completely.
 func (m *matching) operator(operator string, operand any) bool {
 	switch operand := operand.(type) {
 	case string:
@@ -147,7 +147,7 @@ func (m *matching) oneOf(operands *types.Array) bool {
 	return true
 }
 
-// isInOrder says whether an index has the documents in that order, once the fields it begins with are pinned.
+// isInOrder reports whether an index has that order, once its leading fields are pinned.
 func isInOrder(indexes []metadata.IndexInfo, pinned map[string]bool, order *types.Document) bool {
 	for _, index := range indexes {
 		keys := index.Key
@@ -188,7 +188,7 @@ func orderBy(order *types.Document) string {
 	return " ORDER BY " + strings.Join(columns, ", ")
 }
 
-// countRows counts without reading a document.
+// countRows counts without reading documents.
 func countRows(ctx context.Context, db *fsql.DB, table string, index narrowed) (*backends.QueryResult, error) {
 	var count int64
 	query := fmt.Sprintf("SELECT COUNT(*) FROM %q", table) + index.where

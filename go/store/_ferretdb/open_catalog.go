@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// openCatalog loads the metadata of a database, after it has completed or reversed what a killed process left half-made.
+// openCatalog loads the metadata of a database, after it has repaired half-finished changes of a killed process.
 // FerretDB creates and drops collections and indexes by several statements without a transaction, so its metadata
 // and SQLite's schema may differ by one of them.
 func (r *Registry) openCatalog(ctx context.Context, dbName string, db *fsql.DB) error {
@@ -67,8 +67,8 @@ func readSchema(ctx context.Context, db *fsql.DB) (map[string][]string, error) {
 	return schema, rows.Err()
 }
 
-// repairIndexes drops indexes that the metadata lacks, forgets those that SQLite lacks, and creates the one of _id:
-// without it a collection takes two documents of one _id.
+// repairIndexes drops indexes that the metadata lacks, removes from the metadata those that SQLite lacks, and
+// creates the one of _id, without which a collection accepts duplicates.
 func (r *Registry) repairIndexes(ctx context.Context, dbName string, db *fsql.DB, c *Collection, indexes []string) error {
 	id := IndexInfo{Name: backends.DefaultIndexName, Key: []IndexKeyPair{{Field: "_id"}}, Unique: true}
 	listed := map[string]bool{}

@@ -23,8 +23,8 @@ import { Builder } from './builder.ts';
 import { COPY_MS, copyImages, copyWhole, forgetMachine, machineCopied, orNoSource, ROOT_DISK } from './copying.ts';
 
 /**
- * Sources of libvirt are persistent domains. The guest is cleaned from inside, where its file systems are mounted anyway:
- * the host reads none of them. What is then copied is the whole chain, below which nothing is left to refer to.
+ * Bakes persistent domains, which are libvirt's sources. The guest is cleaned from inside, where its file systems are
+ * mounted anyway: the host reads none of them. The copy flattens the whole chain, so it refers to nothing.
  */
 export class LibvirtBaking implements HostBaking {
   readonly #builder: Builder;
@@ -136,7 +136,7 @@ export class LibvirtBaking implements HostBaking {
     });
   }
 
-  /** By its UUID: virsh would take some names for something else. */
+  /** Undefines by UUID: virsh would interpret some names as something else. */
   async #undefine(uuid: string, name: string): Promise<void> {
     const state = await orMissing(this.deps.virsh.run(['domstate', uuid]));
     if (state === null) return;

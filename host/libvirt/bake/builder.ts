@@ -10,16 +10,16 @@ import { powerOff } from '../guest/power-off.ts';
 import { isActive } from '../output/domain-state.ts';
 import { CLEAN_GUEST } from './clean-guest.ts';
 
-/** From the first login to the guest agent: some seconds under emulation. Milliseconds. */
+/** Timeout from the first login to the guest agent: some seconds under emulation. Milliseconds. */
 const AGENT_MS = 60_000;
-/** Emptying a guest of a million small files takes minutes under emulation. Milliseconds. */
+/** Timeout of the cleanup: a guest with a million small files takes minutes under emulation. Milliseconds. */
 const CLEAN_MS = 600_000;
-/** A guest that has not gone down by then hangs: systemd gives a unit 90 s. Milliseconds. */
+/** Timeout of a shutdown: systemd gives a unit 90 s. Milliseconds. */
 const SHUTDOWN_MS = 180_000;
 const LOOK_EVERY_MS = 200;
 const COMPLAINT_CHARACTERS = 500;
 
-/** The sandbox whose disks become a source: what is done in it until it is off. */
+/** Operations on the sandbox whose disks become a source, until it is off. */
 export class Builder {
   constructor(
     private readonly virsh: Virsh,
@@ -27,7 +27,7 @@ export class Builder {
     private readonly agent: GuestAgent,
   ) {}
 
-  /** From inside, where its file systems are mounted anyway. @throws MayflyError bake_failed */
+  /** Cleans from inside, where its file systems are mounted anyway. @throws MayflyError bake_failed */
   async clean(builderId: string, context: StepContext): Promise<void> {
     const { signal } = context;
     context.alive('waiting for the guest agent');
@@ -50,7 +50,7 @@ export class Builder {
     }
   }
 
-  /** @throws MayflyError bake_failed when it does not go down, or is gone */
+  /** @throws MayflyError bake_failed when the guest does not shut down, or is missing */
   async shutDown(builderId: string, context: StepContext): Promise<void> {
     const { signal } = context;
     let isTold = false;

@@ -1,8 +1,8 @@
 /**
- * Takes from a guest what makes it that machine; run in it as root. Constant text without arguments. What is not there
- * is no failure; what is there and stays is. Writers are stopped first, or they would write it again on the way down.
+ * Script that removes a guest's identity; run in it as root. Constant text without arguments. A missing file is
+ * ignored; one that cannot be removed fails. Writers are stopped first, or they would write it again at shutdown.
  *
- * Files that hold keys are overwritten before they go. Then the free blocks are handed back to the host (FITRIM), which
+ * Files with keys are overwritten before removal. Then the free blocks are handed back to the host (FITRIM), which
  * reads them as zeros from then on.
  */
 export const CLEAN_GUEST = `set -u

@@ -16,16 +16,16 @@ import { planDisks } from '../domain-xml/clone-disks.ts';
 import { parseDomain } from '../domain-xml/clone-xml.ts';
 import { layeredDisks } from '../layers/disk-layers.ts';
 
-/** What `bakedXml` puts the root disk under; further ones get the target into their name. */
+/** Root disk for `bakedXml`; further disks get their target into their name. */
 export const ROOT_DISK = 'disk.qcow2';
-/** A copy is stopped by its step's time, not by a time of its own. Milliseconds. */
+/** Limit of a copy, which its step's timeout ends earlier. Milliseconds. */
 export const COPY_MS = 3_600_000;
-/** Beside images that were copied of another source: the machine that they are of. */
+/** Description of the copied machine, beside images copied from another source. */
 const COPIED_OF = 'copied-of.xml';
 
 /**
- * The source may have been started since, so each image must hold what was made then. The machine that they are of is
- * written down last. @returns null when they are not that
+ * Copies a source's images and compares each with the first bake, since the source may have been started since. Writes
+ * the machine's description last. @returns null when an image differs
  */
 export async function copyImages(
   { folder: { path: own }, image, xml }: { folder: BakedFolder; image: BakedImage; xml: string },
@@ -55,18 +55,18 @@ export async function copyImages(
   return { disks, sizeBytes: disks.reduce((sum, { storedBytes }) => sum + storedBytes, 0) };
 }
 
-/** Of the images in a folder; null: they were not copied of another source. */
+/** Returns the machine of a folder's images; null when they were not copied from another source. */
 export async function machineCopied(folder: string): Promise<Element | null> {
   const xml = await orAbsent(readFile(join(folder, COPIED_OF), 'utf8'));
   return xml === null ? null : parseDomain(xml);
 }
 
-/** Of another attempt, that was given up. */
+/** Removes the description left by an abandoned attempt. */
 export async function forgetMachine(folder: string): Promise<void> {
   await rm(join(folder, COPIED_OF), { force: true });
 }
 
-/** What is found of a source; null where there is none. */
+/** Returns null when the source does not exist. */
 export function orNoSource<T>(found: Promise<T>): Promise<T | null> {
   return orNull(found, (error) => isMayflyError(error, 'source_not_found'));
 }

@@ -6,17 +6,17 @@ import { buildXml, element } from '../client/xml.ts';
 import type { CaptureFolder, CapturePlan } from '../layers/capture-folder.ts';
 import { type JobInfo, jobInfo } from '../output/backup-info.ts';
 
-/** How often a running job is looked at. Milliseconds. */
+/** Interval between two polls of a running job, ms. */
 const LOOK_EVERY_MS = 500;
-/** From being told to end until it has. Milliseconds. */
+/** Timeout of an abort, ms. */
 const ABORT_MS = 30_000;
 
-/** How the copy of one capture goes; `over`: no job of it runs. */
+/** State of one capture's copy; `over`: no job of it runs. */
 type CopyState = { state: 'running'; progress: string } | { state: 'over'; last: JobInfo };
 
 /**
- * libvirt's backup job in push mode: QEMU copies what the disks hold at its begin while the guest goes on, and the
- * source's files are not touched. It goes on when virsh, this process or libvirtd is killed.
+ * Backup job of libvirt in push mode: QEMU copies the content of the disks at its start while the guest runs, and the
+ * source's files are not touched. It survives the death of virsh, of this process and of libvirtd.
  */
 export class BackupJob {
   constructor(
@@ -25,7 +25,7 @@ export class BackupJob {
     private readonly plan: Pick<CapturePlan, 'domain'>,
   ) {}
 
-  /** @throws MayflyError capture_failed while something else is done to the whole domain */
+  /** @throws MayflyError capture_failed while another job runs on the whole domain */
   async checkIdle(): Promise<void> {
     const { type, operation } = jobInfo(await this.virsh.run(['domjobinfo', this.plan.domain]));
     if (type === 'None') return;
@@ -36,7 +36,7 @@ export class BackupJob {
   }
 
   /**
-   * Begins it; the images it writes to must be there. Without a signal: a virsh that is killed leaves libvirtd at work.
+   * Starts the job; its target images must exist. Without a signal: killing virsh does not stop libvirtd.
    * @throws VirshError when libvirt refuses it
    */
   async begin(plan: CapturePlan): Promise<void> {
@@ -50,12 +50,12 @@ export class BackupJob {
     await virsh.run(['backup-begin', plan.domain, ...files, '--reuse-external']);
   }
 
-  /** Forgets how the domain's last job ended, so that what is told from now on is of a later one. */
+  /** Forgets the result of the domain's last job, so that later results are of a later job. */
   async forgetLast(): Promise<void> {
     await this.virsh.run(['domjobinfo', this.plan.domain, '--completed']);
   }
 
-  /** What libvirt was doing to begin it has ended by then, also when whoever asked for it was killed. */
+  /** Returns the state, after waiting for a start in progress, even if its requester was killed. */
   async look(): Promise<CopyState> {
     const { virsh, folder } = this;
     const { domain } = this.plan;
@@ -67,7 +67,7 @@ export class BackupJob {
     return { state: 'over', last: await this.#last() };
   }
 
-  /** Resolves when no job of it runs. @throws MayflyError capture_failed when not all was copied */
+  /** Resolves when no job of it runs. @throws MayflyError capture_failed when the copy is incomplete */
   async ended(signal: AbortSignal, onProgress: (text: string) => void): Promise<void> {
     const look = async () => {
       const copy = await this.look();
@@ -79,7 +79,7 @@ export class BackupJob {
     if (last !== null) checkCompleted(last);
   }
 
-  /** Ends it, unless it has ended. @throws MayflyError cleanup_incomplete */
+  /** Aborts the job unless it has ended. @throws MayflyError cleanup_incomplete */
   async abort(): Promise<void> {
     const look = async () => {
       if ((await this.look()).state === 'over') return true;
@@ -101,7 +101,7 @@ export class BackupJob {
   }
 }
 
-/** Whether the last job that ended was a backup, however it ended. */
+/** Reports whether the last job was a backup, with any result. */
 export function wasBackup({ type, operation }: JobInfo): boolean {
   return type !== 'None' && operation === 'Backup';
 }

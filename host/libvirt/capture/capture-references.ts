@@ -8,8 +8,8 @@ import { snapshotFolders } from '../layers/snapshot-folder.ts';
 import { Workspace, workspaceIds } from '../layers/workspace.ts';
 
 /**
- * Who refers to which capture, looked up as for snapshots (layers/references.ts); who is about to, and which captures are about
- * to go, is remembered here.
+ * Referrers of captures, looked up as for snapshots (layers/references.ts); pending users and removals are kept in
+ * memory.
  */
 export class CaptureReferences {
   readonly #counts = new ReferenceCounts();
@@ -17,7 +17,7 @@ export class CaptureReferences {
 
   constructor(private readonly state: StateDir) {}
 
-  /** Does something with a capture that stays as long as that takes. @throws MayflyError capture_not_found when it is being removed */
+  /** Runs `use` while the capture cannot be removed. @throws MayflyError capture_not_found during a removal */
   async during<T>(captureId: string, use: () => Promise<T>): Promise<T> {
     if (this.#leaving.has(captureId)) throw new MayflyError('capture_not_found', `${captureId} is being deleted.`);
     this.#counts.acquire(captureId);
@@ -29,7 +29,7 @@ export class CaptureReferences {
   }
 
   /**
-   * Removes a capture that nothing refers to, and that nobody begins to use meanwhile.
+   * Removes a capture that nothing refers to, and prevents new uses during that.
    * @throws MayflyError capture_in_use
    */
   async without(folder: CaptureFolder, remove: () => Promise<void>): Promise<void> {
@@ -46,7 +46,7 @@ export class CaptureReferences {
     }
   }
 
-  /** What refers to a capture, in words for a person; null when nothing does. */
+  /** Returns the referrers of a capture, in words for a person; null without any. */
   async #of({ captureId, path }: CaptureFolder): Promise<string | null> {
     const found: string[] = [];
     if (this.#counts.has(captureId)) found.push('a sandbox that is being made of it');

@@ -14,7 +14,7 @@ import { CaptureReferences } from './capture-references.ts';
 import { type CaptureTools, Capturing } from './capturing.ts';
 import { Checkpoints } from './checkpoints.ts';
 
-/** Captures by libvirt's backup job. docs/decisions/0012-captures.md says what a crash leaves at each point. */
+/** Captures by libvirt's backup job. docs/decisions/0012-captures.md lists the state after a crash at each point. */
 export class LibvirtCaptures implements HostCaptures {
   readonly #capturing: Capturing;
   readonly #checkpoints: Checkpoints;
@@ -40,8 +40,8 @@ export class LibvirtCaptures implements HostCaptures {
   thaw = (captureId: string) => this.#capturing.thaw(new CaptureFolder(this.deps.state, captureId));
 
   /**
-   * What made one has been killed: its source shall not stay frozen until its saga comes by. One that cannot be thawed
-   * stays noted for that saga, and for the next time that the host opens.
+   * Thaws sources whose capture was killed, without waiting for its saga. A failed thaw stays recorded for that saga,
+   * and for the next start of the host.
    */
   async thawAll(): Promise<void> {
     const thawed = (await allCaptures(this.deps.state)).map(async ({ captureId }) => {
@@ -130,7 +130,7 @@ export class LibvirtCaptures implements HostCaptures {
   }
 
   /**
-   * Does something with the machine that a capture is of, whose disks are the capture's, and stay as long as that takes.
+   * Runs `use` with the captured machine's XML, whose disks are the capture's, while these are protected from removal.
    * @throws MayflyError capture_not_found, source_changed
    */
   async on<T>(captureId: string, use: (xml: string) => Promise<T>): Promise<T> {
@@ -144,7 +144,7 @@ export class LibvirtCaptures implements HostCaptures {
     });
   }
 
-  /** Compares the content of a capture's images with their names. @returns what they refer to */
+  /** Compares the content of a capture's images with their names. @returns the parent capture */
   async #checkedParent(folder: CaptureFolder): Promise<CaptureFolder | null> {
     const spec = await folder.spec();
     for (const disk of spec?.saved.disks ?? []) {

@@ -16,13 +16,13 @@ import type { Checkpoints } from './checkpoints.ts';
 
 export type CaptureTools = Pick<LibvirtTools, 'state' | 'virsh' | 'sources' | 'agent' | 'digests'>;
 
-/** So many captures may refer to each other: every one more is one more file that a clone's read may have to look in. */
+/** Limit of captures in a chain: each one adds a file to every read of a clone. */
 const LONGEST_CHAIN = 16;
 
-/** The source as it runs: what a capture of it will be made of. */
+/** Running source of a capture. */
 type Machine = Pick<CapturePlan, 'source' | 'domain' | 'disks'> & { formats: string[] };
 
-/** The first step of a capture: everything until the guest is thawed again, and the job runs. */
+/** First step of a capture: everything until the guest is thawed and the job runs. */
 export class Capturing {
   constructor(
     private readonly deps: CaptureTools,
@@ -42,7 +42,7 @@ export class Capturing {
     await this.#beginBest(folder, machine, context.signal);
   }
 
-  /** Ends the freeze of an attempt, unless that is known to have ended. */
+  /** Ends the freeze of an attempt, unless it is recorded as ended. */
   async thaw(folder: CaptureFolder): Promise<void> {
     const [plan, attempt] = await Promise.all([folder.plan(), folder.attempt()]);
     if (plan === null || attempt === null || attempt.thawed) return;
@@ -50,7 +50,7 @@ export class Capturing {
     await folder.writeAttempt({ ...attempt, thawed: true });
   }
 
-  /** Only the changes where that is possible; else all of it; each with a checkpoint where that is possible. */
+  /** Starts an incremental copy where possible, else a full one; each with a checkpoint where possible. */
   async #beginBest(folder: CaptureFolder, machine: Machine, signal: AbortSignal): Promise<void> {
     const { formats, ...same } = machine;
     const parent = await this.#parentFor(machine);
@@ -72,7 +72,7 @@ export class Capturing {
       throw new MayflyError('capture_failed', `libvirt does not copy ${machine.source}: ${refusal}`);
   }
 
-  /** The newest capture of the source, if its checkpoint is there and its disks are of the same size. */
+  /** Returns the newest capture of the source, if its checkpoint exists and its disks have the same size. */
   async #parentFor({ source, domain, disks, formats }: Machine): Promise<ParentChoice> {
     const none = (whyNone: string): ParentChoice => ({ parentId: null, whyNone });
     if (formats.some((format) => format !== 'qcow2')) return none('a disk of the source is not qcow2');
@@ -94,8 +94,8 @@ export class Capturing {
   }
 
   /**
-   * One try: freeze, begin, thaw at once.
-   * @returns why libvirt refused; null when it has begun
+   * Attempts once: freeze, begin, thaw at once.
+   * @returns the reason of libvirt's refusal; null when the job has started
    */
   async #attempt(folder: CaptureFolder, plan: CapturePlan, signal: AbortSignal): Promise<string | null> {
     await folder.writePlan(plan);
@@ -122,7 +122,7 @@ export class Capturing {
     }
   }
 
-  /** The images that libvirt writes to: empty, over the parent's where only changes are copied. */
+  /** Creates the empty target images, over the parent's where only changes are copied. */
   async #makeTargets(folder: CaptureFolder, plan: CapturePlan, signal: AbortSignal): Promise<void> {
     const parent = plan.parentId === null ? null : new CaptureFolder(this.deps.state, plan.parentId);
     const below = (await parent?.spec())?.saved.disks;
@@ -136,7 +136,7 @@ export class Capturing {
     }
   }
 
-  /** Asked of libvirt, never remembered: whether the job of this capture runs, or has run. */
+  /** Queries libvirt, not a record: reports whether the job of this capture runs, or has run. */
   async #hasBegun(folder: CaptureFolder): Promise<boolean> {
     const [plan, attempt] = await Promise.all([folder.plan(), folder.attempt()]);
     if (plan === null || attempt === null) return false;
@@ -149,7 +149,7 @@ export class Capturing {
     const source = await sources.get(name);
     const active = parseDomain(activeXml(source));
     const domain = textOf(child(active, 'uuid'));
-    await folder.make(await virsh.run(['dumpxml', domain, '--migratable'])); // as it runs, without what only running has
+    await folder.make(await virsh.run(['dumpxml', domain, '--migratable'])); // as it runs, without runtime elements
     const disks: Machine['disks'] = [];
     const formats: string[] = [];
     for (const { target, base, format } of planDisks(active, '/dev/null')) {

@@ -11,8 +11,8 @@ import { names } from '../output/tables.ts';
 const SUFFIX = '.checkpoint';
 
 /**
- * What captures add to their sources: a checkpoint each, which is a bitmap of changed clusters in every qcow2 disk. libvirt
- * removes one only while the source runs; until then it is remembered here.
+ * Checkpoints that captures add to their sources: a bitmap of changed clusters in every qcow2 disk. libvirt removes one
+ * only while the source runs; until then a note here records the removal.
  */
 export class Checkpoints {
   constructor(
@@ -32,7 +32,7 @@ export class Checkpoints {
     await this.sweep();
   }
 
-  /** Removes those that could not be removed before. */
+  /** Retries the recorded removals. */
   async sweep(): Promise<void> {
     for (const name of (await entriesOf(this.state.captures)) ?? []) {
       const captureId = name.slice(0, -SUFFIX.length);

@@ -5,8 +5,8 @@ import { AgentConsole } from '../guest/agent-console.ts';
 import { activeXml, type Source } from '../layers/sources.ts';
 
 /**
- * What libvirt's own DHCP server leased comes first; then what the guest says of itself, then who was heard on the
- * bridge. A source's network need not be ours, and each of these may be wrong: the pinned host key decides.
+ * Origins of addresses, in order of trust: leases of libvirt's DHCP server, the guest agent, the bridge's ARP table. A
+ * source's network need not be ours, and each may be wrong: the pinned host key decides.
  */
 const WAYS = ['lease', 'agent', 'arp'] as const;
 
@@ -27,9 +27,9 @@ async function addressesOf(virsh: Virsh, name: string): Promise<SourceAddress[]>
   return [...found].map((address) => ({ address, port: null }));
 }
 
-/** Of lines as ` vnet0  52:54:00:…  ipv4  192.0.2.7/24`; the guest chooses what its agent calls its interfaces. */
+/** Parses lines like ` vnet0  52:54:00:…  ipv4  192.0.2.7/24`; the guest chooses its interfaces' names in its agent. */
 async function asked(virsh: Virsh, name: string, way: (typeof WAYS)[number]): Promise<string[]> {
-  // refused: no agent, or no network of libvirt's; the other ways are left
+  // refused: no agent, or no network of libvirt's; the other origins remain
   const text = await orRefused(virsh.run(['domifaddr', `--domain=${name}`, `--source=${way}`]));
   return (text ?? '')
     .split('\n')

@@ -6,16 +6,16 @@ import { ExecError, exec } from '../../os/exec.ts';
 /** QEMU's name of this machine's architecture. */
 const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = { x64: 'x86_64', arm64: 'aarch64' };
 
-/** On a machine that does much else it takes seconds. */
+/** Timeout of the probe, ms; a busy machine takes seconds. */
 const PROBE_MS = 30_000;
 const PROBE = [{ execute: 'qmp_capabilities' }, { execute: 'cont' }, { execute: 'query-status' }, { execute: 'quit' }];
 
-/** Who QEMU runs as under libvirt: on Debian and Ubuntu, and elsewhere. */
+/** User of libvirt's QEMUs: on Debian and Ubuntu, and elsewhere. */
 const QEMU_USERS = ['libvirt-qemu', 'qemu'];
 
 /**
- * Whether KVM runs a guest, found out by running one: the device file can be there and every use of it fail. Run as
- * the user of libvirt's QEMUs: what root alone may open is of no use to them.
+ * Reports whether KVM works, by running a guest: the device file can exist and every use of it fail. Runs as the user
+ * of libvirt's QEMUs: a device that only root may open is of no use to them.
  */
 export async function kvmUsable(): Promise<boolean> {
   if (!(await succeeds(access('/dev/kvm', constants.R_OK | constants.W_OK)))) return false;
@@ -31,7 +31,7 @@ export async function kvmUsable(): Promise<boolean> {
   return /"status": *"running"/.test(said?.stdout ?? '');
 }
 
-/** Undefined where there is none: then QEMU is not libvirt's to start. */
+/** Returns undefined without such a user: then QEMU is not started by libvirt. */
 async function qemuUser(): Promise<string | undefined> {
   const accounts = (await readFile('/etc/passwd', 'utf8')).split('\n');
   return QEMU_USERS.find((user) => accounts.some((line) => line.startsWith(`${user}:`)));

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { type Virsh, VirshError } from './virsh.ts';
 import { buildXml, element } from './xml.ts';
 
-/** What libvirt says where it has no cgroup for CPUs (virCgroupSetupVcpuBW, qemuProcessSetupPid). */
+/** Text of libvirt's error without a CPU cgroup (virCgroupSetupVcpuBW, qemuProcessSetupPid). */
 const NO_CGROUP = /\bcgroup\b/i;
 
 /**
- * Whether libvirt limits the CPU time of a domain here: what it asks for (a cgroup of its own) can't be seen from
- * outside, so one without disks is started for a moment. @throws VirshError when none starts
+ * Reports whether libvirt can limit a domain's CPU time. The cgroup needed is not visible from outside, so a domain
+ * without disks is started for a moment. @throws VirshError when none starts
  */
 export async function limitsCpus(virsh: Pick<Virsh, 'tryStart'>, accelerator: 'kvm' | 'tcg'): Promise<boolean> {
   const domain = element(

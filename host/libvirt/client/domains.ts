@@ -16,16 +16,16 @@ export interface ListedDomain {
   name: string;
 }
 
-/** What undefine has to forget besides the domain; without these it refuses, or leaves files. */
+/** Options of undefine for data besides the domain; without these it refuses, or leaves files. */
 export const UNDEFINE = ['--nvram', '--managed-save', '--snapshots-metadata', '--checkpoints-metadata'];
 
-/** How long a start that another process asked for may still take. Milliseconds. */
+/** Timeout of a start by another process, ms. */
 const START_TIMEOUT_MS = 30_000;
 const LOOK_EVERY_MS = 50;
 
-/** The sandboxes' domains: made, ended and looked at by name, which is the sandbox id. */
+/** Domains of the sandboxes, addressed by name, which is the sandbox id. */
 export class Domains {
-  /** The look behind {@link list}, for a proof. */
+  /** Command behind {@link list}, for a proof. */
   readonly lookedAt = 'virsh list --all --uuid --name';
 
   constructor(private readonly virsh: Virsh) {}
@@ -61,8 +61,8 @@ export class Domains {
   }
 
   /**
-   * libvirt goes on starting a domain when the virsh that asked for it was killed: the domain is active, but paused
-   * until QEMU is set up.
+   * Waits for a start that libvirt continues after its virsh was killed: the domain is active, but paused until QEMU is
+   * set up.
    */
   async #startedByAnother(sandboxId: string, signal: AbortSignal): Promise<void> {
     const look = async () => {
@@ -74,13 +74,13 @@ export class Domains {
     throw new MayflyError('boot_failed', `${sandboxId} was being started and is now ${state ?? 'still not running'}.`);
   }
 
-  /** @throws MayflyError boot_failed when the domain is not active, or not there */
+  /** @throws MayflyError boot_failed when the domain is not active, or absent */
   async checkAlive(sandboxId: string): Promise<void> {
     const state = await this.#stateOf(sandboxId);
     if (!isActive(state)) throw new MayflyError('boot_failed', `${sandboxId} ended while it booted: ${state}.`);
   }
 
-  /** State and MAC addresses of the domain, in one run of virsh; null when there is none. */
+  /** Returns state and MAC addresses of the domain, in one run of virsh; null when it is absent. */
   async describe(sandboxId: string): Promise<{ state: DomainState; macs: string[] } | null> {
     const said = await orMissing(this.virsh.run([`domstate ${sandboxId}; domiflist ${sandboxId}`]));
     if (said === null) return null;
@@ -89,7 +89,7 @@ export class Domains {
   }
 
   /**
-   * Stops the CPUs, or lets them go on, unless they are as wished.
+   * Stops or resumes the CPUs, unless they are in that state.
    * @throws MayflyError sandbox_not_running
    */
   async bring(sandboxId: string, wished: 'paused' | 'running'): Promise<void> {
@@ -106,14 +106,14 @@ export class Domains {
     }
   }
 
-  /** Plugs a network cable, or pulls it, as the guest sees it. */
+  /** Connects or disconnects a network cable, as the guest sees it. */
   async setLink(sandboxId: string, macAddress: string, wished: 'up' | 'down'): Promise<void> {
     await this.virsh.run(['domif-setlink', sandboxId, macAddress, wished]);
   }
 
   /**
-   * Those that QEMU has stopped since their disk failed to write. One question for all, and one more for each that is
-   * paused, for whatever reason.
+   * Returns the sandboxes that QEMU suspended after a failed disk write. One query for all, and one more for each
+   * paused domain.
    */
   async stoppedByErrors(): Promise<string[]> {
     const listed = await this.virsh.run(['list', '--state-paused', '--name']);
@@ -132,36 +132,36 @@ export class Domains {
   }
 
   /**
-   * The files that its disks are written to, by libvirt's account; null when there is no domain. What libvirt was doing
-   * with an active domain has ended by then, also when whoever asked for it was killed.
+   * Returns the files that the disks write to, as libvirt has them; null without a domain. Waits for a libvirt
+   * operation in progress on an active domain, even if its requester was killed.
    */
   async diskFiles(sandboxId: string): Promise<string[] | null> {
-    // needs the domain's job lock, so it waits until the present job ends; one that is not active has none
+    // needs the domain's job lock, so it waits until the present job ends; an inactive domain has none
     await orRefused(this.virsh.run(['domblkerror', sandboxId]));
     return this.listedFiles(sandboxId);
   }
 
-  /** The same as it is written down now, without waiting for anything. */
+  /** Returns the same files as listed now, without waiting. */
   async listedFiles(sandboxId: string): Promise<string[] | null> {
     const listed = await orMissing(this.virsh.run(['domblklist', sandboxId, '--details']));
     return listed === null ? null : listedDisks(listed).map(({ source }) => source);
   }
 
-  /** KiB of memory that the domain's QEMU holds; 0 when it does not run. */
+  /** Returns the resident memory of the domain's QEMU, KiB; 0 when it does not run. */
   async residentKib(sandboxId: string): Promise<number> {
     const figures = (await orRefused(this.virsh.run(['dommemstat', sandboxId]))) ?? '';
     return Number(/^rss (\d+)$/m.exec(figures)?.[1] ?? '0');
   }
 
   /**
-   * The same of every sandbox that runs, by one question. One that libvirt is at work on is left out: nobody waits for
-   * that.
+   * Returns the same for every running sandbox, by one query. Domains with a libvirt job are left out instead of
+   * awaited.
    */
   async residentKibOfAll(): Promise<Map<string, number>> {
     return residentSizes(await this.virsh.run(['domstats', '--balloon', '--list-active', '--nowait']));
   }
 
-  /** Ends and forgets the domain. Never its storage: that is not libvirt's, and may be the source's. */
+  /** Destroys and undefines the domain. Never its storage: that is not libvirt's, and may be the source's. */
   async remove(sandboxId: string): Promise<void> {
     await this.#end(['destroy', sandboxId]);
     await this.#end(['undefine', sandboxId, ...UNDEFINE]);
@@ -175,7 +175,7 @@ export class Domains {
     } catch (error) {
       if (!(error instanceof VirshError)) throw error;
       if (removeFailure(error.stderr).result === 'ok') return;
-      if (/transient domain/i.test(error.stderr)) return; // ended, there is nothing left to undefine
+      if (/transient domain/i.test(error.stderr)) return; // ended; nothing to undefine
       throw new MayflyError('cleanup_incomplete', error.message, { cause: error });
     }
   }

@@ -4,11 +4,11 @@ import { orAbsent } from '../../os/absent.ts';
 import type { Virsh } from './virsh.ts';
 import { child, parseXml } from './xml.ts';
 
-/** Where the kernel shows the firmware's UUID, which libvirt takes for its own unless it is told otherwise. */
+/** Kernel's file of the firmware's UUID, which is libvirt's default. */
 const FIRMWARE_UUID = '/sys/class/dmi/id/product_uuid';
 
 /**
- * @returns `mayChange`: it is not the firmware's, so libvirt may have made it up for as long as it runs
+ * @returns `mayChange`: true when it is not the firmware's, so libvirt may have generated it for its own run
  * (libvirtd.conf, `host_uuid`) @throws MayflyError host_unavailable
  */
 export async function hostUuidOf(virsh: Virsh): Promise<{ hostUuid: string; mayChange: boolean }> {

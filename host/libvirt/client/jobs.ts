@@ -4,17 +4,17 @@ import type { StepContext } from '../../step-context.ts';
 import { jobOf } from '../output/job-info.ts';
 import { orRefused, type Virsh } from './virsh.ts';
 
-/** virDomainJobOperation in virsh's words. */
+/** Name of a virDomainJobOperation in virsh. */
 const SNAPSHOT = 'Snapshot';
 const LOOK_EVERY_MS = 50;
-/** How long libvirt may take to give up a job. Milliseconds. */
+/** Timeout of a job's abort by libvirt, ms. */
 const ABORT_TIMEOUT_MS = 30_000;
 
-/** What libvirt is at work on with a domain. It goes on with that when whoever asked for it was killed. */
+/** Jobs of libvirt on a domain. They continue when their requester was killed. */
 export class Jobs {
   constructor(private readonly virsh: Virsh) {}
 
-  /** As `virsh domjobinfo` calls it (`Save`, `Snapshot` …), `Start` while it is started; null when it is nothing. */
+  /** Returns the job in the words of `virsh domjobinfo` (`Save`, `Snapshot` …), `Start` during a start, or null. */
   async of(sandboxId: string): Promise<string | null> {
     const state = await orRefused(this.virsh.run(['domstate', sandboxId, '--reason']));
     if (state === null) return null;
@@ -32,13 +32,13 @@ export class Jobs {
     await poll(look, { everyMs: LOOK_EVERY_MS, signal: context.signal });
   }
 
-  /** Has libvirt give it up; also when there is none. It may still be ending then. */
+  /** Aborts the job; no-op without one. It may still be ending on return. */
   async abort(sandboxId: string): Promise<void> {
     await orRefused(this.virsh.run(['domjobabort', sandboxId])); // refused: it has just ended
   }
 
   /**
-   * Has it give up a snapshot that it takes, and returns when it takes none; any other job goes on.
+   * Aborts a running snapshot, and waits for its end; any other job continues.
    * @throws MayflyError host_unavailable when it does not end
    */
   async stopSnapshot(sandboxId: string): Promise<void> {

@@ -3,8 +3,8 @@ import type { Virsh } from './virsh.ts';
 import { child, childElements, parseXml, textOf } from './xml.ts';
 
 /**
- * The group that this libvirt's QEMUs run in: it reads the disks of guests, and other users of the machine do not.
- * @throws MayflyError host_unavailable where libvirt does not say it
+ * Returns the group of this libvirt's QEMUs: it reads the disks of guests, and other users of the machine do not.
+ * @throws MayflyError host_unavailable where libvirt does not report it
  */
 export async function qemuGroup(virsh: Virsh): Promise<number> {
   const host = child(parseXml(await virsh.run(['capabilities'])), 'host');

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { Virsh } from './virsh.ts';
 
-/** Answer of QMP's `query-block`: what a machine has in its drives. */
+/** Answer of QMP's `query-block`: media in a machine's drives. */
 const Drives = z.object({
   return: z.array(
     z.object({ inserted: z.object({ file: z.string(), 'node-name': z.string().regex(/^[\w-]+$/) }).optional() }),
   ),
 });
 
-/** Answer of `query-named-block-nodes`: all that QEMU has open of disks, the drives' own files and what lies below them. */
+/** Answer of `query-named-block-nodes`: all open disk files, the drives' own and those below them. */
 const Nodes = z.object({
   return: z.array(z.object({ 'node-name': z.string(), drv: z.string(), file: z.string() })),
 });
@@ -17,7 +17,7 @@ const Nodes = z.object({
 /** Answer of `query-block-jobs`. */
 const Jobs = z.object({ return: z.array(z.object({ device: z.string(), ready: z.boolean() })) });
 
-/** How QEMU names an image whose header names another lower layer than it has: as the options to open it with. */
+/** QEMU's name of an image opened over another backing file than its header names: its open options. */
 const Options = z.object({ file: z.object({ filename: z.string() }) });
 
 const Refusal = z.object({ error: z.object({ desc: z.string() }) });
@@ -30,12 +30,12 @@ interface BlockNode {
   file: string;
 }
 
-/** Questions and orders to the QEMU of a domain itself (QMP), where libvirt has no word for them or may not know. */
+/** Direct commands to a domain's QEMU (QMP), where libvirt has none or must not know. */
 export class QemuMonitor {
   constructor(private readonly virsh: Virsh) {}
 
   /**
-   * @returns the answer, unread @throws MayflyError host_unavailable when QEMU refuses; VirshError when it does not
+   * @returns the unparsed answer @throws MayflyError host_unavailable when QEMU refuses; VirshError when it does not
    * run
    */
   async execute(sandboxId: string, command: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
@@ -46,7 +46,7 @@ export class QemuMonitor {
     throw new MayflyError('host_unavailable', `The QEMU of ${sandboxId} refused ${command}: ${refusal.error.desc}`);
   }
 
-  /** The node that the guest writes to in a drive with that file; null when there is none. */
+  /** Returns the node that the guest writes to in a drive with that file, or null. */
   async driveNode(sandboxId: string, file: string): Promise<string | null> {
     const drives = Drives.parse(await this.execute(sandboxId, 'query-block')).return;
     return drives.find(({ inserted }) => inserted && pathOf(inserted.file) === file)?.inserted?.['node-name'] ?? null;
@@ -58,21 +58,21 @@ export class QemuMonitor {
     return read.toSorted((a, b) => Number(a.driver === 'file') - Number(b.driver === 'file'));
   }
 
-  /** Whether a block job has done all but its end; null when there is none of that name. */
+  /** True when a block job is ready to complete; null without a job of that name. */
   async jobIsReady(sandboxId: string, job: string): Promise<boolean | null> {
     const { return: jobs } = Jobs.parse(await this.execute(sandboxId, 'query-block-jobs'));
     return jobs.find(({ device }) => device === job)?.ready ?? null;
   }
 
-  /** Has the image of a node name another file as what lies below it; what QEMU has open stays. */
+  /** Changes the backing file's name in a node's image; QEMU keeps its open files. */
   async nameBacking(sandboxId: string, node: string, path: string): Promise<void> {
     const args = { device: node, 'image-node-name': node, 'backing-file': path };
     await this.execute(sandboxId, 'change-backing-file', args);
   }
 
   /**
-   * Has QEMU write down what it keeps of a node in its own memory, the tables that say where a cluster is among it.
-   * @returns what it complains of; empty when nothing
+   * Makes QEMU flush a node's cached data and metadata tables to the image.
+   * @returns the error text; empty on success
    */
   async flush(sandboxId: string, node: string): Promise<string> {
     return (await this.virsh.run(['qemu-monitor-command', sandboxId, '--hmp', `qemu-io ${node} flush`])).trim();

@@ -5,30 +5,30 @@ import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { isThere } from '../../os/directory.ts';
 
-/** Of a saved machine besides its memory: the state of its devices, and what describes it. Bytes. */
+/** Size of a saved machine besides its memory: device state and description. Bytes. */
 const DEVICES_BYTES = 64 * 1024 * 1024;
 
-/** Where libvirt saves memory: beside its dnsmasq folder, below its own. */
+/** Returns libvirt's folder of saved memory, `qemu/save` next to its dnsmasq folder. */
 export function savedMemoryFolder(leaseFolder: string): string {
   return join(dirname(leaseFolder), 'qemu', 'save');
 }
 
-/** The files to which libvirt saves the memory of hibernated sandboxes: `<name>.save`, as `virsh managedsave` names them. */
+/** Files of hibernated sandboxes' memory: `<name>.save`, as `virsh managedsave` names them. */
 export class SavedMemory {
   /** @param folder libvirt's own, `/var/lib/libvirt/qemu/save` */
   constructor(readonly folder: string) {}
 
-  /** The file of one sandbox, whether it is there or not. @throws RangeError of what is no sandbox id */
+  /** Returns the file of one sandbox, existing or not. @throws RangeError for another id */
   of(sandboxId: string): string {
     if (!isSandboxId(sandboxId)) throw new RangeError(`not a sandbox id: ${JSON.stringify(sandboxId)}`);
     return join(this.folder, `${sandboxId}.save`);
   }
 
-  /** Whether something was saved of one; it need not be whole. */
+  /** True when a file exists; it may be incomplete. */
   isThere = (sandboxId: string) => isThere(this.of(sandboxId));
 
   /**
-   * As {@link isThere}, for a proof: where the folder itself is not seen, nothing can be said of what is in it.
+   * Checks as {@link isThere}, for a proof: an invisible folder proves nothing about its content.
    * @throws MayflyError host_unavailable
    */
   async look(sandboxId: string): Promise<boolean> {
@@ -37,7 +37,7 @@ export class SavedMemory {
     return false;
   }
 
-  /** libvirt makes its folder when it starts. @throws MayflyError host_unavailable where it is not seen */
+  /** Asserts that libvirt's folder, made when libvirt starts, is visible. @throws MayflyError host_unavailable */
   async refuseUnseen(): Promise<void> {
     if (await isThere(this.folder)) return;
     throw new MayflyError(
@@ -46,12 +46,12 @@ export class SavedMemory {
     );
   }
 
-  /** Bytes it takes on the host; 0 when it is not there. */
+  /** Returns the bytes allocated on the host; 0 without a file. */
   async allocatedBytes(sandboxId: string): Promise<number> {
     return ((await orAbsent(stat(this.of(sandboxId))))?.blocks ?? 0) * 512;
   }
 
-  /** The sandboxes that have one, also half a one. */
+  /** Returns the sandboxes with a file, complete or not. */
   async sandboxIds(): Promise<string[]> {
     const names = (await orAbsent(readdir(this.folder))) ?? [];
     return names
@@ -60,13 +60,13 @@ export class SavedMemory {
       .filter(isSandboxId);
   }
 
-  /** libvirt removes it with the domain; this is for one whose domain is gone. */
+  /** Removes the file of a sandbox without a domain; libvirt removes others with the domain. */
   async remove(sandboxId: string): Promise<void> {
     await this.refuseUnseen();
     await rm(this.of(sandboxId), { force: true });
   }
 
-  /** @throws MayflyError hibernate_failed when there is no room for so much memory */
+  /** @throws MayflyError hibernate_failed without space for so much memory */
   async refuseWithoutRoom(sandboxId: string, memoryKib: number): Promise<void> {
     const { bavail, bsize } = await statfs(this.folder);
     const needed = memoryKib * 1024 + DEVICES_BYTES;

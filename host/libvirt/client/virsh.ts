@@ -6,7 +6,7 @@ import { orAbsent, orNull } from '../../os/absent.ts';
 import { ExecError, type ExecOptions, exec, ProgramError } from '../../os/exec.ts';
 import { type Failure, queryFailure } from '../output/failures.ts';
 
-/** virsh ended with an error although the service answers; `failure` is what that means for a question. */
+/** Error of virsh although the service answers; `failure` classifies it for queries. */
 export class VirshError extends ProgramError {
   override readonly name = 'VirshError';
   constructor(
@@ -19,25 +19,25 @@ export class VirshError extends ProgramError {
   }
 }
 
-/** What libvirt answers; null when it refuses. */
+/** Returns libvirt's answer; null when it refuses. */
 export function orRefused<T>(answer: Promise<T>): Promise<T | null> {
   return orNull(answer, (error) => error instanceof VirshError);
 }
 
-/** What libvirt answers of a domain; null when there is none. */
+/** Returns libvirt's answer about a domain; null without a domain. */
 export function orMissing<T>(answer: Promise<T>): Promise<T | null> {
   return orNull(answer, (error) => error instanceof VirshError && error.failure.result === 'not_found');
 }
 
-/** Milliseconds one virsh command may take; starting and stopping a QEMU on a loaded machine is the slowest. */
+/** Timeout of one virsh command, ms; starting and stopping a QEMU on a loaded machine is the slowest. */
 const COMMAND_TIMEOUT_MS = 60_000;
 
-/** How the folders of documents are named. */
+/** Prefix of the documents' folders. */
 const DOCUMENT = 'mayfly-define-';
-/** No document is needed for so long. Milliseconds. */
+/** Age at which a document is surely unused, ms. */
 const STALE_MS = 600_000;
 
-/** Makes the folder of documents, and removes those that a killed process has left. Others of this host may be at work. */
+/** Makes the folder of documents, and removes those of killed processes. Others of this host may be at work. */
 export async function clearScratch(scratch: string): Promise<void> {
   await mkdir(scratch, { recursive: true, mode: 0o700 });
   for (const name of await readdir(scratch)) {
@@ -49,8 +49,8 @@ export async function clearScratch(scratch: string): Promise<void> {
 
 export class Virsh {
   /**
-   * @param uri e.g. `qemu:///system` @param scratch for documents, which virsh takes only from files: what a killed
-   * process leaves is removed by {@link clearScratch}
+   * @param uri e.g. `qemu:///system` @param scratch for documents, which virsh takes only from files: leftovers of a
+   * killed process are removed by {@link clearScratch}
    */
   constructor(
     readonly uri: string,
@@ -58,8 +58,8 @@ export class Virsh {
   ) {}
 
   /**
-   * @returns what it printed @throws VirshError when libvirt refuses it; MayflyError host_unavailable when libvirt
-   * does not answer, is busy with the object, or virsh is not there
+   * @returns standard output @throws VirshError when libvirt refuses it; MayflyError host_unavailable when libvirt does
+   * not answer, is busy with the object, or virsh is missing
    */
   async run(args: readonly string[], options: ExecOptions = {}): Promise<string> {
     try {
@@ -75,8 +75,8 @@ export class Virsh {
   }
 
   /**
-   * As {@link run}, for one line of answer, with words that no list of processes shows: virsh reads them as a person
-   * would type them, and answers between two prompts.
+   * Runs as {@link run}, for a one-line answer, with arguments hidden from process lists: virsh reads them from
+   * standard input, and answers between two prompts.
    */
   async runUnseen(args: readonly string[], options: ExecOptions = {}): Promise<string> {
     const input = `${args.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')}\n`;
@@ -101,12 +101,12 @@ export class Virsh {
     await this.#withFile(xml, (file) => [command, '--file', file]);
   }
 
-  /** Starts a domain that does not run yet and ends with this connection, so at once. Throws as {@link run}. */
+  /** Starts a transient domain, paused, which ends with this connection, so at once. Throws as {@link run}. */
   async tryStart(xml: string): Promise<void> {
     await this.#withFile(xml, (file) => ['create', '--paused', '--autodestroy', '--file', file]);
   }
 
-  /** Gives the memory that libvirt has saved of a domain another description. Throws as {@link run}. */
+  /** Replaces the description of a domain's saved memory. Throws as {@link run}. */
   async defineSaved(domain: string, xml: string): Promise<void> {
     await this.#withFile(xml, (file) => ['managedsave-define', '--domain', domain, '--xml', file]);
   }

@@ -1,13 +1,13 @@
 import { XMLBuilder, XMLParser, XMLValidator } from 'fast-xml-parser';
 
-/** An XML element; order, attributes, namespace prefixes and unknown children stay as they were read. */
+/** XML element; order, attributes, namespace prefixes and unknown children stay as they were read. */
 export interface Element {
   name: string;
   attributes: Record<string, string>;
   children: (Element | string)[];
 }
 
-/** One node as fast-xml-parser has it under `preserveOrder`. */
+/** Node of fast-xml-parser under `preserveOrder`. */
 type RawNode = { [key: string]: RawNode[] | Record<string, string> | string | undefined };
 
 const ATTRIBUTES = ':@';
@@ -18,8 +18,8 @@ const parser = new XMLParser({ ...COMMON, parseTagValue: false, parseAttributeVa
 const builder = new XMLBuilder({ ...COMMON, suppressEmptyNode: true, suppressBooleanAttributes: false });
 
 /**
- * Reads a document. Comments and processing instructions are left out.
- * @throws SyntaxError when it is not well-formed, or has a document type (entities are nobody's business here).
+ * Parses a document. Comments and processing instructions are left out.
+ * @throws SyntaxError when it is not well-formed, or has a document type (entities are refused).
  */
 export function parseXml(text: string): Element {
   if (/<!DOCTYPE/i.test(text)) throw new SyntaxError('a document type is not accepted');
@@ -51,7 +51,7 @@ export function child(parent: Element, name: string): Element | undefined {
   return childElements(parent, name)[0];
 }
 
-/** Whether a text or an attribute of it, or of what is in it, is the path of something in that folder. */
+/** Reports whether a text or an attribute of the element or its descendants is a path in that folder. */
 export function namesFileIn(node: Element, folder: string): boolean {
   const isIn = (text: string) => text.trim().startsWith(`${folder}/`);
   if (Object.values(node.attributes).some(isIn)) return true;
@@ -75,7 +75,7 @@ export function removeChildren(parent: Element, unwanted: readonly string[] | ((
   parent.children = parent.children.filter((c) => typeof c === 'string' || !goes(c));
 }
 
-/** The first child of that name; put at the end when there was none. */
+/** Returns the first child of that name, appending one if missing. */
 export function ensureChild(parent: Element, name: string): Element {
   const found = child(parent, name);
   if (found) return found;

@@ -3,12 +3,12 @@ import type { BakeRequest } from '../../baking.ts';
 import { buildXml, child, childElements, type Element, element, removeChildren, setText } from '../client/xml.ts';
 import { cloneXml, parseDomain } from './clone-xml.ts';
 
-/** The namespace of our mark in the metadata of a source that we made. */
+/** Namespace of Mayfly's mark in the metadata of a baked source. */
 const MARK_NAMESPACE = 'urn:mayfly:source:1';
-/** What a machine that boots without firmware needs besides its disks. */
+/** Elements of the host's files for a boot without firmware. */
 const BOOT_FILES = ['kernel', 'initrd', 'dtb'];
 
-/** The host's files that a domain boots from, by the name of their element. */
+/** Returns the host's files that a domain boots from, by the name of their element. */
 export function bootFiles(domain: Element): { name: string; path: string }[] {
   const os = child(domain, 'os');
   return (os ? childElements(os) : []).flatMap((node) => {
@@ -18,8 +18,8 @@ export function bootFiles(domain: Element): { name: string; path: string }[] {
 }
 
 /**
- * The builder's hardware without its seed, mark and addresses, with images of its own. @param rootDisk where
- * `planDisks` begins @param boot where the copies of {@link bootFiles} lie, by name
+ * Returns the builder's hardware without its seed, mark and addresses, with images of its own. @param rootDisk start of
+ * `planDisks` @param boot paths of the copies of {@link bootFiles}, by name
  */
 export function bakedXml(
   builderXml: string,
@@ -36,7 +36,7 @@ export function bakedXml(
     network: null,
     mac: (nic) => macAddress(sourceId, nic),
     accelerator: null,
-    limitsCpus: false, // a source runs for nobody but who prepares it
+    limitsCpus: false, // a source runs only while it is prepared
     bases: new Map(),
   });
   const domain = parseDomain(xml);

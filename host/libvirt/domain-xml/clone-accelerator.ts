@@ -1,17 +1,17 @@
 import { child, type Element, ensureChild, removeChildren, setText } from '../client/xml.ts';
 
-/** CPU modes that hand the host's own CPU to the guest; only KVM can. */
+/** CPU modes that pass the host's own CPU to the guest; only KVM can. */
 const HOSTS_CPU = ['host-passthrough', 'host-model'];
 
 /**
- * What QEMU may keep of translated code. Its default is an eighth of the host's memory, at most 1 GiB, which each guest takes
- * bit by bit: 890 MiB of a guest of 512. With this one it is 400, and a boot takes no longer (docs/performance.md). MiB.
+ * Limit of QEMU's cache of translated code, MiB. The default, an eighth of the host's memory up to 1 GiB, fills over
+ * time: 890 MiB for a guest of 512. With this one it is 400, and a boot takes no longer (docs/performance.md).
  */
 const TRANSLATED_CODE_MIB = 128;
 
 /**
- * Makes the domain run under what this host has. Without KVM the CPU is the most that TCG emulates, and what only
- * KVM offers (its paravirtual clocks and enlightenments) goes.
+ * Adapts the domain to this host's accelerator. Without KVM the CPU is the most that TCG emulates, and KVM-only
+ * features (its paravirtual clocks and enlightenments) are removed.
  */
 export function setAccelerator(domain: Element, accelerator: 'kvm' | 'tcg'): void {
   if (accelerator === 'kvm') {

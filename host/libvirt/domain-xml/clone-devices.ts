@@ -1,8 +1,8 @@
 import { child, childElements, type Element, element, removeChildren } from '../client/xml.ts';
 
 /**
- * Devices that are a piece of the host or of the source's user (PCI and USB devices, shared folders and memory,
- * redirected devices, sound): a sandbox gets none of them.
+ * Devices that belong to the host or the source's user (PCI and USB devices, shared folders and memory, redirected
+ * devices, sound): a sandbox gets none of them.
  */
 const HOSTS_OWN = [
   'hostdev',
@@ -17,7 +17,7 @@ const HOSTS_OWN = [
   'pstore',
 ];
 
-/** Takes from the clone what is the host's or the source's, and opens nothing to the outside. */
+/** Removes devices of the host and the source from the clone, and opens nothing to the outside. */
 export function closeDevices(devices: Element): void {
   removeChildren(devices, HOSTS_OWN);
   removeChildren(devices, (d) => d.name === 'tpm' && child(d, 'backend')?.attributes['type'] !== 'emulator');
@@ -35,7 +35,7 @@ export function closeDevices(devices: Element): void {
   }
 }
 
-/** A display that listens nowhere: it has no port to collide, no password to leak, and opens only through libvirt. */
+/** Makes displays listen nowhere: no port to collide, no password to leak, access only through libvirt. */
 function closeGraphics(devices: Element): void {
   const displays = ['vnc', 'spice'];
   removeChildren(devices, (d) => d.name === 'graphics' && !displays.includes(d.attributes['type'] ?? ''));
@@ -48,13 +48,13 @@ function closeGraphics(devices: Element): void {
   removeChildren(devices, (d) => d.name === 'channel' && !spice && needsSpice.includes(d.attributes['type'] ?? ''));
 }
 
-/** A port of its own instead of the source's file, socket or device. */
+/** Replaces the source's file, socket or device by a port of its own. */
 function closeSerial(node: Element): void {
   node.attributes = { type: 'pty' };
   removeChildren(node, ['source', 'protocol', 'log', 'address', 'alias']);
 }
 
-/** A socket of its own, whose path libvirt makes from the clone's name. */
+/** Replaces the socket by one whose path libvirt derives from the clone's name. */
 function closeChannel(node: Element): void {
   const type = node.attributes['type'] ?? 'unix';
   node.attributes = { type: ['unix', 'spicevmc', 'spiceport', 'pty', 'qemu-vdagent'].includes(type) ? type : 'unix' };

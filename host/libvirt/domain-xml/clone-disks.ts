@@ -2,24 +2,24 @@ import { MayflyError } from '../../../model/errors.ts';
 import type { ImageLayer } from '../../disk/image.ts';
 import { child, childElements, type Element, element, removeChildren } from '../client/xml.ts';
 
-/** Where a disk of the source lies: a path (file or block device), or a volume that libvirt can name the path of. */
+/** Location of a source's disk: a path (file or block device), or a volume whose path libvirt knows. */
 export type DiskBase = { path: string } | { pool: string; volume: string };
 
 export type Layer = Pick<ImageLayer, 'path' | 'format'>;
 
 export interface DiskPlan {
-  /** The disk's name inside the domain, e.g. `vda`. */
+  /** Name of the disk inside the domain, e.g. `vda`. */
   target: string;
   base: DiskBase;
   /** Image format of the base as the source declares it; libvirt takes raw when it declares none. */
   format: string;
-  /** The qcow2 overlay that takes its place in the clone. */
+  /** Overlay (qcow2) that replaces the base in the clone. */
   overlay: string;
   root: boolean;
 }
 
 /**
- * One overlay per disk, since one left as it is would be written by source and clone together; beside `rootOverlay`,
+ * Plans one overlay per disk, since a shared disk would be written by source and clone together; beside `rootOverlay`,
  * with the target in their name. @throws MayflyError source_unsafe when a disk can't be a base
  */
 export function planDisks(domain: Element, rootOverlay: string): DiskPlan[] {
@@ -38,7 +38,7 @@ export function planDisks(domain: Element, rootOverlay: string): DiskPlan[] {
   });
 }
 
-/** Points every disk of the clone at its overlay and takes from it what is the source's own. */
+/** Points every disk of the clone at its overlay and removes the source's own settings. */
 export function replaceDisks(
   devices: Element,
   plans: readonly DiskPlan[],
@@ -55,7 +55,7 @@ export function replaceDisks(
   }
 }
 
-/** libvirt's own account of what lies below an overlay, with the label that makes it leave the files' owner alone. */
+/** Returns libvirt's description of the chain below an overlay, with the label that leaves the files' owner alone. */
 export function backingStore(layers: readonly Layer[]): Element | null {
   const [layer, ...below] = layers;
   if (!layer) return null;
@@ -66,7 +66,7 @@ export function backingStore(layers: readonly Layer[]): Element | null {
   return backing;
 }
 
-/** A write that finds no room on the host stops the guest, which repeats it later; it would take an error for a broken disk. */
+/** Driver settings: a write without space on the host suspends the guest; an error would look like a broken disk. */
 const CLONES_OWN = { name: 'qemu', type: 'qcow2', error_policy: 'enospace' };
 const SOURCES_OWN = ['backingStore', 'mirror', 'shareable', 'transient', 'address', 'auth', 'encryption', 'alias'];
 
@@ -82,7 +82,7 @@ function replaceDisk(disk: Element, plan: DiskPlan): void {
   if (source) Object.assign(source, element('source', { file: plan.overlay }));
 }
 
-/** Name of the disk that a machine boots from. @throws MayflyError source_unsafe when it has none */
+/** Returns the name of the disk that a machine boots from. @throws MayflyError source_unsafe when it has none */
 export function rootTarget(domain: Element): string {
   const root = rootOf(clonedDisks(domain));
   return root ? targetOf(root) : unsafe('it has no disk');
@@ -102,7 +102,7 @@ function clonedDisks(domain: Element): Element[] {
   return disks;
 }
 
-/** `vd…` promises the guest a virtio disk; on another bus it gets another name there, and what mounts it by name fails. */
+/** True when a disk named `vd…` (virtio) is on another bus: the guest names it differently, and mounts fail. */
 function isMisnamed(disk: Element): boolean {
   const { dev = '', bus = 'virtio' } = child(disk, 'target')?.attributes ?? {};
   return dev.startsWith('vd') && bus !== 'virtio';
@@ -116,7 +116,7 @@ function hasSource(disk: Element): boolean {
   return Object.keys(child(disk, 'source')?.attributes ?? {}).length > 0;
 }
 
-/** The name goes into a file name, and libvirt knows no other kind of it. */
+/** Returns the target, checked since it becomes part of a file name. libvirt has no other form. */
 function targetOf(disk: Element): string {
   const target = child(disk, 'target')?.attributes['dev'] ?? '';
   if (!/^[a-z][a-z0-9]{1,15}$/.test(target)) unsafe(`a disk's target name is ${JSON.stringify(target)}`);

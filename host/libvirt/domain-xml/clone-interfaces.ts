@@ -1,15 +1,15 @@
 import { child, childElements, type Element, element, removeChildren } from '../client/xml.ts';
 import { portName } from '../network/ports.ts';
 
-/** What of an interface belongs to the guest's hardware; all else (addresses, filters, host devices) is the source's. */
+/** Children of an interface that are guest hardware; others (addresses, filters, host devices) are the source's. */
 const KEPT = ['model', 'driver', 'mtu', 'bandwidth', 'boot', 'rom', 'link'];
-/** Keeps it apart from the other ports of its bridge: what stays on its network stays apart there. */
+/** Element that isolates a port of its bridge; on a kept network it stays. */
 const APART = 'port';
 /** Interface types whose other settings fit a network's interface too. */
 const LIKE_A_NETWORK = ['network', 'bridge', 'ethernet'];
 
 /**
- * Each with its own MAC and port, apart from the other ports of that bridge; a source without an interface gets one.
+ * Gives each interface its own MAC and an isolated port of the bridge; a source without an interface gets one.
  * @param network null keeps each interface where it is, with a new MAC
  */
 export function replaceInterfaces(devices: Element, network: string | null, mac: (nic: number) => string): void {
@@ -38,7 +38,7 @@ function replaceInterface(node: Element, network: string | null, mac: string): v
   if (!child(node, 'model')) node.children.push(element('model', { type: 'virtio' }));
 }
 
-/** Plugs the cable of every interface in, or pulls it. */
+/** Connects or disconnects the cable of every interface. */
 export function plug(devices: Element, isPlugged: boolean): void {
   for (const node of childElements(devices, 'interface')) {
     removeChildren(node, ['link']);

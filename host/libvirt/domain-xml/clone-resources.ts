@@ -1,7 +1,10 @@
 import { MayflyError } from '../../../model/errors.ts';
 import { child, type Element, ensureChild, removeChildren, setText, textOf } from '../client/xml.ts';
 
-/** Bytes in libvirt's memory units (https://libvirt.org/formatdomain.html#memory-allocation); names are case-sensitive there, not here. */
+/**
+ * Bytes in libvirt's memory units (https://libvirt.org/formatdomain.html#memory-allocation); names are case-sensitive
+ * there, not here.
+ */
 const UNITS: Record<string, number> = {
   b: 1,
   bytes: 1,
@@ -19,7 +22,7 @@ const UNITS: Record<string, number> = {
   tib: 1024 ** 4,
 };
 
-/** The KiB that an element like `<memory unit='MiB'>512</memory>` says. */
+/** Parses an element like `<memory unit='MiB'>512</memory>` to KiB. */
 export function memoryKib(node: Element | undefined): number {
   const unit = UNITS[(node?.attributes['unit'] ?? 'KiB').toLowerCase()];
   const value = Number(textOf(node));
@@ -37,7 +40,7 @@ export function cpuCount(domain: Element): number {
   return count;
 }
 
-/** Gives the clone `cpus` virtual CPUs (null keeps the source's) and frees it from the CPUs the source is pinned to. */
+/** Gives the clone `cpus` virtual CPUs (null keeps the source's) and removes the source's CPU pinning. */
 export function setCpus(domain: Element, cpus: number | null): void {
   const vcpu = ensureChild(domain, 'vcpu');
   delete vcpu.attributes['cpuset'];
@@ -47,12 +50,12 @@ export function setCpus(domain: Element, cpus: number | null): void {
   setText(vcpu, String(cpus));
   delete vcpu.attributes['current'];
   removeChildren(domain, ['vcpus']);
-  // a topology and NUMA cells name every CPU: libvirt refuses them when their sum is another
+  // topology and NUMA cells name every CPU: libvirt refuses a different sum
   const cpu = child(domain, 'cpu');
   if (cpu) removeChildren(cpu, ['topology', 'numa']);
 }
 
-/** Gives the clone `mib` MiB of memory (null keeps the source's), in KiB whatever unit the source uses. */
+/** Gives the clone `mib` MiB of memory (null keeps the source's), always in KiB. */
 export function setMemory(domain: Element, mib: number | null): void {
   const kib = mib === null ? null : mib * 1024;
   if (kib === null || kib === memoryKib(child(domain, 'memory'))) return;

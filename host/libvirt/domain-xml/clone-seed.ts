@@ -1,8 +1,8 @@
 import { child, childElements, type Element, element, removeChildren } from '../client/xml.ts';
 
 /**
- * Its only CD, on virtio-scsi, since Debian's cloud kernel has no AHCI driver (`# CONFIG_SATA_AHCI is not set`). The
- * source's own CDs go: they are installers and seeds of other machines.
+ * Attaches the seed as the only CD, on virtio-scsi: Debian's cloud kernel has no AHCI (`# CONFIG_SATA_AHCI is not
+ * set`). The source's own CDs go: they are installers and seeds of other machines.
  */
 export function attachSeed(devices: Element, seed: string): void {
   const isCd = (d: Element) => d.name === 'disk' && d.attributes['device'] === 'cdrom';
@@ -27,7 +27,7 @@ export function attachSeed(devices: Element, seed: string): void {
   ensureVirtioScsi(devices, cd);
 }
 
-/** A drive goes to controller 0 unless it says otherwise, so a virtio-scsi one with another index is named. */
+/** Adds a virtio-scsi controller if needed, and addresses the CD to it: the default is controller 0. */
 function ensureVirtioScsi(devices: Element, cd: Element): void {
   const scsi = childElements(devices, 'controller').filter((c) => c.attributes['type'] === 'scsi');
   const found = scsi.find((c) => c.attributes['model']?.startsWith('virtio'));

@@ -2,16 +2,16 @@ import { GUEST_LIMITS } from '../../../model/limits.ts';
 import { child, childElements, type Element, element, removeChildren } from '../client/xml.ts';
 import { cpuCount } from './clone-resources.ts';
 
-/** QEMU counts all disks of one group together. The name says of limits that they are ours. */
+/** Group of disks that QEMU counts together. The name marks limits as Mayfly's. */
 const GROUP = 'mayfly';
-/** Microseconds, as libvirt has it (https://libvirt.org/formatdomain.html#cpu-tuning). */
+/** Microseconds, as libvirt's default (https://libvirt.org/formatdomain.html#cpu-tuning). */
 const PERIOD_US = 100_000;
-/** What QEMU's own threads get of each period. */
+/** Share of QEMU's own threads in each period. */
 export const EMULATOR_QUOTA_US = GUEST_LIMITS.cpu.besideCpus * PERIOD_US;
-/** The most that cgroup v2 takes for a weight. */
+/** Largest weight of cgroup v2. */
 const MAX_WEIGHT = 10_000;
 
-/** Bounds what the disks of a guest take of the host's together. A disk that the source limits otherwise stays as it is. */
+/** Limits the I/O of all disks of a guest together. A disk limited by the source in another way stays as it is. */
 export function throttleDisks(devices: Element): void {
   for (const disk of childElements(devices, 'disk')) {
     const before = child(disk, 'iotune');
@@ -35,7 +35,7 @@ function diskLimits(): Element {
   return element('iotune', {}, ...limits.map(([name, value]) => element(name, {}, String(value))));
 }
 
-/** Bounds QEMU's own threads; a vCPU is a thread and can't use more than a CPU. On a busy host each vCPU gets the same. */
+/** Limits QEMU's own threads; a vCPU thread can't use more than a CPU. On a busy host vCPUs get equal shares. */
 export function throttleCpus(domain: Element): void {
   const weight = Math.min(cpuCount(domain) * GUEST_LIMITS.cpu.weightPerCpu, MAX_WEIGHT);
   const limits: [string, number][] = [

@@ -18,13 +18,13 @@ import { setCpus, setMemory } from './clone-resources.ts';
 import { attachSeed } from './clone-seed.ts';
 import { throttleCpus, throttleDisks } from './clone-throttles.ts';
 
-/** The namespace of our mark in a domain's metadata. */
+/** Namespace of Mayfly's mark in a domain's metadata. */
 const MARK_NAMESPACE = 'urn:mayfly:sandbox:1';
 
 export interface CloneParams {
   name: string;
   uuid: string;
-  /** The root disk's overlay; the others' are derived from it ({@link planDisks}). */
+  /** Overlay of the root disk; the others' paths are derived from it ({@link planDisks}). */
   rootOverlay: string;
   /** Path of the seed ISO; null leaves the source's CDs as they are. */
   seed: string | null;
@@ -35,21 +35,21 @@ export interface CloneParams {
   /** libvirt network; null keeps each interface where the source has it. */
   network: string | null;
   mac: (nic: number) => string;
-  /** What this host runs guests with; null keeps the source's domain type. */
+  /** Accelerator of this host; null keeps the source's domain type. */
   accelerator: 'kvm' | 'tcg' | null;
-  /** Whether its cables are in. `@default` as the source has them */
+  /** True when its cables are connected. `@default` as the source has them */
   isPlugged?: boolean;
-  /** Whether this host's libvirt has a cgroup for CPUs; without one it starts no domain that has limits on them. */
+  /** True when this host's libvirt has a cgroup for CPUs; without one it starts no domain with CPU limits. */
   limitsCpus: boolean;
   /**
-   * The files below each overlay by target, top first. When given, they are written down, and libvirt leaves their
-   * owner as it is; otherwise it would give them to QEMU's user, who could then make them writable again.
+   * Files below each overlay by target, top first. When given, the XML lists them, and libvirt leaves their owner as it
+   * is; otherwise it would give them to QEMU's user, who could then make them writable again.
    */
   bases: ReadonlyMap<string, readonly Pick<ImageLayer, 'path' | 'format'>[]>;
 }
 
 /**
- * The source's hardware with an identity, disks, interfaces and consoles of its own. Elements we know nothing of stay.
+ * Returns the source's hardware with a new identity, disks, interfaces and consoles. Unknown elements stay.
  * @throws MayflyError source_unsafe when that can't be done
  */
 export function cloneXml(sourceXml: string, params: CloneParams): string {
@@ -82,7 +82,7 @@ export function parseDomain(xml: string): Element {
   throw new MayflyError('source_unsafe', "The source's XML could not be parsed: its root is not <domain>.");
 }
 
-/** What the source says of itself or passes to its own QEMU. */
+/** Elements that describe the source or configure its own QEMU. */
 const SOURCES_OWN = /^(?:name|uuid|title|description|metadata|seclabel|\w+:(?:commandline|override))$/;
 
 function setIdentity(domain: Element, params: CloneParams): void {
@@ -105,7 +105,7 @@ function setIdentity(domain: Element, params: CloneParams): void {
   }
 }
 
-/** SMBIOS: the uuid must be the domain's own; serial numbers and OEM strings (credentials among them) are the source's. */
+/** Adapts SMBIOS: the uuid must be the domain's; serial numbers and OEM strings (also credentials) are removed. */
 function setSysinfo(sysinfo: Element, uuid: string): void {
   removeChildren(sysinfo, ['oemStrings']);
   for (const table of childElements(sysinfo)) {

@@ -2,23 +2,23 @@ import { join } from 'node:path';
 import { domainUuid } from '../../../model/ids.ts';
 import { buildXml, element } from '../client/xml.ts';
 
-/** What of a built image's description its source's definition has. */
+/** Part of a built image's description that its source's definition uses. */
 interface GoldenSource {
   name: string;
   kernelCommandLine: string;
 }
 
-/** What a clone gets unless it asks for more. */
+/** Default memory of a clone. */
 const MEMORY_MIB = 512;
 
-/** Booted directly; virtio only, since its initrd knows nothing else; a virtio-scsi controller for the seed's CD. */
+/** Returns a domain with direct kernel boot; virtio only, as in its initrd; virtio-scsi for the seed's CD. */
 export function goldenXml({ name, kernelCommandLine }: GoldenSource, folder: string): string {
   const rng = element('rng', { model: 'virtio' }, element('backend', { model: 'random' }, '/dev/urandom'));
   const agent = element('target', { type: 'virtio', name: 'org.qemu.guest_agent.0' });
   const disk = element(
     'disk',
     { type: 'file', device: 'disk' },
-    // a disposable disk need not outlive a crash of the host, so no flush of the guest's has to wait
+    // a disposable disk need not survive a crash of the host, so guest flushes need not wait
     element('driver', { name: 'qemu', type: 'qcow2', cache: 'unsafe', discard: 'unmap' }),
     element('source', { file: join(folder, 'disk.qcow2') }),
     element('target', { dev: 'vda', bus: 'virtio' }),

@@ -1,11 +1,12 @@
 import { buildXml, child, childElements, type Element, parseXml } from '../client/xml.ts';
 
-/** What of a disk says where its content lies and how fast it is; the rest (its address, its bus) is hardware that the guest has seen. */
+/** Elements of a disk for its content and speed limit; others (address, bus) are hardware the guest has seen. */
 const CONTENT = ['driver', 'source', 'backingStore', 'iotune'];
 
 /**
- * The hardware that the `saved` memory has seen, to the last address, with the name, disks and networks of `own`.
- * @throws TypeError when the two have not the same disks and interfaces
+ * Returns the hardware that the `saved` memory has seen, to the last address, with the name, disks and networks of
+ * `own`.
+ * @throws TypeError when the two differ in disks or interfaces
  */
 export function wakingXml(saved: string, own: Element): string {
   const domain = parseXml(saved);
@@ -23,7 +24,7 @@ export function wakingXml(saved: string, own: Element): string {
   for (const [target, disk] of present) takeContent(disk, disks.get(target) ?? disk);
   takeInterfaces(devices, ownDevices);
   for (const channel of childElements(devices, 'channel')) {
-    // a path of its own, which libvirt makes of the name
+    // a path of its own, which libvirt derives from the name
     channel.children = channel.children.filter((c) => typeof c === 'string' || c.name !== 'source');
   }
   return buildXml(domain);

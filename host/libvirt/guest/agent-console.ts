@@ -6,11 +6,14 @@ import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { CONSOLE_TIMEOUT_MS, type ConsoleOptions, type ConsoleResult, type SourceConsole } from '../../console.ts';
 import { type Virsh, VirshError } from '../client/virsh.ts';
 
-/** The agent answers within this time or does not run. Seconds. */
+/** Timeout of an answer; without one the agent does not run. Seconds. */
 const ANSWER_SECONDS = 20;
-/** One call is one argument of virsh, of which Linux takes 128 KiB (MAX_ARG_STRLEN): 64 KiB of base64. Bytes. */
+/**
+ * Largest chunk of a file: a call is one argument of virsh, limited by Linux to 128 KiB (MAX_ARG_STRLEN), here 64 KiB
+ * of base64. Bytes.
+ */
 const CHUNK_BYTES = 48 * 1024;
-/** It is asked again after a part of the time that it has run: a short one is seen to end soon, a long one asked rarely. */
+/** Poll interval as a share of the elapsed time: short programs are polled often, long ones rarely. */
 const POLL = { shareOfElapsed: 0.125, leastMs: 20, mostMs: 500 };
 
 const Started = z.object({ pid: z.int() });
@@ -25,8 +28,8 @@ const Handle = z.int();
 const Written = z.object({ count: z.int() });
 
 /**
- * A console through the QEMU guest agent (QEMU's qapi-schema of qga): the hypervisor's own channel, so it needs neither
- * network nor password. What it answers is the guest's word: it is checked as any other input.
+ * Console through the QEMU guest agent (QEMU's qapi-schema of qga): a channel of the hypervisor, without network or
+ * password. Its answers are untrusted and checked like any other input.
  */
 export class AgentConsole implements SourceConsole {
   /** @param domain name of a libvirt domain */
@@ -94,7 +97,7 @@ export class AgentConsole implements SourceConsole {
   }
 }
 
-/** virsh says "Guest agent is not responding" in the words in which it says that libvirtd does not answer. */
+/** Detects virsh's "Guest agent is not responding", which is worded like an unresponsive libvirtd. */
 function notAnswering(error: MayflyError, domain: string): MayflyError {
   return /agent/i.test(error.message) ? noAgent(error.message, domain, error) : error;
 }
@@ -113,7 +116,7 @@ function refused(error: VirshError, command: string, domain: string): MayflyErro
   return new MayflyError('prepare_failed', `Its guest agent refused ${command}: ${error.message}`, { cause: error });
 }
 
-/** Advises how to give a domain an agent, unless Mayfly made the domain or its image: both have one. */
+/** Adds advice on giving a domain an agent, unless Mayfly made the domain or its image: both have one. */
 function noAgent(said: string, domain: string, cause: unknown): MayflyError {
   const advice =
     ' Give the domain the channel org.qemu.guest_agent.0, and install and start qemu-guest-agent in it: that is the way in.';

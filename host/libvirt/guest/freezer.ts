@@ -4,20 +4,20 @@ import type { Domains } from '../client/domains.ts';
 import type { Virsh } from '../client/virsh.ts';
 import { AgentConsole } from './agent-console.ts';
 
-/** In memory, so that it is in the saved memory too: the cgroups that were frozen, one a line. */
+/** List of the frozen cgroups, one per line; on tmpfs, so that it is part of the saved memory. */
 export const FROZEN_LIST = '/run/mayfly-frozen';
-/** The process that freezes, and the last attempt that is over: whichever of the two scripts comes second sees the other. */
+/** Files with the freezing process and the last finished attempt: the script that runs second sees the other. */
 export const FREEZER = '/run/mayfly-freezer';
 const OVER = '/run/mayfly-thawed';
 
-/** What writing all to disk may take. Milliseconds. */
+/** Timeout of writing everything to disk, ms. */
 const TIMEOUT_MS = 30_000;
-/** How {@link AgentConsole} says that the guest's own configuration is in the way. */
+/** Mark of {@link AgentConsole}'s error when the guest's own configuration forbids the command. */
 const MAY_NOT = /agent may not do/;
 
 /**
- * Freezes everything but the guest agent that runs this, init among it, so that nothing new is started: on the way from
- * the root of the cgroups to our own, whatever branches off. Shell builtins only, since under emulation each process
+ * Script that freezes everything but the guest agent that runs it, init included, so that nothing new starts: all
+ * cgroups that branch off the path from the root to its own. Shell builtins only, since under emulation each process
  * costs tens of milliseconds. docs: cgroup v2's `cgroup.freeze` and `cgroup.events` in the kernel's
  * admin-guide/cgroup-v2.rst.
  */
@@ -63,14 +63,14 @@ sync
 : >${FREEZER}
 echo frozen`;
 
-/** Lets go on what {@link FREEZE} stopped, and nothing else: what was frozen before stays so. */
+/** Script that thaws the cgroups frozen by {@link FREEZE}, and no others. */
 const LET_GO = `list=${FROZEN_LIST}
 if [ -s $list ]; then
   while read -r group; do [ ! -d "$group" ] || echo 0 >"$group/cgroup.freeze" || exit 1; done <$list
   : >$list || exit 1
 fi`;
 
-/** Ends the freezing of an attempt, whether it has begun, is under way, is done, or will only begin. */
+/** Script that ends the freezing of an attempt, whether finished, running, or still to begin. */
 const THAW = `umask 077
 echo "$1" >${OVER} || exit 1
 pid= its= own=
@@ -86,13 +86,13 @@ echo thawed`;
 
 interface Attempt {
   sandboxId: string;
-  /** Names it: when it was begun. */
+  /** Start time, which identifies the attempt. */
   at: string;
 }
 
 /**
- * Stops what runs in a guest, by the kernel of the guest: so the memory that is saved meanwhile wakes up stopped, and a
- * fork can be given another identity before anything of it runs. It is the guest's word; one that lies harms its own.
+ * Freezes a guest's processes by the guest's kernel: saved memory then wakes up frozen, and a fork gets a new identity
+ * before anything runs. Trusts the guest's answer; a guest that lies harms only itself.
  */
 export class Freezer {
   constructor(
@@ -100,7 +100,7 @@ export class Freezer {
     private readonly domains: Domains,
   ) {}
 
-  /** @throws MayflyError snapshot_unsupported when that guest can't, and nothing is frozen; guest_unreachable when it is not known */
+  /** @throws MayflyError snapshot_unsupported, with nothing frozen; guest_unreachable when the state is unknown */
   async freeze({ sandboxId, at }: Attempt): Promise<void> {
     const { exitCode, stdout, stderr } = await this.#ask(sandboxId, FREEZE, at);
     if (exitCode === 0 && stdout.trim() === 'frozen') return;
@@ -110,8 +110,8 @@ export class Freezer {
   }
 
   /**
-   * Also when nothing is frozen. A domain without a running QEMU has nothing frozen.
-   * @throws MayflyError guest_unreachable when it can't be known
+   * Thaws; no-op when nothing is frozen. A domain without a running QEMU has nothing frozen.
+   * @throws MayflyError guest_unreachable when the state is unknown
    */
   async thaw({ sandboxId, at }: Attempt): Promise<void> {
     try {

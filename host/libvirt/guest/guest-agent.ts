@@ -6,37 +6,37 @@ import { type Virsh, VirshError } from '../client/virsh.ts';
 import { AgentConsole } from './agent-console.ts';
 import { STEP_CLOCK } from './step-clock.ts';
 
-/** A guest that does not answer a ping in this time is saved without its help. Seconds. */
+/** Ping timeout; a silent guest is saved without its help. Seconds. */
 const PING_SECONDS = 5;
 const LOOK_EVERY_MS = 200;
-/** What a clock says is known to half of what its answer takes: after a slow one it is asked again. Milliseconds. */
+/** Round trip above which a clock is read again: its error is half the round trip. Milliseconds. */
 const QUICK_MS = 150;
 const CLOCK_TRIES = 3;
-/** Freezing writes all that the guest has in memory to its disk first. Seconds. */
+/** Timeout of a freeze, which first writes the guest's dirty pages to disk. Seconds. */
 const FREEZE_SECONDS = 30;
 
 /** Nanoseconds since 1970. */
 const GuestTime = z.object({ return: z.number() });
 
-/** The QEMU guest agent of a sandbox, for what a snapshot needs of it. What it says is the guest's word. */
+/** QEMU guest agent of a sandbox, for snapshots. Its answers are untrusted. */
 export class GuestAgent {
   constructor(
     private readonly virsh: Virsh,
     private readonly domains: Domains,
   ) {}
 
-  /** Whether it answers now; from then on libvirt waits no longer than {@link FREEZE_SECONDS} for it. */
+  /** Reports whether the agent answers now; also limits libvirt's later waits for it to {@link FREEZE_SECONDS}. */
   async answers(sandboxId: string): Promise<boolean> {
     return (await this.#ask(sandboxId, 'guest-ping')) !== null;
   }
 
-  /** Waits until it answers, or the time is over: whoever needs it is told then. */
+  /** Waits until the agent answers or the timeout passes; the next call then reports its silence. */
   async wait(sandboxId: string, withinMs: number, signal: AbortSignal): Promise<void> {
     const look = async () => (await this.answers(sandboxId)) || null;
     await poll(look, { everyMs: LOOK_EVERY_MS, withinMs, signal });
   }
 
-  /** How far its clock is ahead of ours, milliseconds, as the middle of its quickest answer has it; null: it does not answer. */
+  /** Returns the lead of the guest's clock over ours, ms, by the fastest of some answers; null without an answer. */
   async clockAheadMs(sandboxId: string): Promise<number | null> {
     let best = { ahead: 0, tookMs: Number.POSITIVE_INFINITY };
     for (let tries = 0; tries < CLOCK_TRIES && best.tookMs > QUICK_MS; tries++) {
@@ -50,7 +50,7 @@ export class GuestAgent {
     return Math.round(best.ahead);
   }
 
-  /** What it answers; null: nothing. */
+  /** Returns the answer, or null. */
   async #ask(sandboxId: string, command: string): Promise<string | null> {
     try {
       const timeout = `guest-agent-timeout ${sandboxId} --timeout=${FREEZE_SECONDS}`;
@@ -63,8 +63,8 @@ export class GuestAgent {
   }
 
   /**
-   * Freezes its file systems: nothing more is written. @returns false when it can't, and never will @throws VirshError
-   * when it failed
+   * Freezes its file systems: nothing more is written. @returns false when the guest never can @throws VirshError when
+   * it failed
    */
   async freeze(domain: string): Promise<boolean> {
     try {
@@ -77,8 +77,8 @@ export class GuestAgent {
   }
 
   /**
-   * Ends a freeze of its file systems, also when there is none. A domain without a running QEMU has nothing frozen.
-   * @throws MayflyError guest_unreachable when it can't be known
+   * Thaws its file systems; no-op when they are not frozen. A domain without a running QEMU has nothing frozen.
+   * @throws MayflyError guest_unreachable when the state is unknown
    */
   async thaw(sandboxId: string): Promise<void> {
     try {
@@ -97,8 +97,8 @@ export class GuestAgent {
   }
 
   /**
-   * Steps its clock, which stood still as long as its CPUs did: a certificate made now would else be of the future to it.
-   * A guest without an agent, or whose agent may not, keeps its clock.
+   * Steps its clock, which stopped with its CPUs: a certificate issued now would lie in its future. A guest without an
+   * agent, or whose agent may not, keeps its clock.
    */
   async setClock(sandboxId: string): Promise<void> {
     const aheadMs = await this.clockAheadMs(sandboxId);
@@ -112,7 +112,7 @@ export class GuestAgent {
       if (!isMayflyError(error, 'prepare_failed')) throw error;
     }
     try {
-      // without perl it is late by what the program takes to begin
+      // without perl the clock is late by the program's start time
       await guest.run(['/bin/date', '--set', `@${(Date.now() / 1000).toFixed(3)}`]);
     } catch (error) {
       if (!isMayflyError(error, 'prepare_failed')) throw error;
@@ -120,12 +120,12 @@ export class GuestAgent {
   }
 }
 
-/** libvirt says "Guest agent is not responding" in words that may mean that libvirtd itself does not answer. */
+/** Detects libvirt's "Guest agent is not responding", which may be reported as an unresponsive libvirtd. */
 export function isAgentSilent(error: unknown): boolean {
   return (error instanceof MayflyError || error instanceof VirshError) && /guest agent .*respond/i.test(error.message);
 }
 
-/** Whether libvirt took no snapshot because the guest can't freeze its file systems, and never will. */
+/** True when libvirt took no snapshot because the guest cannot freeze its file systems. */
 export function isQuiesceRefused(error: unknown): boolean {
   return error instanceof VirshError && /agent|freeze/i.test(error.stderr) && !isAgentSilent(error);
 }

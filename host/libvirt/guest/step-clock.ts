@@ -1,6 +1,6 @@
 /**
- * In Perl: steps the clock by so many milliseconds, at once, however long the program took to begin. System calls by their
- * numbers, which Perl has no names for, and which not every Perl has a module for.
+ * Perl function that steps the clock by a number of ms, however long the program took to start. System calls by number:
+ * Perl has no names for them, and not every Perl has a module for them.
  */
 export const STEP_CLOCK = String.raw`use Config;
 sub step_clock {

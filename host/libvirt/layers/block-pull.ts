@@ -4,10 +4,10 @@ import { orMissing, type Virsh, VirshError } from '../client/virsh.ts';
 import { parseXml } from '../client/xml.ts';
 import { type LayeredDisk, layeredDisks } from './disk-layers.ts';
 
-/** How long all of a disk may take to be copied; whoever wants an end sooner has a signal. Milliseconds. */
+/** Limit of a disk's copy; a signal ends it earlier. Milliseconds. */
 const PULL_TIMEOUT_MS = 3_600_000;
 
-/** Copies lower layers of a living domain's disk into the one that it writes to (QEMU's block-stream). */
+/** Copies lower layers of a running domain's disk into its active layer (QEMU's block-stream). */
 export class BlockPull {
   constructor(
     private readonly virsh: Virsh,
@@ -15,15 +15,15 @@ export class BlockPull {
   ) {}
 
   /**
-   * Returns when the disk refers to `base`, a path, alone. Aborted, it goes on in QEMU: see {@link abort}. @throws
-   * VirshError when libvirt refuses, or the copy fails; MayflyError host_unavailable
+   * Resolves when the disk refers to `base`, a path, alone. An abort does not stop QEMU: see {@link abort}.
+   * @throws VirshError when libvirt refuses, or the copy fails; MayflyError host_unavailable
    */
   async pull(sandboxId: string, target: string, base: string, signal: AbortSignal): Promise<void> {
     const args = ['blockpull', sandboxId, target, '--base', base, '--wait'];
     await this.virsh.run(args, { signal, timeoutMs: PULL_TIMEOUT_MS });
   }
 
-  /** Ends a copy that is under way, also when there is none, or no domain. What was copied stays. */
+  /** Stops a running copy; no-op without one or without a domain. Copied data stays. */
   async abort(sandboxId: string, target: string): Promise<void> {
     try {
       await this.virsh.run(['blockjob', sandboxId, target, '--abort']);
@@ -34,7 +34,7 @@ export class BlockPull {
     }
   }
 
-  /** The disks that the domain has now, with what lies below them by libvirt's account; none when it is off. */
+  /** Returns the domain's disks with their chains, according to libvirt; none when it is off. */
   async disks(sandboxId: string): Promise<LayeredDisk[]> {
     const xml = await orMissing(this.virsh.run(['dumpxml', sandboxId]));
     const domain = xml === null ? null : parseXml(xml);
@@ -42,8 +42,8 @@ export class BlockPull {
   }
 
   /**
-   * Has QEMU write down what it keeps of an image in its own memory, and what lies below it, by its present name: QEMU
-   * itself would write the name that it had when the machine was started.
+   * Makes QEMU flush an image, with the present name of its backing file: QEMU itself would write the name from the
+   * machine's start.
    */
   async writeDown(sandboxId: string, [active, base]: LayeredDisk['layers']): Promise<void> {
     const node = await this.monitor.driveNode(sandboxId, active.path);

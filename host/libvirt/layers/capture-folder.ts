@@ -12,23 +12,23 @@ import { SEARCHABLE } from './workspace.ts';
 
 const captureId = z.string().refine(isCaptureId);
 
-/** How a capture is to be made; written before libvirt is asked for it. */
+/** Plan of a capture; written before libvirt is called. */
 const Plan = z.strictObject({
   source: z.string(),
   /** UUID of the source's domain. */
   domain: z.uuid(),
   disks: z.array(z.strictObject({ target: z.string(), virtualBytes: z.number() })),
-  /** Only what has changed since this capture is copied. */
+  /** Parent: only changes since this capture are copied. */
   parentId: captureId.nullable(),
   fullBecause: z.string().nullable(),
-  /** A checkpoint of the capture's id is made with it, so that the next one can copy only what changes. */
+  /** True when a checkpoint with the capture's id is made, so that the next capture can be incremental. */
   checkpoint: z.boolean(),
 });
 export type CapturePlan = z.infer<typeof Plan>;
 
-/** How far it has come. */
+/** Progress of a capture. */
 const Attempt = z.strictObject({
-  /** The guest was to be frozen. */
+  /** True when the guest was to be frozen. */
   quiesce: z.boolean(),
   /** ISO 8601. */
   at: z.iso.datetime(),
@@ -60,8 +60,8 @@ const DROPPED = '.gone';
 const NEEDED_TO_MAKE = ['source.xml', 'plan.json', 'attempt.json', 'backup.xml', 'checkpoint.xml'];
 
 /**
- * One capture's folder on the host. It is made under another name, and gets its own by a rename when all of it was
- * checked: then it holds `spec.json`, `domain.xml`, and one image for each disk, named by the digest of its content.
+ * Folder of one capture on the host. It is made under a temporary name, and renamed once everything is checked: then it
+ * holds `spec.json`, `domain.xml`, and one image for each disk, named by the digest of its content.
  */
 export class CaptureFolder {
   readonly path: string;
@@ -94,14 +94,14 @@ export class CaptureFolder {
   writeAttempt = (attempt: z.infer<typeof Attempt>) => writeJson(this.inMaking('attempt.json'), attempt);
   writeSpec = (spec: CaptureSpec) => writeJson(this.inMaking('spec.json'), spec);
 
-  /** What it is, once it was checked; it need not have its final name yet. */
+  /** Returns the description of a checked capture, with or without its final name. */
   async spec(): Promise<CaptureSpec | null> {
     return (await readJson(join(this.path, 'spec.json'), Spec)) ?? (await readJson(this.inMaking('spec.json'), Spec));
   }
 
-  /** The machine that it is of, also while it is made; null before, and when it is gone. */
+  /** Returns the captured machine, also during the capture; null before it, and after removal. */
   async domain(): Promise<Element | null> {
-    // in this order: its final name comes in between
+    // in this order: a rename to the final name may come in between
     const xml = (await orAbsent(this.sourceXml())) ?? (await orAbsent(this.domainXml()));
     return xml === null ? null : parseXml(xml);
   }
@@ -117,12 +117,12 @@ export class CaptureFolder {
     await flush(this.state.captures);
   }
 
-  /** Removes what only its making needed. */
+  /** Removes the files that only the capture process needed. */
   async tidy(): Promise<void> {
     for (const name of NEEDED_TO_MAKE) await rm(join(this.path, name), { force: true });
   }
 
-  /** It goes at once or not at all; what a crash leaves of it then is {@link sweepDropped}'s. */
+  /** Removes the folder atomically; {@link sweepDropped} removes leftovers of a crash. */
   async drop(): Promise<void> {
     if (await this.isWhole()) await rename(this.path, `${this.path}${DROPPED}`);
     await rm(this.making, { recursive: true, force: true });
@@ -135,7 +135,7 @@ export async function wholeCaptures(state: StateDir): Promise<CaptureFolder[]> {
   return names.filter(isCaptureId).map((id) => new CaptureFolder(state, id));
 }
 
-/** All captures on this host, also those that are being made or removed. */
+/** Returns all captures on this host, also those being made or removed. */
 export async function allCaptures(state: StateDir): Promise<CaptureFolder[]> {
   const names = ((await entriesOf(state.captures)) ?? []).map((name) => name.replace(/\.(?:new|gone)$/, ''));
   return [...new Set(names.filter(isCaptureId))].sort().map((id) => new CaptureFolder(state, id));

@@ -4,13 +4,13 @@ import { backingStore, type Layer } from '../domain-xml/clone-disks.ts';
 
 export interface LayeredDisk {
   target: string;
-  /** A disk that its source declares read-only is never written, so it has nothing to save. */
+  /** False for a disk that its source declares read-only: it is never written, so it has nothing to save. */
   writable: boolean;
-  /** The one that takes the writes first. */
+  /** Active layer first. */
   layers: [Layer, ...Layer[]];
 }
 
-/** The disks in a domain's XML as we write it, where every disk says what lies below it; CDs are none. */
+/** Returns the disks in a domain's XML as Mayfly writes it, with the full chain of each; CDs are left out. */
 export function layeredDisks(domain: Element): LayeredDisk[] {
   return disksOf(domain).map((disk) => {
     const target = targetOf(disk);
@@ -25,12 +25,12 @@ export function layeredDisks(domain: Element): LayeredDisk[] {
   });
 }
 
-/** The targets of all the drives of a domain, CDs among them. */
+/** Returns the targets of all the drives of a domain, CDs among them. */
 export function driveTargets(domain: Element): string[] {
   return drivesOf(domain).map(targetOf);
 }
 
-/** The number by which libvirt calls what a disk of a running domain is written to; null when it is not said. */
+/** Returns libvirt's index of a running domain's active layer, or null. */
 export function sourceIndex(domain: Element, target: string): string | null {
   const disk = disksOf(domain).find((d) => targetOf(d) === target);
   return (disk && child(disk, 'source')?.attributes['index']) ?? null;

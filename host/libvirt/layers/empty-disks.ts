@@ -6,8 +6,8 @@ import type { SnapshotFolder } from './snapshot-folder.ts';
 import type { Workspace } from './workspace.ts';
 
 /**
- * What was written since they began with a snapshot's: memory woken a second time knows file systems as they were when
- * it was saved. @throws MayflyError boot_failed
+ * Replaces layers on top of a snapshot by empty ones: memory woken a second time expects the file systems of the save.
+ * @throws MayflyError boot_failed
  */
 export async function emptyDisks(workspace: Workspace, snapshot: SnapshotFolder, signal: AbortSignal): Promise<void> {
   for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {

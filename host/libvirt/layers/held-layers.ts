@@ -5,10 +5,10 @@ import { snapshotFolders } from './snapshot-folder.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 
 /**
- * What stays of deleted snapshots, since something refers to it: by the sandbox that it counts to, bytes. Each counts
- * once: to the sandbox that it was taken of when that refers to it, else to another that does; where only snapshots
- * refer to it, to the sandbox that it was taken of. One that nothing but snapshots of ended sandboxes needs counts to nobody.
- * Opens one file for each snapshot, and, where one is deleted and kept, one for each sandbox.
+ * Returns the bytes of deleted snapshots that are still referenced, by the sandbox charged with them. Each counts once:
+ * for its original sandbox if that refers to it or if only snapshots do, else for another referrer. Snapshots needed
+ * only by snapshots of ended sandboxes count for none. Opens one file for each snapshot, and, where one is deleted and
+ * kept, one for each sandbox.
  */
 export async function heldBytes(state: StateDir): Promise<Map<string, number>> {
   const held = new Map<string, number>();

@@ -7,15 +7,14 @@ import { parseXml } from '../client/xml.ts';
 import { sourceIndex } from './disk-layers.ts';
 import { removeTakenBack, type SwitchedDisk, takenBackMark } from './switched-disks.ts';
 
-/** What was written since the move is little, but its disk may be slow. Milliseconds. */
+/** Timeout of a commit: little was written since the switch, but the disk may be slow. Milliseconds. */
 const COMMIT_TIMEOUT_MS = 100_000;
 const LOOK_EVERY_MS = 20;
 
 /**
- * Takes back what QEMU has done and libvirt does not know of, since libvirtd was killed in between: new layers that it
- * has opened, and a disk that it has moved to one. libvirt would go on with the disks that it knows, and QEMU refuse
- * each later snapshot and each copy. What was written to the new layer meanwhile is put back where libvirt believes it
- * to be, while the machine goes on.
+ * Reverts changes of QEMU that libvirt does not know, since libvirtd was killed in between: new layers that it has
+ * opened, and a disk switched to one. libvirt would keep its known disks, and QEMU refuse each later snapshot and each
+ * copy. Data written to the new layer is committed to the layer that libvirt knows, while the machine runs.
  */
 export class OrphanedSwitches {
   constructor(
@@ -24,7 +23,7 @@ export class OrphanedSwitches {
   ) {}
 
   /**
-   * Returns when QEMU has nothing of these layers, and their files are gone. Can be repeated from any point.
+   * Resolves when QEMU has closed these layers, and their files are removed. Repeatable from any point.
    * @throws MayflyError host_unavailable when QEMU does not do it
    */
   async takeBack(sandboxId: string, switched: readonly SwitchedDisk[]): Promise<void> {
@@ -38,7 +37,7 @@ export class OrphanedSwitches {
     }
   }
 
-  /** QEMU's block-commit of a layer that is written to: it copies until nothing is left, and is then told to go over. */
+  /** Commits an active layer with QEMU's block-commit: it copies until nothing is left, and is then completed. */
   async #commit(sandboxId: string, target: string, node: string, mark: string): Promise<void> {
     const job = `mayfly-${target}`;
     if ((await this.monitor.jobIsReady(sandboxId, job)) === null) {
@@ -59,7 +58,7 @@ export class OrphanedSwitches {
     throw new MayflyError('host_unavailable', `QEMU does not end the copy of ${target} of ${sandboxId}.`);
   }
 
-  /** The node that libvirt believes the disk to be written to: it names them after the index of the source. */
+  /** Returns the node that libvirt considers the disk's active one: it is named after the source's index. */
   async #knownNode(sandboxId: string, target: string): Promise<string> {
     const index = sourceIndex(parseXml(await this.virsh.run(['dumpxml', sandboxId])), target);
     if (index === null) {

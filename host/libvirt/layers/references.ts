@@ -11,25 +11,25 @@ import { allCaptures } from './capture-folder.ts';
 import { SnapshotFolder, type SnapshotSpec, snapshotFolders, sweepDropped } from './snapshot-folder.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 
-/** What can't be read may refer to anything. */
+/** Result for an unreadable thing: it may refer to anything. */
 export const MAY_REFER = true;
 
-/** A snapshot that can be built on: checked, and not deleted. */
+/** Snapshot that can be built on: checked, and not deleted. */
 export interface Foundation {
   snapshotId: string;
-  /** The machine with the frozen layers as its disks. */
+  /** Machine with the frozen layers as its disks. */
   domain: Element;
   spec: SnapshotSpec;
-  /** The files below a new overlay, with the content they had, and have. */
+  /** Files below a new overlay, with their verified digests. */
   bases: SnapshotSpec['bases'];
 }
 
 /**
- * Who refers to which snapshot. Nothing is counted, since a count would be wrong after a crash: the workspaces and the
- * snapshots that are there say what they refer to. Only who is about to refer to one is remembered, as long as it takes.
+ * Referrers of snapshots. No stored count, since a crash would make it wrong: the existing workspaces and snapshots
+ * name their references. Only pending referrers are kept in memory.
  */
 export class References {
-  /** Comes before it is asked whether it is deleted, as a removal marks it deleted before it asks who is about to refer to it. */
+  /** Acquired before the check for deletion; a removal marks it deleted before it checks these counts. */
   readonly #counts = new ReferenceCounts();
   readonly #sweeping = new Mutex();
 
@@ -39,7 +39,7 @@ export class References {
   ) {}
 
   /**
-   * Does something with a snapshot that stays as long as that takes.
+   * Runs `use` while the snapshot is protected from removal.
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, source_changed
    */
   async on<T>(snapshotId: string, use: (foundation: Foundation) => Promise<T>): Promise<T> {
@@ -52,7 +52,7 @@ export class References {
   }
 
   /**
-   * Keeps some snapshots until the reader of what is made of them reads no more; then frees what was deleted meanwhile.
+   * Protects snapshots until the reader of the result is done; then frees those that were deleted.
    * @throws MayflyError as {@link on}
    */
   async *whileRead<T>(
@@ -68,7 +68,7 @@ export class References {
     }
   }
 
-  /** What refers to a snapshot, in words for a person; null when nothing does. */
+  /** Returns the referrers of a snapshot, in words for a person; null without any. */
   async referrers(snapshotId: string): Promise<string | null> {
     const found = await this.#those(async (thing) => (await thing.spec())?.snapshots.includes(snapshotId) ?? false);
     if (this.#counts.has(snapshotId)) found.push('what is being made of it, or compared with it');
@@ -76,8 +76,8 @@ export class References {
   }
 
   /**
-   * What refers to the files of a source in that folder, in words for a person; null when nothing does. Disks may have been
-   * copied meanwhile; what else a machine needs, as its kernel, is named by its domain alone.
+   * Returns the referrers of a source's files in that folder, in words for a person; null without any. Disks may have
+   * been copied since; other files, such as a kernel, are named by the domain alone.
    */
   async onFiles(folder: string): Promise<string | null> {
     const names = (domain: Element | null) => domain !== null && namesFileIn(domain, folder);
@@ -94,8 +94,8 @@ export class References {
   }
 
   /**
-   * What has one of those files below a disk of its own, in words for a person; null when nothing does.
-   * @param isOne whether a path leads to one of them
+   * Returns the users of those files as backing files, in words for a person; null without any.
+   * @param isOne true when a path leads to one of them
    */
   async over(isOne: (path: string) => Promise<boolean>): Promise<string | null> {
     const found = await this.#those(async (thing) => {
@@ -105,7 +105,7 @@ export class References {
     return inWords(found);
   }
 
-  /** The sandboxes and snapshots of this host for which that holds, or may hold. */
+  /** Returns the sandboxes and snapshots of this host that refer to it, or may. */
   async #those(refers: (thing: Workspace | SnapshotFolder) => Promise<boolean>): Promise<string[]> {
     const found: string[] = [];
     for (const id of await workspaceIds(this.state)) {
@@ -118,7 +118,7 @@ export class References {
     return found;
   }
 
-  /** Frees every deleted snapshot that nothing refers to any more, and then those which only it referred to. */
+  /** Frees every deleted snapshot without referrers, and then those which only it referred to. */
   async sweep(): Promise<void> {
     await this.#sweeping.runExclusive(async () => {
       await sweepDropped(this.state);
@@ -164,7 +164,7 @@ function inWords(found: readonly string[]): string | null {
   return found.length === 0 ? null : found.join(', ');
 }
 
-/** @param otherwise what holds for a thing whose files are not what was written there */
+/** @param otherwise result for a thing whose files are damaged */
 export async function unlessUnreadable<T>(read: () => Promise<T>, otherwise: T): Promise<T> {
   const found = await orNull(read(), (error) => [SyntaxError, ZodError, MayflyError].some((is) => error instanceof is));
   return found ?? otherwise;

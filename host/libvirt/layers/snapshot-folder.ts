@@ -13,15 +13,15 @@ import type { StateDir } from '../../state-dir.ts';
 import { buildXml, type Element, parseXml } from '../client/xml.ts';
 import { SEARCHABLE } from './workspace.ts';
 
-/** Nobody but libvirtd reads saved memory, which holds what the guest's processes held. */
+/** File mode of saved memory, which holds the memory of the guest's processes: only libvirtd reads it. */
 export const MEMORY_MODE = 0o400;
 
-/** What a save was about to ask libvirt for, so that whoever comes after a crash knows. */
+/** Parameters of a save, written before libvirt is called, for the recovery after a crash. */
 const Attempt = z.strictObject({
   sandboxId: z.string().refine(isSandboxId),
   /** With `full`, the guest's processes were to be frozen. */
   kind: snapshotKind.default('disk'),
-  /** The guest's file systems were to be frozen. */
+  /** True when the guest's file systems were to be frozen. */
   quiesce: z.boolean(),
   /** ISO 8601. */
   at: z.iso.datetime(),
@@ -50,20 +50,20 @@ const Spec = z.strictObject({
   quiesced: z.boolean(),
   /** ISO 8601. */
   savedAt: z.iso.datetime(),
-  /** The files of sources that it refers to, with the content they had (null: a block device). */
+  /** Files of sources below it, with their content (null: a block device). */
   bases: z.array(z.strictObject({ path: z.string(), sha256: z.string().nullable() })),
-  /** Ids of the snapshots that it refers to, the newest first. */
+  /** Ids of the snapshots below it, newest first. */
   snapshots: z.array(z.string().refine(isSnapshotId)),
-  /** What it was found to be; null until it was looked at. */
+  /** Result of the check; null before it. */
   saved: Saved.nullable(),
-  /** Of the saved memory, hex; null before it was looked at, and where there is none. */
+  /** Digest of the saved memory, hex; null before the check, and without memory. */
   memorySha256: z.string().nullable().default(null),
 });
 export type SnapshotSpec = z.infer<typeof Spec>;
 
 /**
- * One snapshot's folder on the host: a frozen layer for each disk, and the domain whose disks they are. Its spec.json is
- * written last: when it is there, the rest is, the sandbox has gone over to new layers, and nothing of it is frozen.
+ * Folder of one snapshot on the host: a frozen layer for each disk, and the domain with these disks. spec.json is
+ * written last: it proves that the rest is complete, the sandbox uses new layers, and nothing of it is frozen.
  */
 export class SnapshotFolder {
   readonly path: string;
@@ -78,7 +78,7 @@ export class SnapshotFolder {
   layerOf = (target: string) => this.#at(`${target}.qcow2`);
   exists = () => isThere(this.path);
 
-  /** The memory of a `full` one, as libvirt saves it. */
+  /** Memory of a `full` snapshot, as libvirt saves it. */
   get memory(): string {
     return this.#at('memory.save');
   }
@@ -88,7 +88,7 @@ export class SnapshotFolder {
     await flush(this.state.snapshots);
   }
 
-  /** Gives a layer of a workspace a second name here, unless it has it. */
+  /** Hard-links a layer of a workspace here, unless that exists. */
   async adopt(active: string, target: string): Promise<void> {
     try {
       await link(active, this.layerOf(target));
@@ -105,18 +105,18 @@ export class SnapshotFolder {
   spec = () => readJson(this.#at('spec.json'), Spec);
   writeSpec = (spec: SnapshotSpec) => writeJson(this.#at('spec.json'), spec);
 
-  /** The machine with the frozen layers as its disks; null before all of them have their names here. */
+  /** Returns the machine with the frozen layers as its disks; null before all of them are linked here. */
   async domain(): Promise<Element | null> {
     const xml = await orAbsent(readFile(this.#at('domain.xml'), 'utf8'));
     return xml === null ? null : parseXml(xml);
   }
   writeDomain = (domain: Element) => writeFileAtomic(this.#at('domain.xml'), buildXml(domain), 0o600);
 
-  /** Whether it is deleted, and stays only for what refers to it. */
+  /** True when it is deleted, and stays only for its referrers. */
   isRemoved = () => isThere(this.#at('removed.json'));
   markRemoved = () => writeJson(this.#at('removed.json'), { at: new Date().toISOString() });
 
-  /** It goes at once or not at all; what a crash leaves of it then is {@link sweepDropped}'s. */
+  /** Removes the folder atomically; {@link sweepDropped} removes leftovers of a crash. */
   async drop(): Promise<void> {
     await rename(this.path, `${this.path}${DROPPED}`);
     await rm(`${this.path}${DROPPED}`, { recursive: true });
@@ -134,7 +134,7 @@ export async function snapshotFolders(state: StateDir): Promise<SnapshotFolder[]
   return names.filter(isSnapshotId).map((id) => new SnapshotFolder(state, id));
 }
 
-/** Removes what a crash left of snapshots that were being dropped. */
+/** Removes the remains of snapshots whose removal was interrupted by a crash. */
 export async function sweepDropped(state: StateDir): Promise<void> {
   for (const name of (await entriesOf(state.snapshots)) ?? []) {
     if (name.endsWith(DROPPED)) await rm(join(state.snapshots, name), { recursive: true, force: true });

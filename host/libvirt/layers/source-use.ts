@@ -2,17 +2,17 @@ import { type ErrorCode, MayflyError } from '../../../model/errors.ts';
 import { ReferenceCounts } from '../../os/reference-counts.ts';
 
 /**
- * Who needs a source as it is, and which sources are about to change: both are done by this one process, so it need not be
- * written down. What has been cloned says itself what it refers to.
+ * Shared and exclusive use of sources, in memory: one process does both. Existing clones name their references
+ * themselves.
  */
 export class SourceUse {
   readonly #counts = new ReferenceCounts();
   readonly #changing = new Set<string>();
 
-  /** @param change what becomes of sources, in words, and the code that whoever needs one meanwhile is refused with */
+  /** @param change description of the exclusive change, and the error code for users that it refuses */
   constructor(private readonly change: { code: ErrorCode; what: string }) {}
 
-  /** Does something with a source, which stays as it is as long as that takes. @throws MayflyError of the constructor's code */
+  /** Runs `use` while the source cannot change. @throws MayflyError of the constructor's code */
   async by<T>(source: string, use: () => Promise<T>): Promise<T> {
     if (this.#changing.has(source)) throw this.#changes(this.change.code, source);
     this.#counts.acquire(source);
@@ -23,7 +23,7 @@ export class SourceUse {
     }
   }
 
-  /** Changes a source that nobody begins to use meanwhile. @throws MayflyError source_in_use */
+  /** Changes a source, refusing new users. @throws MayflyError source_in_use */
   async without<T>(source: string, change: () => Promise<T>): Promise<T> {
     if (this.#changing.has(source)) throw this.#changes('source_in_use', source);
     if (this.#counts.has(source)) {

@@ -17,11 +17,11 @@ import { names } from '../output/tables.ts';
 export interface Source {
   name: string;
   xml: string;
-  /** Why its disks are not at rest now; null when they are. */
+  /** Reason why its disks are in use; null when they are at rest. */
   busy: string | null;
 }
 
-/** A definition that was read, and whether the domain was active then. */
+/** Cached definition, with the domain's activity at that time. */
 interface Remembered {
   xml: string;
   isActive: boolean;
@@ -29,19 +29,19 @@ interface Remembered {
 }
 
 interface SourceDisks {
-  /** Virtual size of all of them. */
+  /** Virtual size of all disks. */
   diskBytes: number;
   files: string[];
 }
 
-/** What a {@link Sources.list} prints between two answers: no domain has a slash in its name. */
+/** Separator of the answers of {@link Sources.list}: no domain has a slash in its name. */
 const BETWEEN = '//';
 
-/** The domains of this libvirt that are not sandboxes. They are looked at, never changed. */
+/** Domains of this libvirt that are not sandboxes. They are never changed. */
 export class Sources {
-  /** By XML: what `sources` says every few seconds need not be measured anew. */
+  /** Cache by XML, so that `sources` need not measure disks every few seconds. */
   readonly #disks = new Map<string, SourceDisks>();
-  /** By name, for {@link list} alone: whoever clones a source reads it anew. */
+  /** Cache by name, for {@link list} alone: a clone reads its source's definition again. */
   readonly #remembered = new Map<string, Remembered>();
 
   constructor(
@@ -66,7 +66,7 @@ export class Sources {
     throw new MayflyError('source_not_found', `There is no source ${JSON.stringify(name)} on this host.`);
   }
 
-  /** A changed definition of a source that neither starts nor stops is told within `definitionMs`. */
+  /** Lists the sources. A definition changed without a start or stop shows after `definitionMs` at most. */
   async list(): Promise<SourceInfo[]> {
     const questions = ['list --all --name', 'list --name', 'list --all --name --with-managed-save'];
     const said = await this.virsh.run([questions.join(`; echo ${BETWEEN}; `)]);
@@ -78,7 +78,7 @@ export class Sources {
         const xml = await this.#definitionOf(name, active.includes(name));
         found.push(await this.describe({ name, xml, busy: busy(xml, saved.includes(name)) }));
       } catch (error) {
-        if (!isMayflyError(error, 'source_not_found')) throw error; // removed meanwhile
+        if (!isMayflyError(error, 'source_not_found')) throw error; // just removed
       }
     }
     return found;
@@ -93,7 +93,7 @@ export class Sources {
     return xml;
   }
 
-  /** What can be said of a source; what keeps it from being cloned is said in `problem`. */
+  /** Describes a source; `problem` is the reason when it cannot be cloned. */
   async describe(source: Source): Promise<SourceInfo> {
     const domain = parseDomain(source.xml);
     const cpus = cpuCount(domain);
@@ -110,25 +110,25 @@ export class Sources {
     }
   }
 
-  /** The path of a disk's base; a volume's is libvirt's to know. */
+  /** Returns the path of a disk's base; libvirt resolves a volume. */
   async pathOf(base: DiskBase): Promise<string> {
     if ('path' in base) return base.path;
     return (await this.virsh.run(['vol-path', '--pool', base.pool, '--vol', base.volume])).trim();
   }
 
   /**
-   * Makes them read-only as for a clone. @returns null when one is a block device @throws MayflyError
-   * source_not_found, source_running, host_unavailable when a disk cannot be read
+   * Digests the source's disks, made read-only as for a clone. @returns null when one is a block device
+   * @throws MayflyError source_not_found, source_running, host_unavailable when a disk cannot be read
    */
   async contentOf(name: string, context: StepContext): Promise<string | null> {
     const { xml, busy } = await this.get(name);
     if (busy !== null) throw new MayflyError('source_running', `${name}: ${busy}`);
-    this.#disks.delete(xml); // what they are backed by may have changed
+    this.#disks.delete(xml); // their backing files may have changed
     const found = await this.digestsOf(xml, context);
     return found && contentOf(found);
   }
 
-  /** What each file of its disks holds, read-only from here on as for a clone; null when one of them is a block device. */
+  /** Returns the digests of its disks' files, made read-only as for a clone; null when one is a block device. */
   async digestsOf(xml: string, context: StepContext): Promise<string[] | null> {
     const found: string[] = [];
     for (const file of (await this.#disksOf(xml)).files) {
@@ -141,7 +141,7 @@ export class Sources {
     return found;
   }
 
-  /** Null where nobody has read one of them since it was changed. */
+  /** Returns null unless all digests are cached and current. */
   async #rememberedContent(files: readonly string[]): Promise<string | null> {
     const found = await Promise.all(files.map((file) => orAbsent(this.digests.remembered(file))));
     const known = found.filter((digest) => digest !== null);
@@ -169,7 +169,7 @@ export function activeXml({ name, xml }: Source): string {
   throw new MayflyError('source_not_running', `${JSON.stringify(name)} is shut off.`);
 }
 
-/** libvirt gives a domain an id while it is active. */
+/** True when the domain has an id, which libvirt gives only to active ones. */
 function isActive(xml: string): boolean {
   return parseDomain(xml).attributes['id'] !== undefined;
 }

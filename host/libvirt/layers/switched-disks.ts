@@ -7,7 +7,7 @@ import { layeredDisks } from './disk-layers.ts';
 import type { SnapshotFolder } from './snapshot-folder.ts';
 import type { Workspace } from './workspace.ts';
 
-/** A disk that goes over from its present layer, by then the snapshot's, to an empty one. */
+/** Disk that is switched from its present layer, then the snapshot's, to an empty one. */
 export interface SwitchedDisk {
   target: string;
   frozen: string;
@@ -25,18 +25,18 @@ export function switchedDisksOf(frozen: Element, folder: SnapshotFolder, workspa
     }));
 }
 
-/** @param overlay that QEMU has open no more */
+/** @param overlay that QEMU has closed */
 export async function removeTakenBack(overlay: string): Promise<void> {
   await rm(overlay, { force: true });
   await rm(takenBackMark(overlay), { force: true });
 }
 
-/** Beside a layer that was written to, and whose content is where it came from again. */
+/** Returns the mark of a layer whose content was committed back. */
 export function takenBackMark(overlay: string): string {
   return `${overlay}.taken-back`;
 }
 
-/** One that is there is empty, unless marked, and stays: a libvirtd that was asked before may be about to open it. */
+/** Makes the overlays. An existing unmarked one is empty, and stays: a libvirtd may be about to open it. */
 export async function makeOverlays(switched: readonly SwitchedDisk[], signal: AbortSignal): Promise<void> {
   await Promise.all(
     switched.map(async ({ overlay, frozen }) => {
@@ -48,8 +48,8 @@ export async function makeOverlays(switched: readonly SwitchedDisk[], signal: Ab
 }
 
 /**
- * The virsh command that switches all disks at one moment, with the memory of that moment where a file is given for it.
- * @param targets of all drives of the domain: libvirt would else save those that are not named, too
+ * Returns the virsh command that switches all disks at one moment, with that moment's memory if a file is given.
+ * @param targets of all drives of the domain: libvirt would also save the unnamed ones
  */
 export function snapshotCommand(
   sandboxId: string,
@@ -66,7 +66,7 @@ export function snapshotCommand(
   return ['snapshot-create-as', sandboxId, ...flags, ...disks];
 }
 
-/** A comma in a value is written twice (virsh(1)). */
+/** Doubles commas in a value (virsh(1)). */
 function escaped(path: string): string {
   return path.replaceAll(',', ',,');
 }

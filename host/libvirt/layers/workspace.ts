@@ -13,33 +13,33 @@ import type { StateDir } from '../../state-dir.ts';
 import { buildXml, type Element, parseXml } from '../client/xml.ts';
 import { layeredDisks } from './disk-layers.ts';
 
-/** What a finished clone was made of; spec.json. Its file is written last, so when it is there, the rest is. */
+/** Description of a finished clone; spec.json. Written last, so its existence proves that the rest is complete. */
 export interface CloneSpec {
   request: CloneRequest;
   clone: Clone;
-  /** The disks it refers to, with the content they had (null: a block device). */
+  /** Disks below it, with their content (null: a block device). */
   bases: { path: string; sha256: string | null }[];
-  /** Ids of the snapshots that its disks refer to, the newest first. */
+  /** Ids of the snapshots below its disks, newest first. */
   snapshots: string[];
-  /** The restore that gave it the disks which it has; null: none did. */
+  /** Restore that gave it its present disks, or null. */
   restoreId: string | null;
-  /** The snapshot from whose memory it starts the next time; null: it boots. */
+  /** Snapshot whose memory its next start wakes from; null: it boots. */
   wakesFrom: string | null;
-  /** How it came to its machine, or will when that has started. Absent in what is from before there were templates. */
+  /** Kind of its last or next start. Absent in workspaces older than templates. */
   boot?: Boot;
 }
 
 const MEMORY = 'memory.';
 
-/** QEMU, which is another user, must get through to the files it is given. */
+/** Folder mode that lets QEMU, which is another user, reach its files. */
 export const SEARCHABLE = 0o711;
 
-/** One sandbox's folder on the host: everything of it that is a file. */
+/** Folder of one sandbox on the host, with all its files. */
 export class Workspace {
   readonly folder: string;
   readonly overlay: string;
   readonly seed: string;
-  /** Digest of the memory that was saved when it was hibernated. */
+  /** Digest of a hibernated sandbox's memory. */
   readonly memoryDigest: string;
   readonly domainXml: string;
   readonly #pulling: string;
@@ -56,10 +56,10 @@ export class Workspace {
     this.#pulling = join(this.folder, 'pulling');
   }
 
-  /** The overlay that takes a disk's writes from a snapshot or a restore on. @param by the id of that */
+  /** Returns the overlay for a disk's writes after a snapshot or a restore. @param by the id of that */
   overlayOf = (target: string, by: string) => join(this.folder, `${target}.${by}.qcow2`);
 
-  /** Whether its disks were being flattened when last something was written here. */
+  /** True when a flatten of its disks was running at the last write here. */
   isPulling = () => isThere(this.#pulling);
   markPulling = () => writeFileAtomic(this.#pulling, '', 0o600);
   unmarkPulling = () => rm(this.#pulling, { force: true });
@@ -83,13 +83,13 @@ export class Workspace {
     ]);
   }
 
-  /** What bootDomain defines. */
+  /** Returns the definition for bootDomain. */
   async domain(): Promise<Element> {
     return parseXml(await this.domainText());
   }
   domainText = () => readFile(this.domainXml, 'utf8');
 
-  /** Gives a clone that is there other disks; what none of them refers to any more goes. */
+  /** Gives an existing clone other disks, and removes unreferenced layers. */
   async change(spec: CloneSpec, domain: Element): Promise<void> {
     await this.finish(spec, buildXml(domain));
     const used = new Set(layeredDisks(domain).map(({ layers: [active] }) => active.path));
@@ -100,8 +100,8 @@ export class Workspace {
   }
 
   /**
-   * Where memory is put for libvirt to read. A new place each time: libvirtd may still be reading the one before, whose
-   * worker was killed.
+   * Returns a new path for memory that libvirt reads. New each time: libvirtd may still be reading the previous file
+   * for a killed worker.
    */
   async newMemory(): Promise<string> {
     for (const name of await readdir(this.folder)) {
@@ -110,7 +110,7 @@ export class Workspace {
     return join(this.folder, `${MEMORY}${randomBytes(8).toString('hex')}`);
   }
 
-  /** Bytes its files take on the host; 0 when it is not there. */
+  /** Returns the bytes allocated to its files on the host; 0 when it is absent. */
   allocatedBytes = () => allocatedIn(this.folder);
 }
 

@@ -15,10 +15,10 @@ import { Workspace } from '../layers/workspace.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
 import type { Unquiescing } from './unquiescing.ts';
 
-/** Writing a large memory to a slow disk takes longest. Milliseconds. */
+/** Timeout of a save; writing a large memory to a slow disk takes longest. Milliseconds. */
 const SAVE_TIMEOUT_MS = 110_000;
 
-/** Has all disks of a domain go over to their new layers at one moment, and knows whether they have. */
+/** Switches all disks of a domain to new layers at one moment, and detects whether that has happened. */
 export class DiskSwitch {
   readonly #freezer: Freezer;
   readonly #orphaned: OrphanedSwitches;
@@ -32,9 +32,9 @@ export class DiskSwitch {
   }
 
   /**
-   * Whether the disks have gone over: all of them have, or none. Asked when libvirt is at nothing any more: while it
-   * saves memory it answers, and switches the disks afterwards. When libvirtd was killed between QEMU's deed and its own
-   * note of it, the deed is taken back; the lock on a layer is QEMU's.
+   * Reports whether the disks were switched, all or none. Call it without a running libvirt job: while libvirt saves
+   * memory it answers, and switches the disks afterwards. A switch that QEMU made and a killed libvirtd did not record
+   * is reverted; QEMU's lock on a layer shows it.
    */
   async hasSwitched(sandboxId: string, switched: readonly SwitchedDisk[]): Promise<boolean> {
     const overlays = switched.map(({ overlay }) => overlay);
@@ -49,7 +49,7 @@ export class DiskSwitch {
     return false;
   }
 
-  /** With the guest's file systems frozen, where it can. @throws MayflyError snapshot_failed, sandbox_not_running */
+  /** Switches with frozen file systems, where possible. @throws MayflyError snapshot_failed, sandbox_not_running */
   async switchDisks(
     folder: SnapshotFolder,
     sandboxId: string,
@@ -63,7 +63,7 @@ export class DiskSwitch {
   }
 
   /**
-   * The processes are frozen, not the file systems: what is not on the disks yet is in the memory, or has been written.
+   * Saves with the processes frozen, not the file systems: unwritten data is part of the memory.
    * @throws MayflyError snapshot_failed, snapshot_unsupported, sandbox_not_running
    */
   async switchWithMemory(
@@ -89,11 +89,11 @@ export class DiskSwitch {
       throw error;
     }
     await this.#switchAtOnce(folder, attempt, switched);
-    await allEnded(this.#freezer.thaw(attempt), flush(folder.memory)); // which verify would wait for
+    await allEnded(this.#freezer.thaw(attempt), flush(folder.memory)); // so that verify need not wait for it
   }
 
   /**
-   * Without a signal: a virsh that is killed leaves libvirtd at work, so it is let end.
+   * Runs without a signal, to the end: killing virsh does not stop libvirtd.
    * @returns false when the guest can't quiesce, and nothing has happened
    */
   async #switchAtOnce(folder: SnapshotFolder, attempt: Attempt, switched: readonly SwitchedDisk[]): Promise<boolean> {
@@ -107,7 +107,7 @@ export class DiskSwitch {
       });
       return true;
     } catch (error) {
-      // libvirtd goes on with what a virsh that ran out of time had asked for
+      // libvirtd continues the request of a virsh that timed out
       if (kind === 'full') await this.deps.jobs.stopSnapshot(sandboxId);
       const hasSwitched = await this.hasSwitched(sandboxId, switched);
       await this.unquiescing.thaw(attempt);

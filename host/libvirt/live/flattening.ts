@@ -13,10 +13,10 @@ import { SnapshotFolder } from '../layers/snapshot-folder.ts';
 import { Workspace } from '../layers/workspace.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
 
-/** What must stay free on the host beside the copy. Bytes. */
+/** Space that must stay free on the host beside the copy. Bytes. */
 const SPARE_BYTES = 1_073_741_824;
 
-/** A disk, the layers of snapshots that it shall refer to no more, and what lies below those. */
+/** Disk, the layers of snapshots that leave its chain, and the layer below those. */
 interface Pull {
   target: string;
   leaving: Layer[];
@@ -24,8 +24,8 @@ interface Pull {
 }
 
 /**
- * Makes the disks of a living sandbox refer to fewer snapshots: what they read from these is copied into the layer they write
- * to, while the sandbox goes on. docs/decisions/0011-chains-and-quotas.md says what a crash leaves at each point.
+ * Shortens the chains of a running sandbox's disks: data read from snapshots is copied into the active layer, while the
+ * sandbox runs. docs/decisions/0011-chains-and-quotas.md lists the state after a crash at each point.
  */
 export class Flattening {
   readonly #blockPull: BlockPull;
@@ -34,20 +34,20 @@ export class Flattening {
     this.#blockPull = new BlockPull(deps.virsh, deps.monitor);
   }
 
-  /** Down to the source. @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable */
+  /** Flattens down to the source. @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable */
   async flatten(sandboxId: string, context: StepContext): Promise<void> {
     await this.#leave(sandboxId, context, async () => true);
   }
 
   /**
-   * Down to the first snapshot that is not deleted. @returns how many it refers to no more @throws MayflyError
-   * flatten_failed, sandbox_not_running, host_unavailable
+   * Flattens down to the first snapshot that is not deleted. @returns number of snapshots that left the chain
+   * @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable
    */
   async mergeDeleted(sandboxId: string, context: StepContext): Promise<number> {
     return this.#leave(sandboxId, context, (id) => new SnapshotFolder(this.deps.state, id).isRemoved());
   }
 
-  /** @param isLeft whether a snapshot is to be referred to no more; asked of the newest first, until one is to stay */
+  /** @param isLeft true when a snapshot is to leave the chain; called newest first, until one stays */
   async #leave(
     sandboxId: string,
     context: StepContext,
@@ -91,9 +91,9 @@ export class Flattening {
   }
 
   /**
-   * Ends what was left under way, also by a worker that was killed: a disk whose copy was whole refers to what lies below
-   * from then on, another's copy is given up. QEMU does not save while it copies, so a save begins with this.
-   * Of a machine that is off, the images are made to name what lies below them again. Costs nothing when there is none.
+   * Ends a flatten in progress, also of a killed worker: a disk with a complete copy gets the shorter chain, another's
+   * copy is aborted. QEMU does not save while it copies, so a save begins with this. Images of a machine that is off
+   * get their backing names repaired. Free without a flatten.
    */
   async stop(sandboxId: string): Promise<void> {
     const workspace = new Workspace(this.deps.state, sandboxId);
@@ -109,8 +109,8 @@ export class Flattening {
   }
 
   /**
-   * As the living domain has it. When domain.xml says so already, only spec.json is made up for, whether there is a
-   * domain or not. @returns whether there are snapshots that it refers to no more
+   * Records the running domain's chains. When domain.xml has them already, only spec.json is updated, with or without a
+   * domain. @returns true when snapshots left the chain
    */
   async #settle(
     workspace: Workspace,
@@ -123,7 +123,7 @@ export class Flattening {
     const shorter = disks.flatMap((disk) => shortened(disk, live));
     for (const { target, layers } of shorter) {
       await this.#blockPull.writeDown(workspace.sandboxId, layers);
-      await flush(layers[0].path); // a domain's cache mode may have QEMU leave that out
+      await flush(layers[0].path); // a domain's cache mode may make QEMU skip that
       putLayers(domain, target, layers);
     }
     const files = layeredDisks(domain).flatMap(({ layers }) => layers.map(({ path }) => path));
@@ -142,7 +142,7 @@ export class Flattening {
     return layeredDisks(domain).flatMap(({ target, layers: [, ...below] }) => {
       const staying = below.findIndex(({ path }) => !folders.includes(dirname(path)));
       if (staying <= 0) return [];
-      // Since its start a domain calls a layer what that was called when it was written.
+      // A running domain calls a layer by its name at the start.
       const base = liveBelow(target, live).at(staying - below.length);
       if (!base)
         throw new MayflyError('sandbox_not_running', `The disk ${target} of the sandbox is in use by no machine.`);
@@ -154,7 +154,7 @@ export class Flattening {
     return dirname(dirname(path)) === this.deps.state.snapshots;
   }
 
-  /** The copy is at most as large as all that is copied from. */
+  /** Checks the space: the copy is at most as large as its origins. */
   async #checkRoom(sandboxId: string, pulls: readonly Pull[]): Promise<void> {
     const files = await Promise.all(pulls.flatMap(({ leaving }) => leaving).map(({ path }) => stat(path)));
     const needed = files.reduce((sum, { blocks }) => sum + blocks * 512, 0);
@@ -170,8 +170,8 @@ export class Flattening {
 }
 
 /**
- * QEMU names the new base in an image when all is copied, but may have died before it wrote down where the copies lie.
- * Then only what the domain says is right.
+ * Restores the backing names of the domain's XML. QEMU writes the new base into an image after the copy, but may have
+ * died before it wrote the mapping of the copied clusters.
  */
 async function mend(disks: readonly LayeredDisk[]): Promise<void> {
   for (const { layers } of disks) {
@@ -181,8 +181,8 @@ async function mend(disks: readonly LayeredDisk[]): Promise<void> {
 }
 
 /**
- * A disk that the living domain has, of the layers that it is written down with, without some of those in between. Which
- * they are tells their number: those at the bottom stay.
+ * Returns a running disk whose chain lacks some middle layers of the recorded one. Their count identifies them: those
+ * at the bottom stay.
  */
 function shortened(
   { target, layers }: LayeredDisk,

@@ -13,15 +13,15 @@ interface UnquiescingDeps {
   agent: Pick<GuestAgent, 'thaw'>;
   freezer: Pick<Freezer, 'thaw'>;
   jobs: Pick<Jobs, 'stopSnapshot'>;
-  /** On which the sandboxes' disks are. */
+  /** File system of the sandboxes' disks. */
   disk: () => Promise<HostDisk>;
 }
 
-/** Ends what an attempt to save may have frozen in its guest. No memory is saved of one that is not frozen any more. */
+/** Thaws the guest of a save attempt, and first stops a running save of its memory. */
 export class Unquiescing {
   constructor(private readonly deps: UnquiescingDeps) {}
 
-  /** @throws MayflyError guest_unreachable when it can't be known, host_disk_full when the guest stands still for that */
+  /** @throws MayflyError guest_unreachable when the state is unknown, host_disk_full when that suspends the guest */
   async thaw(attempt: Attempt | null): Promise<void> {
     if (attempt === null || !(attempt.quiesce || attempt.kind === 'full')) return;
     await this.#letGoOn(attempt.sandboxId);
@@ -32,8 +32,9 @@ export class Unquiescing {
   }
 
   /**
-   * A freeze writes what the guest has in memory to its disks first. When the host's disk is full then, QEMU stops the
-   * guest, whose agent cannot answer until the write has been repeated; the storage watch is refused meanwhile.
+   * Resumes a guest suspended by a full disk. A freeze first writes the guest's dirty pages; if the host's disk is full
+   * then, QEMU suspends the guest, and its agent cannot answer until the write is repeated; the storage watch is
+   * refused until then.
    */
   async #letGoOn(sandboxId: string): Promise<void> {
     const { domains, disk } = this.deps;

@@ -10,13 +10,13 @@ import { maxMemoryKib } from '../output/job-info.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
 import { MemoryDigest } from './memory-digest.ts';
 
-/** How long virsh may wait for memory to be written or read. Milliseconds. */
+/** Timeout of writing or reading memory by virsh, ms. */
 const MEMORY_TIMEOUT_MS = 600_000;
 
 /**
- * Domains whose memory libvirt has saved (`virsh managedsave`) and which are off meanwhile. The processors of a domain
- * never run while there is a saved memory of it: it is suspended before it is saved, and what was saved is forgotten
- * before it goes on. So what is there can always be gone back to, whatever was killed in between
+ * Hibernation of domains: libvirt saves their memory (`virsh managedsave`) and turns them off. A domain's CPUs never
+ * run while saved memory of it exists: it is suspended before the save, and the saved memory is removed before it
+ * resumes. So the saved memory is always valid, after any kill in between
  * (docs/decisions/0010-memory-and-hibernate.md).
  */
 export class Hibernation {
@@ -53,8 +53,8 @@ export class Hibernation {
   }
 
   /**
-   * QEMU saves no machine that has not gone on since it was saved: one whose libvirtd died at the end of a save. That is
-   * over once it has run for a moment; what was saved before is forgotten first.
+   * Saves the memory. QEMU refuses a second save of a machine that has not run since: its libvirtd died at the end of
+   * the first. Then the machine runs for a moment, after the saved memory is removed.
    */
   async #save(sandboxId: string, signal: AbortSignal): Promise<void> {
     const { domains, virsh } = this.deps;
@@ -78,8 +78,8 @@ export class Hibernation {
   }
 
   /**
-   * With the right time. Somebody else may have its address by now: the guest asks for one anew when its link comes
-   * back. @throws MayflyError sandbox_not_running
+   * Resumes with the right time. Its address may be another's by now: the guest requests a new lease when its link
+   * comes back. @throws MayflyError sandbox_not_running
    */
   async goOn(sandboxId: string): Promise<void> {
     const { domains, leases, agent } = this.deps;
@@ -91,7 +91,7 @@ export class Hibernation {
     if (isLost) await domains.setLink(sandboxId, mac, 'up');
   }
 
-  /** Has its memory in RAM, and nothing saved of it. A domain that was off is paused then. */
+  /** Brings its memory to RAM and removes the saved memory. A domain that was off is paused then. */
   async #bringBack(sandboxId: string, context: StepContext): Promise<void> {
     const { domains, jobs, virsh } = this.deps;
     if ((await jobs.of(sandboxId)) === 'Save') await jobs.abort(sandboxId);
@@ -103,7 +103,7 @@ export class Hibernation {
     await this.#digestOf(sandboxId).forget();
   }
 
-  /** libvirt would start the machine afresh where it finds that a save was cut off. */
+  /** Starts from saved memory, checked first: libvirt would boot the machine afresh if a save was cut off. */
   async #load(sandboxId: string, context: StepContext): Promise<void> {
     const flaw = await this.#flawOf(sandboxId);
     if (flaw === 'none') throw notRunning(sandboxId, 'woken', 'off, and its memory was not saved');
@@ -116,7 +116,7 @@ export class Hibernation {
     await this.#run('wake_failed', ['start', sandboxId, '--paused'], context.signal);
   }
 
-  /** QEMU would go on with memory that has changed. @throws MayflyError wake_failed */
+  /** Refuses changed memory, which QEMU would run. @throws MayflyError wake_failed */
   async #refuseChanged(sandboxId: string, signal: AbortSignal): Promise<void> {
     const why = await this.#digestOf(sandboxId)
       .isUnchanged(signal)
@@ -129,16 +129,14 @@ export class Hibernation {
     throw new MayflyError('wake_failed', `The saved memory ${this.deps.saved.of(sandboxId)} is damaged: ${why}`);
   }
 
-  /**
-   * libvirt knows the layers of its disks by the names that they had before they became a snapshot's, which are gone.
-   */
+  /** Updates the names of its layers: libvirt has those from before a snapshot, which do not exist. */
   async #nameDisks(sandboxId: string): Promise<void> {
     const { virsh, state } = this.deps;
     const saved = await virsh.run(['managedsave-dumpxml', sandboxId, '--security-info']);
     await virsh.defineSaved(sandboxId, wakingXml(saved, await new Workspace(state, sandboxId).domain()));
   }
 
-  /** Why it can't be woken from what is saved; `none` when nothing is, null when it can be. */
+  /** Returns why the saved memory cannot be woken; `none` when there is none, null when it can. */
   async #flawOf(sandboxId: string): Promise<string | null> {
     try {
       await this.deps.virsh.run(['managedsave-dumpxml', sandboxId]);

@@ -9,13 +9,13 @@ const RECORD = z.strictObject({ stamp: z.string(), sha256: z.string() });
 
 /** Digest of the saved memory of a hibernated sandbox. Covers QEMU's stream: libvirt edits the text before it. */
 export class MemoryDigest {
-  /** @param image the saved memory @param file where its digest is kept, which ends with the workspace */
+  /** @param image the saved memory @param file of its digest, which ends with the workspace */
   constructor(
     private readonly image: string,
     private readonly file: string,
   ) {}
 
-  /** Hashes what was saved, unless that is done, or libvirt is set to compress it. */
+  /** Hashes the saved memory, unless that is done, or libvirt is set to compress it. */
   async record(signal: AbortSignal): Promise<void> {
     if ((await this.#recorded()) !== null) return;
     const stamp = await stampOf(this.image);

@@ -1,22 +1,25 @@
 import { FREEZER, FROZEN_LIST } from '../guest/freezer.ts';
 import { STEP_CLOCK } from '../guest/step-clock.ts';
 
-/** In memory: the timers of the calendar that a template has stopped, a line. They begin anew when the clock is right. */
+/** List (tmpfs) of the calendar timers stopped by a template, one per line. They restart once the clock is right. */
 export const STOPPED_TIMERS = '/run/mayfly-timers';
-/** Of host randomness that a guest is given. */
+/** Length of the host's randomness for a guest. */
 export const ENTROPY_BYTES = 64;
 
 /**
- * Renews a guest that was woken; run in it as root, by the `perl` of its guest agent: one program, since under emulation each
- * costs 40 to 100 ms. Constant text; reads lines of `key value`, the files of an identity as `| line` after `file name`.
+ * Perl program that renews a woken guest; run in it as root by its guest agent: one program, since under emulation each
+ * costs 40 to 100 ms. Constant text; reads lines of `key value`, the files of an identity as `| line` after `file
+ * name`.
  *
- * ioctls of linux/random.h: RNDADDENTROPY with struct rand_pool_info, then RNDRESEEDCRNG, since what is only written to
- * /dev/urandom is used a minute later. SIOCSIFHWADDR of linux/sockios.h; system calls by their numbers, which perl has no
- * names for. Nothing that ran before runs until the last lines, so a failure leaves it stopped, without a network; a guest
- * whose memory was saved while it was being thawed is refused.
- * In a guest of a template the journal starts anew too, empty, with the streams that it had: its service manager keeps that, and starts
- * it as soon as it runs itself.
- * cloud-init goes by the instance whose semaphores it finds, mayfly-seed by its record; either is written once the rest is on
+ * ioctls of linux/random.h: RNDADDENTROPY with struct rand_pool_info, then RNDRESEEDCRNG, since data only written to
+ * /dev/urandom is used a minute later. SIOCSIFHWADDR of linux/sockios.h; system calls by number, since perl has no
+ * names for them. All other processes stay frozen until the last lines, so a failure leaves them frozen, without a
+ * network; a guest whose memory was saved during a thaw is refused.
+ *
+ * In a template's guest the journal restarts empty, with its streams: the service manager keeps them, and starts it as
+ * soon as it runs itself.
+ *
+ * cloud-init recognizes an instance by its semaphores, mayfly-seed by its record; both are written once the rest is on
  * disk, and until then a boot takes the same identity from the seed.
  */
 export const RENEW = String.raw`use strict;

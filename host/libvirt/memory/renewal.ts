@@ -14,22 +14,22 @@ interface Identity {
 }
 
 export interface Wish {
-  /** The MAC address that each interface woke up with, and the one that it shall have. */
+  /** MAC address of each interface at the wake, and its new one. */
   macs: readonly { woke: string; own: string }[];
-  /** Null: the machine goes on as who it was. */
+  /** Null: the machine keeps its identity. */
   identity: Identity | null;
-  /** It was saved before it had a network: it has no address and no connection to leave. `@default` false */
+  /** True when it was saved before it had a network: it has no address and no connection to drop. `@default` false */
   isUntouched?: boolean;
 }
 
-/** The guest has to answer by then: it has just been woken. Milliseconds. */
+/** Timeout of the agent's first answer after the wake, ms. */
 const AGENT_TIMEOUT_MS = 20_000;
 const SCRIPT_TIMEOUT_MS = 60_000;
 const LOOK_EVERY_MS = 20;
 
 /**
- * The time, other random numbers, no connections of before, its address asked for anew, a fork's own identity: by one
- * script, while everything else in the guest is stopped and its network is unplugged.
+ * Renews a woken guest: clock, entropy, dropped connections, a new lease, a fork's own identity. One script does it
+ * while everything else in the guest is frozen and its network is unplugged.
  */
 export class Renewal {
   constructor(
@@ -61,7 +61,7 @@ export class Renewal {
   }
 }
 
-/** What {@link RENEW} reads. @param aheadMs by which its clock is to be set back */
+/** Returns the input of {@link RENEW}. @param aheadMs by which its clock is set back */
 export function request({ macs, identity, isUntouched = false }: Wish, nonce: string, aheadMs: number): string {
   const lines = [`late ${-aheadMs}`, `entropy ${randomBytes(ENTROPY_BYTES).toString('hex')}`];
   for (const { woke, own } of macs) lines.push(`nic ${woke} ${own}`);

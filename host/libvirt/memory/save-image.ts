@@ -2,9 +2,9 @@ import type { FileHandle } from 'node:fs/promises';
 import { withFile } from '../../os/atomic-file.ts';
 
 /**
- * What libvirt saves a domain's memory in: a header, the domain's XML and a cookie, each ended by a zero byte, room to
- * edit them, then QEMU's migration stream. Not an API: src/qemu/qemu_saveimage.h of libvirt, where it has not changed
- * since version 2 of 2011. The header is 92 bytes, in the host's byte order.
+ * Format of libvirt's saved memory: a header, the domain's XML and a cookie, each ended by a zero byte, space to edit
+ * them, then QEMU's migration stream. Not an API: src/qemu/qemu_saveimage.h of libvirt, unchanged since version 2 of
+ * 2011. The header is 92 bytes, in the host's byte order.
  */
 const MAGIC = 'LibvirtQemudSave';
 const VERSION = 2;
@@ -12,7 +12,7 @@ const HEADER_BYTES = 92;
 const DATA_LENGTH_AT = 20;
 const COMPRESSION_AT = 28;
 const COOKIE_AT = 32;
-/** libvirt's own text is some KiB, and 64 KiB of room. Bytes. */
+/** Limit of libvirt's text, which has some KiB plus 64 KiB of space. Bytes. */
 const LONGEST_TEXT = 4 * 1024 * 1024;
 
 interface SaveImage {
@@ -23,7 +23,7 @@ interface SaveImage {
   streamBytes: number;
 }
 
-/** @throws TypeError when it is not whole, or not what this version of libvirt writes */
+/** @throws TypeError when it is incomplete, or not in the format of this version of libvirt */
 export async function readSaveImage(path: string): Promise<SaveImage> {
   return await withFile(path, 'r', async (file) => {
     const { xml, dataLength } = await readText(file);
@@ -34,7 +34,7 @@ export async function readSaveImage(path: string): Promise<SaveImage> {
   });
 }
 
-/** Gives a save image another domain; the stream stays where it is. @throws TypeError as {@link readSaveImage}, and when there is no room */
+/** Replaces the domain of a save image; the stream stays in place. @throws TypeError */
 export async function rewriteSaveImage(path: string, xml: string): Promise<void> {
   await withFile(path, 'r+', async (file) => {
     const { header, cookie, dataLength } = await readText(file);
@@ -55,7 +55,7 @@ interface Text {
   xml: Buffer;
   /** With its zero byte; empty when there is none. */
   cookie: Buffer;
-  /** From the header to the stream. */
+  /** Length from the header to the stream. */
   dataLength: number;
 }
 

@@ -14,20 +14,20 @@ import type { LibvirtTools } from '../tools/tools.ts';
 import { Renewal, type Wish } from './renewal.ts';
 import { readSaveImage, rewriteSaveImage } from './save-image.ts';
 
-/** Reading a large memory from a slow disk takes as long as writing it did. Milliseconds. */
+/** Timeout of a restore; reading a large memory from a slow disk takes as long as writing it. Milliseconds. */
 const RESTORE_TIMEOUT_MS = 300_000;
 
 /**
- * Starts a domain from the memory of a snapshot. Nothing that ran when it was saved runs before the guest has confirmed
- * that it is renewed: until then it is stopped by its own kernel, and its cable is out. When anything of that fails, the
- * domain goes; so does one whose waking was cut short, and it is woken from the start, with the disks of the snapshot:
- * nothing of what such a one has written was acknowledged.
+ * Starts a domain from the memory of a snapshot. The saved processes stay frozen by their own kernel, and the network
+ * cable disconnected, until the guest has confirmed its renewal. On a failure the domain is removed. So is a domain
+ * whose wake was interrupted, and it is woken from the start, with the disks of the snapshot: none of its writes was
+ * acknowledged.
  */
 export class Waking {
   constructor(private readonly deps: LibvirtTools) {}
 
   /**
-   * @param agentMs in which the guest has to answer. `@default` 20,000
+   * @param agentMs timeout of the guest's answer. `@default` 20,000
    * @throws MayflyError boot_failed, source_changed, host_disk_full
    */
   async wake(
@@ -60,7 +60,7 @@ export class Waking {
     await workspace.finish({ ...spec, wakesFrom: null }, await workspace.domainText());
   }
 
-  /** Makes a save image of its own for the domain; the snapshot's is never changed. */
+  /** Makes a separate save image for the domain; the snapshot's is never changed. */
   async #prepare(workspace: Workspace, { request }: CloneSpec, snapshotId: string, image: string): Promise<Wish> {
     const { sandboxId } = workspace;
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
@@ -87,7 +87,7 @@ export class Waking {
   async #restore({ sandboxId }: Workspace, image: string, { macs }: Wish, signal: AbortSignal): Promise<void> {
     const { virsh, domains } = this.deps;
     await virsh.run(['restore', '--paused', image], { signal, timeoutMs: RESTORE_TIMEOUT_MS });
-    // while it is paused: that there is a cable is part of what wakes up
+    // while it is paused: the connected cable is part of the saved state
     for (const { own } of macs) await domains.setLink(sandboxId, own, 'down');
     await virsh.run(['resume', sandboxId]);
   }

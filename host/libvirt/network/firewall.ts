@@ -3,15 +3,15 @@ import { loadRules, removeTables } from '../../os/nft.ts';
 import type { NetworkPlans } from './network-plan.ts';
 import { type Elements, elementsOf, LOOKED_AT, PAST_THE_BRIDGE, portRules } from './port-rules.ts';
 
-/** Not the internet (RFC 6890 and multicast): guests with egress do not reach these, whatever the host can reach. */
+/** Addresses outside the internet (RFC 6890 and multicast): guests never reach them, even if the host can. */
 const NOT_PUBLIC =
   '0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24, 192.168.0.0/16, 198.18.0.0/15, 224.0.0.0/3';
 
 /**
- * The nftables table of one installation. A guest reaches of the host nothing but DHCP; what the host began (SSH)
- * may be answered. Guests without egress are forwarded nowhere, guests with egress to public IPv4 addresses and to
- * the resolvers they were told of, by so many connections that the host can keep track of everybody's. What did not come
- * in by a port that was looked at ({@link portRules}) is nobody's.
+ * Returns the nftables table of one installation. Guests reach nothing of the host but DHCP; they may answer
+ * connections of the host (SSH). Guests without egress are forwarded nowhere, guests with egress to public IPv4
+ * addresses and to their configured resolvers, with a limit of connections per guest that protects the host's
+ * connection tracking. Packets without the mark of {@link portRules} are dropped.
  */
 export function firewallRules({ isolated, internet, dnsServers }: NetworkPlans): string {
   const table = tableOf(isolated.bridge);
@@ -53,27 +53,27 @@ ${[...resolvers, ''].join('\n')}    iifname "${internet.bridge}" meta nfproto ip
 `;
 }
 
-/** Each installation has a bridge for guests without egress, which no other on the machine can have. */
+/** Returns the table's name, unique on a machine, since each installation has its own isolated bridge. */
 export function tableOf(isolatedBridge: string): string {
   return `mayfly_${isolatedBridge}`;
 }
 
 /**
- * Loads all rules, in one transaction: at no moment is the old table gone and the new one not there.
- * @param elements who may speak, and as whom. `@default` nobody
+ * Loads all rules in one transaction, so that a table always exists.
+ * @param elements guests that may send, with their addresses. `@default` none
  */
 export async function closeOff(plans: NetworkPlans, elements: Elements = elementsOf([], [])): Promise<void> {
   await loadRules(allRules(plans, elements));
 }
 
-/** What {@link closeOff} loads. */
+/** Returns the rules for {@link closeOff}. */
 export function allRules(plans: NetworkPlans, elements: Elements = elementsOf([], [])): string {
   const { isolated, internet } = plans;
   const bridges = [isolated.bridge, internet.bridge];
   return firewallRules(plans) + portRules(tableOf(isolated.bridge), bridges, elements);
 }
 
-/** Removes the rules that {@link closeOff} loaded, when the network of that bridge is gone; succeeds when there are none. */
+/** Removes the rules of {@link closeOff} after the bridge's network; no-op without rules. */
 export async function openUp(bridge: string): Promise<void> {
   await removeTables(['inet', 'bridge', 'arp'].map((family) => `${family} ${tableOf(bridge)}`));
 }

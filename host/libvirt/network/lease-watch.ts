@@ -1,12 +1,12 @@
 import { watch } from 'node:fs';
 import type { DhcpLease, Leases } from './leases.ts';
 
-/** Looks at least this often, should an event of the file system get lost. Milliseconds. */
+/** Longest interval between two polls, in case a file system event is lost. Milliseconds. */
 const LOOK_AT_LEAST_MS = 1_000;
 
 /**
- * Every change in dnsmasq's folder is followed by a look; between looks, at least once a second, `meanwhile` is
- * called, and what it throws ends the wait. @throws the signal's reason when aborted
+ * Polls after every change in dnsmasq's folder; between polls, at least once a second, `meanwhile` is called, and its
+ * error ends the wait. @throws the signal's reason when aborted
  */
 export async function watchForLease(
   leases: Leases,
@@ -22,7 +22,7 @@ export async function watchForLease(
     wake();
   };
   const watcher = watch(leases.folder, notice);
-  // a watcher that broke only makes us slower: the looks once a second go on
+  // a broken watcher only slows this down: polling once a second continues
   watcher.on('error', notice);
   signal.addEventListener('abort', notice);
   try {

@@ -5,7 +5,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { ExecError, exec } from '../../os/exec.ts';
 
-/** One lease as libvirt's leases helper keeps it for dnsmasq: what `virsh net-dhcp-leases` reads. */
+/** Lease as libvirt's leases helper stores it for dnsmasq: the data of `virsh net-dhcp-leases`. */
 export interface DhcpLease {
   bridge: string;
   address: string;
@@ -16,11 +16,11 @@ export interface DhcpLease {
   expiresAt: number | null;
 }
 
-/** dnsmasq handles a release at once; its helper then rewrites the file. Milliseconds. */
+/** Timeout of a release: dnsmasq handles it at once, then its helper rewrites the file. Milliseconds. */
 const RELEASE_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 5;
 
-/** The IPv4 leases of libvirt's networks, read from the files of its leases helper. */
+/** IPv4 leases of libvirt's networks, read from the files of its leases helper. */
 export class Leases {
   /**
    * @param folder libvirt's dnsmasq folder, `/var/lib/libvirt/dnsmasq`
@@ -31,7 +31,7 @@ export class Leases {
     private readonly bridges: readonly string[],
   ) {}
 
-  /** Where {@link all} looks. */
+  /** Files that {@link all} reads. */
   get files(): string[] {
     return this.bridges.map((bridge) => join(this.folder, `${bridge}.status`));
   }
@@ -46,8 +46,8 @@ export class Leases {
   }
 
   /**
-   * The lease of a MAC that ends last: after a renewal under another client id there are several. One that has run out
-   * stays listed until somebody asks, while dnsmasq gives its address away: it does not count.
+   * Returns the lease of a MAC that ends last: after a renewal under another client id there are several. An expired
+   * lease stays listed until the next request, while dnsmasq gives its address away: it does not count.
    */
   async current(macAddress: string): Promise<DhcpLease | null> {
     const end = (lease: DhcpLease) => lease.expiresAt ?? Number.POSITIVE_INFINITY;
@@ -57,7 +57,7 @@ export class Leases {
   }
 
   /**
-   * Gives the leases of these MACs back to dnsmasq, and looks until none is listed.
+   * Releases the leases of these MACs with dnsmasq, and waits until none is listed.
    * @throws MayflyError cleanup_incomplete when one is still listed after 5 s.
    */
   async release(macs: ReadonlySet<string>): Promise<void> {
@@ -95,7 +95,7 @@ function leaseOf(bridge: string, entry: unknown): DhcpLease[] {
   return [{ ...lease, hostname: text('hostname'), clientId: text('client-id'), expiresAt }];
 }
 
-/** What went wrong, or null; that a lease is still listed is what counts in the end. */
+/** Returns the error text, or null. The caller decides by the list of leases. */
 async function releaseOne(lease: DhcpLease): Promise<string | null> {
   const clientId = lease.clientId === null ? [] : [lease.clientId];
   try {

@@ -9,12 +9,11 @@ import { sendSignal } from '../../os/proc.ts';
 import { kvmUsable } from '../client/accel.ts';
 
 /**
- * The first process of the daemon's mount and PID namespaces. It says its pid as seen from outside and when it began, puts our folders
- * over libvirt's, and then does nothing but reap: libvirt waits for the pid of an ended QEMU to be free again, and a
- * container's init may take seconds for that. When it is killed, all of it ends. A /dev/kvm that can't be used is
- * left out, since libvirt would probe QEMU again at every define and start to see whether it can be used by now; a
- * mount over it would not do, as libvirt moves mounts below /dev into each QEMU's own.
- * The text is fixed; the folder is $1.
+ * Script of the first process in the daemon's mount and PID namespaces. It records its outside pid and start time,
+ * mounts our folders over libvirt's, and then only reaps: libvirt waits until the pid of an ended QEMU is free, and a
+ * container's init may take seconds for that. Killing it ends everything inside. An unusable /dev/kvm is left out,
+ * since libvirt would probe QEMU at every define and start for a usable one; a mount over it fails, as libvirt moves
+ * mounts below /dev into each QEMU's own. Constant text; the folder is $1.
  */
 const HOLD = `set -e
 umask 022
@@ -48,7 +47,10 @@ wait`;
 const TIMEOUT_MS = 30_000;
 const POLLING = { everyMs: 5, withinMs: TIMEOUT_MS };
 
-/** Over its own folders `folder` lies then. @returns pid of their first process @throws MayflyError host_unavailable */
+/**
+ * Starts namespaces in which `folder` covers libvirt's folders. @returns pid of their first process @throws MayflyError
+ * host_unavailable
+ */
 export async function startNamespaces(folder: string): Promise<number> {
   // its own session and no inherited pipes: it must not end with its starter, nor hold it up
   const options = ['--mount', '--pid', '--fork', '--propagation', 'private'];
@@ -64,14 +66,14 @@ export async function startNamespaces(folder: string): Promise<number> {
   throw new MayflyError('host_unavailable', `A private libvirtd could not be started in ${folder}: is this root?`);
 }
 
-/** The pid of the first process of a folder's namespaces; null when none was started, or it ends or has ended. */
+/** Returns the pid of the first process of a folder's namespaces; null before a start, and from its end on. */
 export async function namespacesOf(folder: string): Promise<number | null> {
   const holder = await holderOf(folder);
   return holder !== null && isFor(folder, await argumentsOf(holder.pid)) ? holder.pid : null;
 }
 
 /**
- * Runs a program inside, with a daemon's usual umask: what it makes is read by programs that have left root, such as dnsmasq.
+ * Runs a program inside, with a daemon's umask: its files are read by programs that drop root, such as dnsmasq.
  * @throws ExecError when it fails or takes more than 30 s
  */
 export async function runInside(holder: number, argv: readonly string[]): Promise<void> {
@@ -80,9 +82,9 @@ export async function runInside(holder: number, argv: readonly string[]): Promis
 }
 
 /**
- * Kills the first process and with it all that runs inside, and resolves when the last of them has ended, also when
- * somebody else has killed it. A process gives up its arguments first; that of a namespace then ends all others in it,
- * and its parent, `unshare`, after it (pid_namespaces(7)).
+ * Kills the first process and with it all that runs inside. Resolves when the last of them has ended, also after a kill
+ * by others. A process gives up its arguments first; the first of a namespace then ends all others in it, and its
+ * parent, `unshare`, after it (pid_namespaces(7)).
  * @throws MayflyError host_unavailable when they have not ended within 30 s
  */
 export async function endNamespaces(folder: string): Promise<void> {
@@ -96,8 +98,8 @@ export async function endNamespaces(folder: string): Promise<void> {
 }
 
 /**
- * The first process, until all others inside have ended. After a reboot its number can be another's: it is known by
- * its arguments, and once it has given them up by when it began, in ticks since boot (proc_pid_stat(5)).
+ * Returns the first process, until all others inside have ended. After a reboot its pid may be another's: it is
+ * recognized by its arguments, and while ending by its start time, in ticks since boot (proc_pid_stat(5)).
  */
 async function holderOf(folder: string): Promise<{ pid: number; parent: number } | null> {
   const file = await orAbsent(readFile(join(folder, 'holder.pid'), 'utf8'));
@@ -111,12 +113,12 @@ async function holderOf(folder: string): Promise<{ pid: number; parent: number }
   return isOurs && !['', 'Z', 'X'].includes(state) ? { pid, parent: Number(parent) } : null;
 }
 
-/** Whether a process was started for this folder: the first one inside, or `unshare`, which has the same arguments. */
+/** True for a process of this folder: the first one inside, or `unshare`, which has the same arguments. */
 function isFor(folder: string, command: string): boolean {
   return command.includes(`\0mayfly-libvirtd\0${folder}\0`);
 }
 
-/** Each with a NUL after it; empty when there is no such process, or it is ending. */
+/** Returns the arguments, each followed by a NUL; empty when the process is missing or ending. */
 async function argumentsOf(pid: number): Promise<string> {
   return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
 }

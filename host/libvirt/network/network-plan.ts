@@ -13,7 +13,7 @@ export interface NetworkPlans {
   isolated: NetworkPlan;
   /** For egress `internet`: guests reach public addresses, through NAT. */
   internet: NetworkPlan;
-  /** Resolvers that guests with egress are told of; they may be reached even when they are private addresses. */
+  /** Resolvers announced to guests with egress and reachable by them, even at private addresses. */
   dnsServers: string[];
 }
 

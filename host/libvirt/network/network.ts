@@ -8,14 +8,14 @@ import { type NetworkPlan, type NetworkPlans, subnetOf } from './network-plan.ts
 import type { PortFilter } from './port-filter.ts';
 
 /**
- * A guest configures its address some ms after the DHCPACK, so the first ARP request often gets no answer; the
- * kernel's 1 s until the next one would be on the way of every first connection. Milliseconds.
+ * Retransmission time of ARP, ms. A guest configures its address some ms after the DHCPACK, so the first request often
+ * gets no answer; the kernel's default of 1 s would delay every first connection.
  */
 const ARP_RETRY_MS = 50;
 const DNSMASQ_NAMESPACE = 'http://libvirt.org/schemas/network/dnsmasq/1.0';
 
 /**
- * Brings both networks up: defined, active, closed off by the firewall.
+ * Ensures that both networks are defined, active and isolated by the firewall.
  * @throws MayflyError host_unavailable when a network of that name is another, or can't be started.
  */
 export async function ensureNetworks(virsh: Virsh, plans: NetworkPlans, filter: PortFilter): Promise<void> {
@@ -31,16 +31,16 @@ export async function ensureNetworks(virsh: Virsh, plans: NetworkPlans, filter: 
   }
 }
 
-/** What libvirt cannot say of a bridge. Frames for the bridge alone pass no rule, and would be learned from. */
+/** Applies bridge settings that libvirt lacks. Link-local frames pass no rule and must not be learned from. */
 export async function setBridge(bridge: string): Promise<void> {
   await writeFile(`/proc/sys/net/ipv4/neigh/${bridge}/retrans_time_ms`, String(ARP_RETRY_MS));
   await writeFile(`/sys/class/net/${bridge}/bridge/no_linklocal_learn`, '1');
 }
 
 /**
- * No ping check: dnsmasq would wait for an answer before every offer, which made a lease 4 s later. No DNS on the
- * bridge: a resolver is a service of the host, and a way out. Leases go by the MAC alone: systemd-networkd's client id
- * comes from the machine-id, so two clones of a source that has booted before were given the same address.
+ * Returns the network's XML. No ping check: dnsmasq would wait for an answer before every offer, 4 s per lease. No DNS
+ * on the bridge: a resolver is a service of the host, and a way out. Leases go by the MAC alone: systemd-networkd's
+ * client id derives from the machine-id, so two clones of a booted source would get the same address.
  * @param egress null: isolated, libvirt forwards nothing
  */
 export function networkXml(plan: NetworkPlan, egress: { dnsServers: string[] } | null): string {

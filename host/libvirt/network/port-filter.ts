@@ -8,13 +8,13 @@ import type { NetworkPlans } from './network-plan.ts';
 import { type Elements, elementsOf, replacedElements } from './port-rules.ts';
 import { boundAddresses, PORT_PREFIX, type Port, portsOf } from './ports.ts';
 
-/** What libvirt makes the first byte of a machine's MAC address on the host's end of its cable. */
+/** First byte of libvirt's MAC address for the host's end of a cable. */
 const HOSTS_END = 'fe:';
 const GUESTS_END = '52:';
 
 /**
- * The ports that sandboxes with a workspace have or will have, those plugged in under another name, and the addresses
- * that are leased. All is read anew each time, so nothing is left of what is gone.
+ * Filter of the ports of sandboxes with a workspace, of other machines on our bridges, and of the leased addresses. All
+ * is read again each time, so nothing of removed machines remains.
  */
 export class PortFilter {
   #loaded: Elements | null = null;
@@ -25,12 +25,12 @@ export class PortFilter {
     private readonly deps: {
       networks: NetworkPlans;
       leases: Leases;
-      /** Of all sandboxes that have a workspace here. */
+      /** Returns all sandboxes with a workspace here. */
       sandboxIds: () => Promise<string[]>;
     },
   ) {}
 
-  /** Loads all rules anew. @throws ExecError when the kernel refuses them */
+  /** Loads all rules again. @throws ExecError when the kernel refuses them */
   load(): Promise<void> {
     return this.#inTurn(async () => {
       const elements = await this.#elements();
@@ -40,8 +40,8 @@ export class PortFilter {
   }
 
   /**
-   * Where somebody else has changed or flushed them: until then guests reach each other and the host. @returns the
-   * tables that were not as they should be, as `<family> <name>` @throws ExecError
+   * Reloads tables that another program has changed or flushed: until then guests reach each other and the host.
+   * @returns names of the repaired tables, as `<family> <name>` @throws ExecError
    */
   async mend(): Promise<string[]> {
     this.#listing ??= await listingOf(allRules(this.deps.networks));
@@ -50,7 +50,7 @@ export class PortFilter {
     return changed;
   }
 
-  /** Lets in who has come, and out who has gone. @throws ExecError */
+  /** Admits new machines and removes gone ones. @throws ExecError */
   sync(): Promise<void> {
     return this.#inTurn(async () => {
       const elements = await this.#elements();
@@ -59,7 +59,7 @@ export class PortFilter {
     });
   }
 
-  /** What the kernel has need not be what we loaded: a process that was killed may have come to it between. Then all of it is said again. */
+  /** Updates the sets. After a killed process the kernel's state may differ; then all elements are written again. */
   async #replace(elements: Elements): Promise<void> {
     const table = tableOf(this.deps.networks.isolated.bridge);
     const rules = replacedElements(table, this.#loaded, elements);
@@ -92,9 +92,7 @@ export class PortFilter {
   }
 }
 
-/**
- * Machines that are no sandboxes, such as a source: libvirt plugs them in, and its name for a port is not known before.
- */
+/** Returns the ports of machines that are not sandboxes, such as sources: libvirt chooses their names later. */
 async function pluggedInto(bridge: string): Promise<Port[]> {
   const names = (await orAbsent(readdir(`/sys/class/net/${bridge}/brif`))) ?? [];
   const found = names

@@ -2,30 +2,32 @@ import { GUEST_LIMITS } from '../../../model/limits.ts';
 import { type Binding, PORT_PREFIX, type Port } from './ports.ts';
 
 /**
- * Says of a packet that it came in by a port that was looked at, or goes out to one of our bridges: a rule knows either
- * the port or the bridge, never both (`meta ibrname` needs a module that not every kernel has). It is taken off before
- * the host's own rules see the packet.
+ * Mark of a packet that came in by a filtered port, or goes out to one of our bridges: a rule sees either the port or
+ * the bridge, never both (`meta ibrname` needs a module that not every kernel has). It is removed before the host's own
+ * rules see the packet.
  */
 export const LOOKED_AT = '0x6d66';
 
 /**
- * What a bridge passes on to nobody (IEEE 802.1D, table 7-10). Linux gives some of it to the port's own interface, past the
- * bridge and its rules: IP in such a frame reached every service of the host.
+ * Link-local frames, which bridges do not forward (IEEE 802.1D, table 7-10). Linux gives some to the port's own
+ * interface, past the bridge and its rules: IP in such a frame would reach every service of the host.
  */
 export const PAST_THE_BRIDGE = '01:80:c2:00:00:00-01:80:c2:00:00:0f';
 
-/** Of a BOOTP request, from the UDP header on (RFC 2131 §2): op 1, htype Ethernet, hlen 6, hops 0; giaddr; chaddr. */
+/**
+ * Fields of a BOOTP request from the UDP header (RFC 2131 §2): op 1, htype Ethernet, hlen 6, hops 0; giaddr; chaddr.
+ */
 const BOOTP = { head: '@th,64,32 0x01010600', noRelay: '@th,256,32 0x0', hardware: '@th,288,48' };
 
 const SETS = ['ports', 'clients', 'addresses'] as const;
 
-/** What the sets hold, as nftables writes it. */
+/** Elements of the sets, in nftables syntax. */
 export type Elements = Record<(typeof SETS)[number], ReadonlySet<string>>;
 
 /**
- * What a guest may send and be sent, as nftables tables of the families bridge and arp. A port that is not in the sets
- * passes nothing. Everything is refused that is not named: only a match that succeeds accepts, since one that cannot be
- * made of a packet that is too short fails, and its rule is passed over.
+ * Returns the rules for a guest's traffic in both directions, as nftables tables of the families bridge and arp. A port
+ * missing in the sets passes nothing. Default deny: only a successful match accepts, since a match fails on a packet
+ * that is too short for it, and its rule is skipped.
  */
 export function portRules(table: string, bridges: readonly string[], elements: Elements): string {
   const { arp, dhcp, frames } = GUEST_LIMITS.network;
@@ -98,7 +100,7 @@ ${['arp', 'dhcp', 'frames', 'bytes', 'received'].map(rateSet).join('\n')}
 ${arpRules(table, bridges)}${replacedElements(table, null, elements)}`;
 }
 
-/** ARP is never the inet family's. */
+/** Returns the rules for ARP, which the inet family never sees. */
 function arpRules(table: string, bridges: readonly string[]): string {
   const ours = `{ ${bridges.map((bridge) => `"${bridge}"`).join(', ')} }`;
   return `table arp ${table}
@@ -117,7 +119,7 @@ table arp ${table} {
 `;
 }
 
-/** Who may speak and as whom, by set. */
+/** Returns the elements by set: permitted ports with their MACs and addresses. */
 export function elementsOf(ports: readonly Port[], bindings: readonly Binding[]): Elements {
   const hex = (mac: string) => `0x${mac.replaceAll(':', '')}`;
   return {
@@ -128,8 +130,8 @@ export function elementsOf(ports: readonly Port[], bindings: readonly Binding[])
 }
 
 /**
- * Makes the sets of a table that is there hold these elements; empty when there is nothing to do.
- * @param before what they hold; null: nobody knows
+ * Returns commands that update an existing table's sets; empty when nothing changes.
+ * @param before the present elements; null: unknown
  */
 export function replacedElements(table: string, before: Elements | null, after: Elements): string {
   return SETS.map((set) => {
@@ -158,7 +160,7 @@ function changed(how: 'add' | 'delete', table: string, set: string, elements: re
   return elements.length === 0 ? '' : `${how} element bridge ${table} ${set} { ${elements.join(', ')} }\n`;
 }
 
-/** One count for each port; that of a port which is silent is forgotten. */
+/** Returns a set with one rate limit for each port; silent ports expire. */
 function rateSet(name: string): string {
   return `  set ${name}_rate { type ifname; size 65535; flags dynamic,timeout; timeout 1m; }`;
 }

@@ -1,31 +1,31 @@
 import { macAddress } from '../../../model/ids.ts';
 import type { DhcpLease } from './leases.ts';
 
-/** A machine's end of its cable: an interface of the host that is plugged into a bridge of ours. */
+/** Host end of a machine's cable: an interface that is plugged into a bridge of ours. */
 export interface Port {
-  /** Of the interface; at most 15 characters (IFNAMSIZ). */
+  /** Name of the interface; at most 15 characters (IFNAMSIZ). */
   name: string;
-  /** The only one that its machine may use. */
+  /** Only address that its machine may use. */
   macAddress: string;
 }
 
-/** An address as it is leased. */
+/** Leased address. */
 export interface Binding {
   macAddress: string;
   address: string;
 }
 
-/** What the names of our ports begin with; no other interface of a host may have such a name. */
+/** Prefix of our ports' names; no other interface of a host may have it. */
 export const PORT_PREFIX = 'mayfly-';
 
-/** Interfaces of a sandbox that are looked after: more than any source has that was seen. One more passes nothing. */
+/** Limit of a sandbox's interfaces, more than any known source has. Further ones pass nothing. */
 const MAX_NICS = 8;
 
 export function macsOf(sandboxId: string): Set<string> {
   return new Set(Array.from({ length: MAX_NICS }, (_, nic) => macAddress(sandboxId, nic)));
 }
 
-/** The port of an interface with this MAC: known before there is one, so that the filter is there first. */
+/** Returns the port's name for this MAC: known before the port exists, so that the filter comes first. */
 export function portName(mac: string): string {
   return `${PORT_PREFIX}${mac.split(':').slice(3).join('')}`;
 }
@@ -35,8 +35,8 @@ export function portsOf(sandboxId: string): Port[] {
 }
 
 /**
- * Who may use which address: of two machines to which one was leased, the one whose lease ends last. One that has run
- * out still counts while it is listed, since its machine may have been paused.
+ * Returns the permitted addresses: of two leases for one address, the one that ends last. An expired lease counts while
+ * it is listed, since its machine may have been paused.
  */
 export function boundAddresses(leases: readonly DhcpLease[]): Binding[] {
   const end = ({ expiresAt }: DhcpLease) => expiresAt ?? Number.POSITIVE_INFINITY;

@@ -17,18 +17,22 @@ import { endNamespaces, namespacesOf, runInside, startNamespaces } from './libvi
 
 export interface PrivateLibvirtd {
   uri: string;
-  /** Where its dnsmasq keeps leases, as seen from outside. */
+  /** Folder of its dnsmasq's leases, as seen from outside. */
   leaseFolder: string;
   isNew: boolean;
   /**
    * Ends the daemon. With `machines`, everything it ran ends too: domains, networks, their dnsmasq, the firewall's
-   * rules for them. Without, they run on, and the next {@link startPrivateLibvirtd} with the same folder finds them again.
+   * rules for them. Without, they run on, and the next {@link startPrivateLibvirtd} with the same folder finds them
+   * again.
    */
   stop(options: { machines: boolean }): Promise<void>;
 }
 
 const SOCKET = 'run/libvirt-sock';
-/** Bytes of a folder: the longest socket below it is `run/libvirt-admin-sock`, and a socket's path has 107 (unix(7)). */
+/**
+ * Limit of a folder's path, bytes: the longest socket below it is `run/libvirt-admin-sock`, and a socket's path has 107
+ * (unix(7)).
+ */
 const MAX_FOLDER = 80;
 
 /** @throws MayflyError host_unavailable, which names the setting */
@@ -46,12 +50,12 @@ function refuseUnusable(folder: string): void {
   );
 }
 
-/** Our folders that lie over libvirt's. */
+/** Folders mounted over libvirt's. */
 const FOLDERS = ['run', 'etc', 'lib', 'log', 'cache'] as const;
 
 /**
- * No cgroup controllers: on a machine without systemd there is none to ask for a scope, and with it libvirt would name another process. QEMU's log is a file, since
- * virtlogd would be one more daemon to keep.
+ * Disables cgroup controllers: without systemd nothing makes a scope, and with it libvirt would name another process.
+ * QEMU's log is a file, since virtlogd would be one more daemon to keep.
  */
 const QEMU_CONF = `
 stdio_handler = "file"
@@ -61,11 +65,10 @@ cgroup_controllers = [ ]
 const TIMEOUT_MS = 30_000;
 
 /**
- * Starts a private libvirtd in the caller's network namespace, or finds the one that runs on `folder` already. Its
- * domains, networks and leases are its own; they outlive the process that started it, and leave no mount behind.
- * @param folder absolute path; only our user may enter it then: what runs inside sees its parts where libvirt's usual
- *   folders are
- * @throws MayflyError host_unavailable when it does not come up, or when the path is longer than its sockets allow
+ * Starts a private libvirtd in the caller's network namespace, or finds the running one of `folder`. Its domains,
+ * networks and leases are its own; they outlive the process that started it, and leave no mount behind.
+ * @param folder absolute path; restricted to our user, since programs inside see its parts at libvirt's usual paths
+ * @throws MayflyError host_unavailable when it does not start, or when the path is longer than its sockets allow
  */
 export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvirtd> {
   refuseUnusable(folder);
@@ -85,19 +88,19 @@ export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvi
 }
 
 /**
- * Where the private libvirtd of a folder answers, without starting anything. Null when its namespaces are gone, and
- * with them every machine it ran.
+ * Returns the URI of a folder's private libvirtd, without starting anything. Null when its namespaces have ended, with
+ * every machine it ran.
  */
 export async function findPrivateLibvirtd(folder: string): Promise<{ uri: string } | null> {
   return (await namespacesOf(folder)) === null ? null : { uri: uriOf(folder) };
 }
 
-/** Where a private libvirtd keeps the leases of its networks. */
+/** Returns the folder of the leases of a private libvirtd's networks. */
 export function leaseFolderOf(folder: string): string {
   return join(folder, 'lib', 'dnsmasq');
 }
 
-/** Where a private libvirtd keeps what it knows of domains, `<name>.xml` each, also when it does not run. */
+/** Returns the folder of a private libvirtd's domains, `<name>.xml` each, readable without the daemon. */
 export function definitionsOf(folder: string): string {
   return join(folder, 'etc', 'qemu');
 }
@@ -108,8 +111,9 @@ function uriOf(folder: string): string {
 }
 
 /**
- * A daemon that was killed keeps its pid file locked until it is gone, and the next one gives up at once then.
- * @returns false when its namespaces have ended meanwhile: a killed holder takes a moment to
+ * Starts the daemon, with retries: a killed daemon keeps its pid file locked until its end, and the next one fails
+ * then.
+ * @returns false when its namespaces are ending: a killed holder takes a moment
  */
 async function bringUp(folder: string, holder: number, virsh: Virsh): Promise<boolean> {
   await configure(folder);
@@ -144,18 +148,18 @@ async function prepare(folder: string): Promise<number> {
   return startNamespaces(folder);
 }
 
-/** Daemons inside have left root, and pass through it; nobody outside comes this far. */
+/** Opens a folder to daemons inside that drop root; other users outside are stopped by its parent. */
 async function makeOpen(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o755);
 }
 
-/** Whoever may open its sockets is root, so nobody but root may. */
+/** Settings of the sockets' permissions. Access to them is equivalent to root, so only root may have it. */
 const SOCKET_PERMS = ['unix_sock_ro_perms', 'unix_sock_rw_perms', 'unix_sock_admin_perms'];
 
 /**
- * What its next start goes by. Where a machine's firmware has no UUID, libvirt makes one up at each start: it takes the
- * machine's own id, or where there is none, one that is made up once.
+ * Writes libvirtd's configuration. Where a machine's firmware has no UUID, libvirt generates one at each start: instead
+ * it uses the machine's own id, or where there is none, one that is generated once.
  */
 async function configure(folder: string): Promise<void> {
   const path = join(folder, 'etc', 'libvirtd.conf');
@@ -178,7 +182,7 @@ async function stopDaemon(folder: string): Promise<void> {
   throw new MayflyError('host_unavailable', `The private libvirtd of ${folder} did not end.`);
 }
 
-/** Ends a private libvirtd with all that it runs, and what one that was killed has left. */
+/** Ends a private libvirtd with all that it runs, and the remains of a killed one. */
 export async function endPrivateLibvirtd(folder: string): Promise<void> {
   const virsh = new Virsh(uriOf(folder));
   const holder = await namespacesOf(folder);
@@ -186,8 +190,7 @@ export async function endPrivateLibvirtd(folder: string): Promise<void> {
     await endNamespaces(folder);
     return await removeBridges(folder);
   }
-  // a network's bridge is no process: it stays in the caller's network namespace unless libvirt removes it
-  // and so do the firewall's rules, which are ours
+  // a network's bridge and the firewall's rules stay in the caller's network namespace unless removed here
   for (const name of names(await virsh.run(['net-list', '--name']))) {
     const bridge = child(parseXml(await virsh.run(['net-dumpxml', name])), 'bridge')?.attributes['name'];
     await virsh.run(['net-destroy', name]);
@@ -198,8 +201,8 @@ export async function endPrivateLibvirtd(folder: string): Promise<void> {
 }
 
 /**
- * The bridges of networks whose libvirtd has ended without a word, since its holder was killed: with them there, no
- * network of that address can be started. A bridge is known as ours by its hardware address, which libvirt has made up.
+ * Removes bridges of networks whose libvirtd was killed with its holder: while they exist, no network of that address
+ * can start. A bridge is ours if it has the hardware address that libvirt generated.
  */
 async function removeBridges(folder: string): Promise<void> {
   const definitions = join(definitionsOf(folder), 'networks');

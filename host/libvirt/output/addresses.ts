@@ -3,7 +3,7 @@ import { tableRows } from './tables.ts';
 
 const MAC = /(?<![0-9a-f:])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![0-9a-f:])/i;
 
-/** An IPv4 address at which a guest can be reached: not loopback, link-local, multicast or unspecified. */
+/** True for an IPv4 address of a reachable guest: not loopback, link-local, multicast or unspecified. */
 function usable(address: string): boolean {
   return isIPv4(address) && !/^(?:0|127|169\.254|22[4-9]|23\d|24\d|25[0-5])\./.test(address);
 }
@@ -18,7 +18,7 @@ interface InterfaceAddress {
 }
 
 /**
- * Reads `virsh domifaddr`: the first usable IPv4 address and the MAC of its interface. An interface's further
+ * Parses `virsh domifaddr`: the first usable IPv4 address and the MAC of its interface. An interface's further
  * addresses stand in rows of their own, with `-` for its name and MAC.
  */
 export function interfaceAddress(text: string): InterfaceAddress | null {
@@ -34,7 +34,7 @@ export function interfaceAddress(text: string): InterfaceAddress | null {
   return null;
 }
 
-/** Reads `virsh domiflist`: the MAC of every interface, also of a domain that is shut off (its name is then `-`). */
+/** Parses `virsh domiflist`: the MAC of every interface, also of a domain that is shut off (its name is then `-`). */
 export function interfaceMacs(text: string): string[] {
   return tableRows(text).flatMap((row) => {
     const last = row.trim().split(/\s+/).at(-1) ?? '';
@@ -45,13 +45,13 @@ export function interfaceMacs(text: string): string[] {
 interface ListedLease {
   mac: string;
   ip: string;
-  /** As virsh prints it, local time; null for a lease without end. */
+  /** Local time, as virsh prints it; null for a lease without end. */
   expiry: string | null;
 }
 
 const LEASE = /^\s*(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s+((?:[0-9a-f]{2}:){5}[0-9a-f]{2})\s+(\S+)\s+(\S+)/i;
 
-/** Reads `virsh net-dhcp-leases`: its IPv4 leases. virsh prints an endless lease as the first moment of Unix time. */
+/** Parses `virsh net-dhcp-leases`: its IPv4 leases. virsh prints an endless lease as the first moment of Unix time. */
 function listedLeases(text: string): ListedLease[] {
   return tableRows(text).flatMap((row) => {
     const [, expiry = '', mac = '', protocol = '', address = ''] = LEASE.exec(row) ?? [];
@@ -61,17 +61,17 @@ function listedLeases(text: string): ListedLease[] {
   });
 }
 
-/** The address of the lease of `mac` that ends last: after a renewal under another client id there are several. */
+/** Returns the address of the lease of `mac` that ends last: renewals under other client ids leave several. */
 export function leasedAddress(text: string, mac: string): string | null {
   const mine = listedLeases(text).filter((lease) => lease.mac === mac.toLowerCase());
   const end = (lease: ListedLease) => lease.expiry ?? '9999';
   return mine.reduce<ListedLease | null>((a, b) => (a && end(a) > end(b) ? a : b), null)?.ip ?? null;
 }
 
-/** From best to worst; a FAILED or INCOMPLETE neighbour has not answered, so its address says nothing. */
+/** Neighbour states from best to worst; a FAILED or INCOMPLETE neighbour has not answered, so it is ignored. */
 const NEIGHBOUR_STATES = ['PERMANENT', 'NOARP', 'REACHABLE', 'DELAY', 'PROBE', 'STALE'];
 
-/** Reads `ip neigh`: the IPv4 address last seen at `mac`, the freshest when there are several. */
+/** Parses `ip neigh`: returns the IPv4 address last seen at `mac`, the freshest when there are several. */
 export function neighbourAddress(text: string, mac: string): string | null {
   const found = text.split(/\r?\n/).flatMap((line) => {
     const words = line.trim().split(/\s+/);

@@ -1,12 +1,12 @@
 import { fieldOf } from './job-info.ts';
 
-/** What `virsh domjobinfo` says of a domain's job, or with `--completed` of the last one that ended. */
+/** Output of `virsh domjobinfo` about a domain's job, or with `--completed` about its last ended one. */
 export interface JobInfo {
   /** For example `None`, `Unbounded`, `Completed`, `Failed`, `Cancelled`. */
   type: string;
-  /** For example `Backup`; null when there is no job. */
+  /** For example `Backup`; null without a job. */
   operation: string | null;
-  /** How far it has come, for a person: `12.500 MiB of 2.000 GiB`; null when it does not say. */
+  /** Progress for a person: `12.500 MiB of 2.000 GiB`; null when not reported. */
   progress: string | null;
 }
 

@@ -12,7 +12,7 @@ const KINDS = 'file|block|dir|network|volume|nvme|vhostuser|vhostvdpa';
 const DETAILED = new RegExp(`^\\s*(${KINDS})\\s+(disk|lun|cdrom|floppy)\\s+(\\S+)\\s+(\\S.*?)\\s*$`);
 const SHORT = /^\s*([a-z]+[a-z0-9]*)\s+(\S.*?)\s*$/;
 
-/** Reads `virsh domblklist`, with or without `--details`: the disks that have a source, in their order. */
+/** Parses `virsh domblklist`, with or without `--details`: returns the disks that have a source, in their order. */
 export function listedDisks(text: string): ListedDisk[] {
   return tableRows(text).flatMap<ListedDisk>((row) => {
     const detailed = DETAILED.exec(row);

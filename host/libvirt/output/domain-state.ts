@@ -1,4 +1,4 @@
-/** What a domain does, in our words; `unknown` for whatever virsh says that we have no word for. */
+/** State of a domain; `unknown` for any other text of virsh. */
 export type DomainState =
   | 'running'
   | 'paused'
@@ -9,7 +9,10 @@ export type DomainState =
   | 'dying'
   | 'unknown';
 
-/** virsh's words, from `virshDomainState` in libvirt's tools/virsh-domain-monitor.c; `idle` is a domain blocked on I/O. */
+/**
+ * States of virsh, from `virshDomainState` in libvirt's tools/virsh-domain-monitor.c; `idle` is a domain blocked on
+ * I/O.
+ */
 const STATES: Record<string, DomainState> = {
   running: 'running',
   idle: 'running',
@@ -23,7 +26,7 @@ const STATES: Record<string, DomainState> = {
   pmsuspended: 'suspended',
 };
 
-/** Reads `virsh domstate`. With `--reason` the reason in brackets is left out. */
+/** Parses `virsh domstate`, ignoring the reason of `--reason`. */
 export function domainState(text: string): DomainState {
   const words = text
     .trim()
@@ -33,12 +36,12 @@ export function domainState(text: string): DomainState {
   return Object.hasOwn(STATES, words) ? (STATES[words] ?? 'unknown') : 'unknown';
 }
 
-/** Whether `virsh domstate --reason` says that QEMU stopped the domain: a disk of its could not write (tools/virsh-domain-monitor.c). */
+/** True when `virsh domstate --reason` reports a failed disk write (tools/virsh-domain-monitor.c). */
 export function isStoppedByError(text: string): boolean {
   return /^paused \(I\/O error\)$/i.test(text.trim());
 }
 
-/** Whether the domain has, or may have, a QEMU that holds its disks open. */
+/** True when the domain has, or may have, a QEMU that holds its disks open. */
 export function isActive(state: DomainState): boolean {
   return state !== 'shut_off' && state !== 'crashed';
 }

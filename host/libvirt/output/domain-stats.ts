@@ -1,8 +1,8 @@
 import { isSandboxId } from '../../../model/sandbox-id.ts';
 
 /**
- * KiB of memory that the QEMU of each sandbox holds, of what `virsh domstats --balloon` prints: a paragraph a domain,
- * `Domain: 'NAME'` above its figures. Other domains, and sandboxes without the figure, are left out.
+ * Parses `virsh domstats --balloon`: resident KiB of each sandbox's QEMU, one paragraph per domain with `Domain:
+ * 'NAME'` above its figures. Other domains, and sandboxes without the figure, are left out.
  */
 export function residentSizes(stats: string): Map<string, number> {
   const sizes = new Map<string, number>();

@@ -1,5 +1,5 @@
 export type Failure =
-  /** The wished state holds already: a repeated start, a repeated removal. */
+  /** The desired state holds already: a repeated start, a repeated removal. */
   | { result: 'ok' }
   | { result: 'not_found'; retry: false }
   | { result: 'unavailable'; retry: true }
@@ -7,7 +7,7 @@ export type Failure =
   | { result: 'retry_with'; flag: string }
   | { result: 'failed'; retry: false };
 
-/** Texts of libvirt 6 to 11 (src/util/virerror.c, src/rpc/, src/remote/) and of ssh where the URI goes over it. */
+/** Error texts of libvirt 6 to 11 (src/util/virerror.c, src/rpc/, src/remote/) and of ssh where the URI uses it. */
 const UNAVAILABLE =
   /failed to connect (?:to the hypervisor|socket)|no connection driver|cannot recv data|cannot write data|end of file while reading|connection reset|connection refused|broken pipe|unable to connect|client socket is closed|connection (?:is )?(?:closed|not open)|keepalive timeout|disconnected from|no route to host|connection timed out|could not resolve|failed to start daemon|internal error: received hangup/i;
 const NOT_FOUND =
@@ -21,7 +21,7 @@ const UNDEFINE_OPTIONS: [RegExp, string][] = [
   [/\btpm\b/i, '--tpm'],
 ];
 
-/** Why a question (`domstate`, `dominfo`, `domiflist` …) was not answered. */
+/** Classifies the failure of a query (`domstate`, `dominfo`, `domiflist` …). */
 export function queryFailure(stderr: string): Failure {
   if (UNAVAILABLE.test(stderr)) return { result: 'unavailable', retry: true };
   if (NOT_FOUND.test(stderr)) return { result: 'not_found', retry: false };
@@ -29,13 +29,13 @@ export function queryFailure(stderr: string): Failure {
   return { result: 'failed', retry: false };
 }
 
-/** Why `virsh start`, `net-start` or `define` failed. That it runs already is what was wished. */
+/** Classifies the failure of `virsh start`, `net-start` or `define`. A running object counts as success. */
 export function startFailure(stderr: string): Failure {
   const already = /already (?:active|running|started)/i.test(stderr);
   return already && !UNAVAILABLE.test(stderr) ? { result: 'ok' } : queryFailure(stderr);
 }
 
-/** Why `virsh destroy` or `virsh undefine` failed. That nothing is there is what was wished. */
+/** Classifies the failure of `virsh destroy` or `virsh undefine`. A missing object counts as success. */
 export function removeFailure(stderr: string): Failure {
   if (UNAVAILABLE.test(stderr)) return { result: 'unavailable', retry: true };
   if (NOT_FOUND.test(stderr) || /domain is not running/i.test(stderr)) return { result: 'ok' };

@@ -1,11 +1,11 @@
-/** What libvirt is at work on with a domain, by `virsh domjobinfo`: `Save`, `Restore` …; null when it is nothing. */
+/** Parses `virsh domjobinfo`: returns libvirt's job on a domain, `Save`, `Restore` …; null without one. */
 export function jobOf(text: string): string | null {
   const type = fieldOf(text, 'Job type');
   if (type === null || type === 'None') return null;
   return fieldOf(text, 'Operation') ?? type;
 }
 
-/** KiB of memory that a domain may have, by `virsh dominfo`; null when that does not say it. */
+/** Parses `virsh dominfo`: returns a domain's maximum memory in KiB; null when it is missing. */
 export function maxMemoryKib(text: string): number | null {
   const [, kib] = /^(\d+) KiB$/.exec(fieldOf(text, 'Max memory') ?? '') ?? [];
   return kib === undefined ? null : Number(kib);

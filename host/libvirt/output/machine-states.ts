@@ -1,6 +1,6 @@
 import { isSandboxId } from '../../../model/sandbox-id.ts';
 
-/** A domain as libvirt numbers it (virDomainState and its reasons, include/libvirt/libvirt-domain.h). */
+/** State and reason by libvirt's numbers (virDomainState and its reasons, include/libvirt/libvirt-domain.h). */
 export interface NumberedState {
   state: number;
   reason: number;
@@ -13,7 +13,7 @@ const PAUSED_BY = { ioError: 5, watchdog: 6, crash: 10 };
 /** virDomainShutoffReason: VIR_DOMAIN_SHUTOFF_CRASHED, _FAILED, _DAEMON. */
 const SHUT_OFF_BY_CRASH: ReadonlySet<number> = new Set([3, 6, 8]);
 
-/** Reads `virsh domstats --state`: the sandboxes in it. Domains of others, whatever they are called, are left out. */
+/** Parses `virsh domstats --state`: returns the sandboxes in it. Other domains are left out. */
 export function machineStates(text: string): Map<string, NumberedState> {
   const found = new Map<string, NumberedState>();
   for (const block of text.split(/^Domain: /m)) {
@@ -24,7 +24,7 @@ export function machineStates(text: string): Map<string, NumberedState> {
   return found;
 }
 
-/** What has become of a machine; `paused-by-error` may be for want of room. A guest that boots anew has not ended. */
+/** Classifies a state; `paused-by-error` may be a lack of space. A rebooting guest has not ended. */
 export function endOf({ state, reason }: NumberedState): 'on' | 'stopped' | 'crashed' | 'paused-by-error' {
   if (state === SHUT_OFF) return SHUT_OFF_BY_CRASH.has(reason) ? 'crashed' : 'stopped';
   if (state === CRASHED) return 'crashed';
@@ -34,14 +34,14 @@ export function endOf({ state, reason }: NumberedState): 'on' | 'stopped' | 'cra
 }
 
 /**
- * Whether a line of `virsh event --event lifecycle` may tell of an end: of anything else no look is worth its while. It is a
- * hint and no more, so what domain it names is not read.
+ * True when a line of `virsh event --event lifecycle` may report an end and so deserves an inspection. Only a hint: the
+ * domain's name is ignored.
  */
 export function mayTellOfAnEnd(line: string): boolean {
   return /\bevent 'lifecycle' for domain .*: (?:Stopped|Crashed|Undefined|Suspended)\b/.test(line);
 }
 
-/** Whether `virsh domblkerror` says that a disk failed for another reason than room (tools/virsh-domain-monitor.c). */
+/** True when `virsh domblkerror` reports a failure other than lack of space (tools/virsh-domain-monitor.c). */
 export function hasFailedDisk(text: string): boolean {
   return text.split('\n').some((line) => /: unspecified error\s*$/.test(line)) && !/: no space\s*$/m.test(text);
 }

@@ -1,4 +1,4 @@
-/** `Label: 123 KiB` and `label : 123 KiB` as numbers, by lower-case label; a size is in KiB. */
+/** Parses `Label: 123 KiB` and `label : 123 KiB` to numbers, by lower-case label; a size is in KiB. */
 function figures(text: string): Map<string, number> {
   return new Map(
     text.split(/\r?\n/).flatMap((line) => {
@@ -12,15 +12,15 @@ function mib(kib: number | undefined): number | null {
   return kib === undefined ? null : Math.floor(kib / 1024);
 }
 
-/** Reads `virsh nodeinfo`; null for what is not printed. */
+/** Parses `virsh nodeinfo`; null for missing values. */
 export function nodeInfo(text: string): { cpus: number | null; memoryTotalMib: number | null } {
   const found = figures(text);
   return { cpus: found.get('cpu(s)') ?? null, memoryTotalMib: mib(found.get('memory size')) };
 }
 
 /**
- * Reads `virsh nodememstats`. Buffers and caches are given up on demand, so they count as available; some hosts do
- * not print them.
+ * Parses `virsh nodememstats`. Buffers and caches are freed on demand, so they count as available; some hosts do not
+ * print them.
  */
 export function nodeMemory(text: string): { memoryTotalMib: number | null; memoryAvailableMib: number | null } {
   const found = figures(text);

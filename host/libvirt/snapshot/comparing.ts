@@ -10,7 +10,7 @@ import { rootTarget } from '../domain-xml/clone-disks.ts';
 import { layeredDisks } from '../layers/disk-layers.ts';
 import type { Foundation, References } from '../layers/references.ts';
 
-/** The file systems in snapshots, as they are on the frozen layers; these stay while they are read. */
+/** Reads the file systems of snapshots on their frozen layers, which stay while they are read. */
 export class Comparing {
   /** @param program path of mayfly-diff; null where set-up has not built it */
   constructor(
@@ -59,7 +59,7 @@ export class Comparing {
       signal.throwIfAborted();
       throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
     } finally {
-      await this.references.sweep(); // it may have been deleted meanwhile
+      await this.references.sweep(); // it may just have been deleted
     }
   }
 

@@ -14,8 +14,8 @@ import { type Unquiescing, unquiescingOf } from '../live/unquiescing.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
 
 /**
- * Its layers get a second name in the snapshot's folder, all disks go over to new ones at one moment, and the old
- * names go. docs/decisions/0009-snapshots.md says what a crash leaves at each point.
+ * Saves a snapshot: hard-links its layers into the snapshot's folder, switches all disks to new ones at one moment, and
+ * unlinks the old names. docs/decisions/0009-snapshots.md lists the state after a crash at each point.
  */
 export class Saving {
   readonly #unquiescing: Unquiescing;
@@ -48,13 +48,13 @@ export class Saving {
       }
       await this.#settle(folder, sandboxId, frozen);
     } finally {
-      await answered; // nothing goes on when the step has failed
+      await answered; // nothing runs on when the step has failed
     }
   }
 
   /**
-   * Ends a save that did not end by itself: either nothing of it is left, or its snapshot is whole, because the sandbox
-   * writes to the new layers by now and needs the ones below.
+   * Finishes an interrupted save: either removes it, or, if the sandbox already writes to new layers and so needs those
+   * below, completes the snapshot.
    */
   async takeBack(folder: SnapshotFolder): Promise<void> {
     const frozen = await folder.domain();
@@ -70,14 +70,14 @@ export class Saving {
     await folder.drop();
   }
 
-  /** libvirt saves no disk that is being flattened, and none that refers to too many files. */
+  /** Stops a running flatten, during which libvirt saves no disk; flattens a chain at its limit. */
   async #boundChain(sandboxId: string, context: StepContext): Promise<void> {
     await this.#flattening.stop(sandboxId);
     const chainLength = (await new Workspace(this.deps.state, sandboxId).spec())?.snapshots.length ?? 0;
     if (chainLength >= CHAIN_LIMIT) await this.#flattening.flatten(sandboxId, context);
   }
 
-  /** Writes down the machine that is to be saved, with the layers to be frozen under their new names. */
+  /** Records the machine to be saved, with the layers to be frozen under their new names. */
   async #describe(folder: SnapshotFolder, sandboxId: string, context: StepContext): Promise<Element> {
     await this.#boundChain(sandboxId, context);
     const workspace = new Workspace(this.deps.state, sandboxId);
@@ -97,8 +97,8 @@ export class Saving {
   }
 
   /**
-   * Gives the live layers their second names, and makes what lies above them.
-   * @returns whether the guest agent answers
+   * Links the live layers, and makes the overlays above them.
+   * @returns true when the guest agent answers
    */
   async #prepare(
     folder: SnapshotFolder,

@@ -21,7 +21,7 @@ import type { LibvirtTools } from '../tools/tools.ts';
 import { Comparing } from './comparing.ts';
 import { Saving } from './saving.ts';
 
-/** Snapshots as frozen layers of the chain of qcow2 images that a sandbox's disk is. */
+/** Snapshots as frozen layers in the qcow2 chain of a sandbox's disk. */
 export class LibvirtSnapshots extends Comparing implements HostSnapshots {
   readonly #saving: Saving;
   readonly #flattening: Flattening;
@@ -126,7 +126,7 @@ export class LibvirtSnapshots extends Comparing implements HostSnapshots {
     );
   }
 
-  /** Compares the layers and the memory with what was found when it was saved, down to its source. */
+  /** Compares the layers and the memory with the first check's digests, down to its source. */
   async #compareWithSaved(snapshotId: string, context: StepContext): Promise<void> {
     const { digests, references } = this.deps;
     await references.on(snapshotId, async ({ domain, spec: { memorySha256 } }) => {

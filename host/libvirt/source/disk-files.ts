@@ -4,16 +4,16 @@ import { orAbsent } from '../../os/absent.ts';
 import { child, childElements, type Element } from '../client/xml.ts';
 import type { Sources } from '../layers/sources.ts';
 
-/** A file or block device that a disk of a domain lies in. */
+/** File or block device of a domain's disk. */
 export interface DiskFile {
   path: string;
-  /** As the domain declares it; libvirt takes raw when it declares none. */
+  /** Declared by the domain; libvirt takes raw when it declares none. */
   format: string;
-  /** The domain writes it when it runs. */
+  /** True when the running domain writes to it. */
   isWritten: boolean;
 }
 
-/** The files that are a domain's disks, without what lies below them. A disk that is no file of this machine has none. */
+/** Returns the files of a domain's disks, without their backing files. A disk that is not local has none. */
 export async function diskFiles(domain: Element, sources: Pick<Sources, 'pathOf'>): Promise<DiskFile[]> {
   const devices = child(domain, 'devices');
   const found: DiskFile[] = [];
@@ -28,13 +28,13 @@ export async function diskFiles(domain: Element, sources: Pick<Sources, 'pathOf'
   return found;
 }
 
-/** A disk and all that it is backed by. @throws ExecError when a layer is missing or of another format */
+/** Returns a disk with its backing chain. @throws ExecError when a layer is missing or of another format */
 export async function withBacking({ path, format }: DiskFile): Promise<string[]> {
   const chain = await imageChain(path, format);
   return [path, ...chain.map((layer) => layer.path)];
 }
 
-/** What a path leads to, whatever it is called; null: nothing. */
+/** Returns the identity of a path's file or device, independent of its name; null when missing. */
 export async function identityOf(path: string): Promise<string | null> {
   const found = await orAbsent(stat(path, { bigint: true }));
   if (!found) return null;

@@ -11,16 +11,16 @@ import { workspaceIds } from '../layers/workspace.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
 import { type DiskFile, diskFiles, identityOf, withBacking } from './disk-files.ts';
 
-/** A golden image's folder is named by the digest of its disk, whichever Mayfly it belongs to. */
+/** Folder of a golden image: named by the digest of its disk, in every installation. */
 const GOLDEN = /\/[0-9a-f]{64}$/;
 const OWNER_WRITES = 0o200;
 
-/** Whether a source may write to its disks: a source's disk can be what a sandbox, a snapshot or another machine stands on. */
+/** Decides if a source may write to its disks: they may be backing files of sandboxes, snapshots or machines. */
 export class DiskSharing {
   constructor(private readonly deps: LibvirtTools) {}
 
   /**
-   * Sees to it that the source can write to its disks, and that nobody else is hurt by that.
+   * Makes the source's disks writable, unless others depend on them.
    * @throws MayflyError source_read_only, source_in_use
    */
   async release({ name, xml }: Source): Promise<void> {
@@ -39,7 +39,7 @@ export class DiskSharing {
     for (const disk of written) await makeWritable(disk);
   }
 
-  /** Baked sources are Mayfly's too, but for their own use. */
+  /** Refuses disks of Mayfly's own folders, except baked sources. */
   async #refuseOurs(name: string, path: string): Promise<void> {
     const { images, sandboxes, snapshots, captures } = this.deps.state;
     const real = (await orAbsent(realpath(path))) ?? path;
@@ -50,7 +50,7 @@ export class DiskSharing {
     if (GOLDEN.test(dirname(real))) throw readOnly(name, real);
   }
 
-  /** Other machines of this libvirt, also sandboxes of another Mayfly. What cannot be read may refer to anything. */
+  /** Returns other domains with such a disk, also another Mayfly's sandboxes. An unreadable disk counts too. */
   async #domainsWith(isOne: (path: string) => Promise<boolean>, name: string): Promise<string[]> {
     const ours = new Set(await workspaceIds(this.deps.state));
     const found: string[] = [];
@@ -63,10 +63,10 @@ export class DiskSharing {
     return [...new Set(found)];
   }
 
-  /** By its UUID: virsh would take some names for something else. */
+  /** Dumps by UUID: virsh would interpret some names as something else. */
   async #disksOf(uuid: string): Promise<DiskFile[]> {
     const xml = await orMissing(this.deps.virsh.run(['dumpxml', uuid]));
-    return xml === null ? [] : await diskFiles(parseDomain(xml), this.deps.sources); // none: removed meanwhile
+    return xml === null ? [] : await diskFiles(parseDomain(xml), this.deps.sources); // none: just removed
   }
 }
 
@@ -81,7 +81,7 @@ async function refers(disk: DiskFile, isOne: (path: string) => Promise<boolean>)
   }
 }
 
-/** What was cloned once stays read-only to everybody; QEMU is not root, and could not write it. */
+/** Restores the owner's write permission, removed at the first clone: QEMU is not root, and could not write. */
 async function makeWritable({ path }: DiskFile): Promise<void> {
   const found = await orAbsent(stat(path));
   if (!found?.isFile() || (found.mode & OWNER_WRITES) !== 0) return;

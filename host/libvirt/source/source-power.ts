@@ -16,17 +16,17 @@ import { names } from '../output/tables.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
 import { DiskSharing } from './disk-sharing.ts';
 
-/** How long a start, or an end, that another process asked for may still take. Milliseconds. */
+/** Timeout of a start, or an end, by another process. Milliseconds. */
 const SETTLES_MS = 30_000;
 const LOOK_EVERY_MS = 200;
-/** A ping that is not answered in this time is asked again. Seconds. */
+/** Timeout of one ping; pings are repeated. Seconds. */
 const PING_SECONDS = 5;
 const PING = '{"execute":"guest-ping"}';
-/** A guest that has not gone down is told again, in another way: it may have booted meanwhile. Milliseconds. */
+/** Interval between two ways of shutdown: a guest may have ignored the first while it booted. Milliseconds. */
 const TELL_EVERY_MS = 10_000;
 const AGENT_CHANNEL = 'org.qemu.guest_agent.0';
 
-/** The sources' domains are somebody else's: by their UUID, since virsh takes some names for the id of another domain. */
+/** Power of the sources' domains, addressed by UUID, since virsh takes some names for the id of another domain. */
 export class LibvirtSourcePower implements SourcePower {
   constructor(private readonly deps: LibvirtTools) {}
 
@@ -51,7 +51,7 @@ export class LibvirtSourcePower implements SourcePower {
     await this.#shutDown(source, withinMs, context);
   }
 
-  /** What was found before may have changed: its disks are looked at once it can be cloned no more. */
+  /** Boots the source. Its disks are checked only now, when it can no longer be cloned. */
   async #boot(source: Source, context: StepContext): Promise<void> {
     context.alive('looking at who refers to its disks');
     await new DiskSharing(this.deps).release(source);
@@ -65,7 +65,7 @@ export class LibvirtSourcePower implements SourcePower {
     await this.#run(source, context);
   }
 
-  /** libvirt goes on starting a domain when the virsh that asked for it was killed: it is paused until QEMU is set up. */
+  /** Waits for a start that libvirt continues after its virsh was killed: the domain is paused until QEMU is set up. */
   async #run(source: Source, context: StepContext): Promise<void> {
     const look = async () => {
       const state = await this.#stateOf(source);
@@ -76,7 +76,7 @@ export class LibvirtSourcePower implements SourcePower {
     if (state !== 'running') throw startFailed(source, `it is ${state ?? 'still being started'}`);
   }
 
-  /** @returns null when it has no channel to one */
+  /** @returns null when the domain has no agent channel */
   async #answers(source: Source, withinMs: number, context: StepContext): Promise<boolean | null> {
     const devices = child(parseDomain(source.xml), 'devices');
     const channels = devices ? childElements(devices, 'channel') : [];
@@ -114,7 +114,7 @@ export class LibvirtSourcePower implements SourcePower {
     }
   }
 
-  /** @returns whether libvirt could tell it; one without an agent, or without ACPI, cannot be told so */
+  /** @returns false when libvirt cannot deliver the command, as without an agent or ACPI */
   async #told(command: readonly string[]): Promise<boolean> {
     try {
       await this.deps.virsh.run(command);
@@ -134,7 +134,7 @@ export class LibvirtSourcePower implements SourcePower {
     }
   }
 
-  /** libvirt forgets such a domain when it goes off. */
+  /** Refuses a transient domain, which libvirt forgets when it goes off. */
   async #refuseTransient(source: Source): Promise<void> {
     const kept = names(await this.deps.virsh.run(['list', '--all', '--persistent', '--uuid']));
     if (kept.includes(uuidOf(source))) return;

@@ -2,12 +2,12 @@ import { READY_FILE } from '../../../model/image/ready.ts';
 import { STOPPED_TIMERS } from '../memory/renew-guest.ts';
 
 /**
- * Brings a guest that has booted without a network to the state that is saved as a template; run in it as root, before it is
- * frozen. Constant text without arguments.
+ * Script that brings a guest, booted without a network, to the state saved as a template; run in it as root, before it
+ * is frozen. Constant text without arguments.
  *
- * It waits until the boot is over, and the image is ready where it says how that is asked; reads what a first login and a first command read, and takes from the guest what makes it
- * that machine. No connection has been made by then, not even to itself: the kernel draws the secrets of its TCP sequence
- * numbers, timestamps and ports with the first, once.
+ * It waits until the boot is complete, and the image ready by its own check; reads the files of a first login and a
+ * first command, and removes the guest's identity. No connection has been made by then, not even to itself: with the
+ * first, the kernel draws the secrets of its TCP sequence numbers, timestamps and ports, once.
  */
 export const SETTLE_GUEST = `set -u
 PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH; LC_ALL=C; export LC_ALL

@@ -20,12 +20,12 @@ const Entry = z.strictObject({
 });
 type Entry = z.infer<typeof Entry>;
 
-/** So many wakes in a row that fail are not the load of the host. */
+/** Limit of consecutive failed wakes, beyond the effect of a loaded host. */
 const MAX_FAILURES = 3;
 
 /**
- * Which templates may be woken from, and what became of each. Read anew each time, so that a worker that begins knows what
- * the one before knew.
+ * Index of the templates with their use. Read from its file each time, so that a new worker knows the state of the
+ * previous one.
  */
 export class TemplateIndex {
   readonly #mutex = new Mutex();
@@ -37,7 +37,7 @@ export class TemplateIndex {
     return (await this.#read()).find((entry) => entry.key === key && entry.isReady) ?? null;
   }
 
-  /** From here on it is the one of its key. */
+  /** Makes the template the ready one of its key. */
   async put(template: HostTemplate): Promise<void> {
     const fresh = { wakes: 0, failuresInARow: 0, lastFailure: null, lastUsedAt: null, isReady: true };
     await this.#change((entries) => {
@@ -56,7 +56,7 @@ export class TemplateIndex {
     await this.#changeOne(id, (entry) => ({ ...entry, wakes: entry.wakes + 1, failuresInARow: 0, lastUsedAt }));
   }
 
-  /** @param isSpoiled what was saved is not there as it was: none wakes from it any more */
+  /** @param isSpoiled the saved data is missing or changed: retires the template */
   async failed(id: string, why: string, isSpoiled: boolean): Promise<void> {
     await this.#changeOne(id, (entry) => {
       const failuresInARow = entry.failuresInARow + 1;
@@ -83,7 +83,7 @@ export class TemplateIndex {
     });
   }
 
-  /** A list that cannot be read, as of another version, is none: sandboxes boot, and templates are made anew. */
+  /** Reads the list. An unreadable one, as of another version, counts as empty: templates are then made again. */
   async #read(): Promise<Entry[]> {
     return (await unlessUnreadable(() => readJson(this.file, z.array(Entry)), null)) ?? [];
   }

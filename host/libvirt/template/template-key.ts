@@ -14,15 +14,15 @@ interface TemplateMachine {
   limitsCpus: boolean;
 }
 
-/** To be changed where templates are to be made anew for another reason than what is named here. */
+/** Version of the recipe: a change renews all templates, for reasons not covered by the key. */
 const RECIPE = 1;
-/** The machine is described as nobody's: nothing of it is one sandbox's own. */
+/** Neutral id: the machine's description must hold nothing of one sandbox. */
 const NOBODY = sandboxIdFrom(Buffer.alloc(ID_BYTES));
-/** State that is not saved with the memory, or is a piece of the host. */
+/** Devices whose state is not saved with the memory, or which belong to the host. */
 const NOT_SAVED = ['tpm', 'vsock', 'iommu', 'nvram'];
 const PROGRAMS = ['kernel', 'initrd', 'dtb', 'loader'];
 
-/** The hardware of a sandbox of that source; null: it has some whose state is not saved with its memory. */
+/** Returns the hardware of that source's sandboxes; null when the state of some is not saved with its memory. */
 export function hardwareOf({ sourceXml, cpus, memoryMib, accelerator, limitsCpus }: TemplateMachine): Element | null {
   const xml = cloneXml(sourceXml, {
     name: NOBODY,
@@ -40,7 +40,7 @@ export function hardwareOf({ sourceXml, cpus, memoryMib, accelerator, limitsCpus
   return NOT_SAVED.some((name) => new RegExp(`<${name}[\\s/>]`).test(xml)) ? null : parseXml(xml);
 }
 
-/** Takes the files out of it that a machine runs beside its disks (QEMU itself, kernel, firmware): what they hold counts, not where. */
+/** Removes and returns paths of files besides disks (QEMU, kernel, firmware): content counts, paths do not. */
 export function takePrograms(hardware: Element): string[] {
   const os = child(hardware, 'os');
   const devices = child(hardware, 'devices');
@@ -53,9 +53,9 @@ export function takePrograms(hardware: Element): string[] {
 }
 
 /**
- * One name for all that a machine which wakes must find as it was. Names and times of files are no part of it: what they hold is.
+ * Digests all that a woken machine must find unchanged. File content counts, names and times do not.
  * @param content SHA-256 of each file of the source's disks, and of each of {@link takePrograms}, hex
- * @param hypervisor what libvirt says of its version
+ * @param hypervisor version text of libvirt
  */
 export async function templateKeyOf(
   project: string,
@@ -67,7 +67,7 @@ export async function templateKeyOf(
   return createHash('sha256').update(JSON.stringify(about)).digest('hex');
 }
 
-/** Of this machine, as its kernel describes it: what a guest has seen of it must be there when it wakes. */
+/** Returns the CPU's description by the kernel: features that a guest has seen must exist when it wakes. */
 async function processor(): Promise<string> {
   const text = await readFile('/proc/cpuinfo', 'utf8');
   return text

@@ -15,7 +15,7 @@ import { SETTLE_GUEST } from './settle-guest.ts';
 import { TemplateIndex } from './template-index.ts';
 import { hardwareOf, takePrograms, templateKeyOf } from './template-key.ts';
 
-/** What this machine gives its sandboxes, as it was found out when it was opened. */
+/** Capabilities of this machine for sandboxes, detected when it was opened. */
 export interface MachineKind {
   accelerator: 'kvm' | 'tcg';
   limitsCpus: boolean;
@@ -28,12 +28,12 @@ const AGENT_MS = 180_000;
 const SETTLE_MS = 120_000 + LONGEST_CHECK_SECONDS * 1_000;
 const COMPLAINT_CHARACTERS = 300;
 
-/** Templates as snapshots with memory, of guests that nobody has spoken to. */
+/** Templates as snapshots with memory, of guests without any login. */
 export class LibvirtTemplates implements HostTemplates {
   readonly index: TemplateIndex;
   #version: string | null = null;
 
-  /** @param kind what holds from {@link LibvirtHypervisor.open} on; null: there are none here */
+  /** @param kind valid after {@link LibvirtHypervisor.open}; null: no templates here */
   constructor(
     private readonly deps: LibvirtTools,
     private readonly kind: (() => MachineKind) | null,
@@ -46,7 +46,7 @@ export class LibvirtTemplates implements HostTemplates {
     return await this.#keyOf(request, xml, context);
   }
 
-  /** What a clone of a source wakes from. @throws MayflyError template_unavailable when it is to wake and cannot */
+  /** Chooses a clone's template. @throws MayflyError template_unavailable when one is required and none is ready */
   async choose(request: CloneRequest, sourceXml: string, context: StepContext): Promise<Choice> {
     const { boot = 'cold', project, source, cpus, memoryMib } = request;
     if (boot === 'cold' || project === undefined) return { template: null, key: null, why: 'asked' };

@@ -20,15 +20,15 @@ export interface LibvirtOptions {
   networks?: NetworkPlans;
   /** libvirt's dnsmasq folder as this process sees it. `@default` /var/lib/libvirt/dnsmasq */
   leaseFolder?: string;
-  /** Whether its libvirt makes cgroups for what it starts. `@default` it is tried */
+  /** False: its libvirt makes no cgroups. `@default` detected by a probe */
   cgroups?: false;
-  /** Whether it makes templates, and wakes from them. `@default` true */
+  /** Enables templates and waking from them. `@default` true */
   templates?: boolean;
-  /** Path of mayfly-diff. Without it nothing is compared. */
+  /** Path of mayfly-diff. Without it comparisons fail. */
   diffProgram?: string;
 }
 
-/** Makes what every part of a libvirt host works with. Nothing is asked of libvirt yet. */
+/** Makes the shared parts of a libvirt host, without calling libvirt. */
 export function libvirtTools(options: LibvirtOptions) {
   const { uri, state, networks = DEFAULT_NETWORKS, leaseFolder = '/var/lib/libvirt/dnsmasq' } = options;
   const virsh = new Virsh(uri, state.scratch);
@@ -48,9 +48,9 @@ export function libvirtTools(options: LibvirtOptions) {
     references: new References(state, digests),
     leases: new Leases(leaseFolder, [networks.isolated.bridge, networks.internet.bridge]),
     saved: new SavedMemory(savedMemoryFolder(leaseFolder)),
-    /** Who needs a source to be there. */
+    /** Locks against the deletion of a source in use. */
     use: new SourceUse({ code: 'source_not_found', what: 'deleted' }),
-    /** Who needs its disks to be at rest. */
+    /** Locks against the start of a source whose disks must be at rest. */
     rest: new SourceUse({ code: 'source_running', what: 'started' }),
   };
 }

@@ -5,13 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Bell } from '../../os/bell.ts';
 import { mayTellOfAnEnd } from '../output/machine-states.ts';
 
-/** libvirtd is away, or restarts. Milliseconds. */
+/** Pause before a restart, while libvirtd is down or restarts. Milliseconds. */
 const AGAIN_AFTER_MS = 1_000;
 const ARGV = ['event', '--event', 'lifecycle', '--loop', '--timestamp'];
 
 /**
- * Hears libvirt's lifecycle events, with one long-lived `virsh event`, and yields when one may tell of an end. It is
- * started again when it ends, as with its libvirtd, and yields then too: events may have been missed.
+ * Follows libvirt's lifecycle events with one long-lived `virsh event`, and yields when one may report an end. It is
+ * restarted when it ends, e.g. with its libvirtd, and yields then too: events may have been missed.
  */
 export async function* lifecycleEvents(uri: string, signal: AbortSignal): AsyncGenerator<void> {
   const bell = new Bell();
@@ -40,8 +40,8 @@ async function listen(uri: string, bell: Bell, signal: AbortSignal): Promise<voi
     signal,
     killSignal: 'SIGKILL',
   });
-  child.on('error', () => undefined); // it could not be run, or was aborted: the periodic looks notice ends all the same
-  const closed = once(child, 'close').catch(() => undefined); // the same
+  child.on('error', () => undefined); // not run or aborted: periodic polls notice an end all the same
+  const closed = once(child, 'close').catch(() => undefined); // same
   createInterface({ input: child.stdout }).on('line', (line) => {
     if (mayTellOfAnEnd(line)) bell.ring();
   });

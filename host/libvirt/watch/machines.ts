@@ -3,21 +3,21 @@ import type { SavedMemory } from '../client/saved-memory.ts';
 import { orRefused, type Virsh } from '../client/virsh.ts';
 import { endOf, hasFailedDisk, machineStates, type NumberedState } from '../output/machine-states.ts';
 
-/** How the machines of sandboxes are, for whoever has to notice that one is dead. */
+/** States of sandboxes' machines, for the detection of dead ones. */
 export class Machines {
   constructor(private readonly deps: { virsh: Virsh; saved: SavedMemory }) {}
 
-  /** One question to libvirt for all; one more for each whose disk has failed. */
+  /** Queries libvirt once for all, and once for each machine with a failed disk. */
   async of(sandboxIds: readonly string[]): Promise<Map<string, MachineState>> {
     const found = machineStates(await this.deps.virsh.run(['domstats', '--state']));
     const states = sandboxIds.map(async (id) => [id, await this.#of(id, found.get(id))] as const);
     return new Map(await Promise.all(states));
   }
 
-  /** Its disk has failed, and not for want of room, which its host sees to (worker/upkeep/storage-watch.ts). */
+  /** True for a failed disk, except lack of space, which the storage watch handles (worker/upkeep/storage-watch.ts). */
   async hasFailedDisk(sandboxId: string): Promise<boolean> {
     const errors = await orRefused(this.deps.virsh.run(['domblkerror', sandboxId]));
-    return errors !== null && hasFailedDisk(errors); // null: off or gone meanwhile
+    return errors !== null && hasFailedDisk(errors); // null: off or removed by now
   }
 
   async #of(sandboxId: string, numbers: NumberedState | undefined): Promise<MachineState> {

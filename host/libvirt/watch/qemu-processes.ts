@@ -7,33 +7,33 @@ import { processNames, readOrGone, sendSignal, startOf } from '../../os/proc.ts'
 
 export interface QemuProcess {
   pid: number;
-  /** Ticks since boot: its id can be another's later. */
+  /** Ticks since boot: the pid may be reused later. */
   start: string;
   sandboxId: string | null;
   uuid: string | null;
-  /** Of its disks, paths as libvirt said them. */
+  /** Files of its disks, paths as libvirt gave them. */
   files: string[];
 }
 
-/** So many processes are looked at in one go, 20 µs each; then whoever else wants this thread has it. */
+/** Processes per batch, 20 µs each, before the event loop gets a turn. */
 const AT_ONCE = 50;
-/** SIGKILL needs no consent: longer means a process hangs in the kernel. Milliseconds. */
+/** Timeout of SIGKILL; beyond, a process hangs in the kernel. Milliseconds. */
 const KILL_TIMEOUT_MS = 10_000;
 const LOOK_EVERY_MS = 10;
-/** libvirt's daemons (their wrappers' names hold theirs): where one answers and none is seen, no QEMU of its is either. */
+/** Names of libvirt's daemons (and wrappers). Without a visible daemon its QEMUs are not visible either. */
 const DAEMON = /libvirtd|virtqemud/;
 
 /**
- * The QEMUs of sandboxes, as the kernel shows them: a proof that no machine is left does not rest on libvirt's word alone.
- * Those of a private libvirtd are in a PID namespace below this one, so they are seen too (pid_namespaces(7)).
+ * QEMUs of sandboxes, as the kernel shows them: the proof that no machine is left must not rest on libvirt alone. Those
+ * of a private libvirtd are in a PID namespace below this one, so they are visible (pid_namespaces(7)).
  */
 export class QemuProcesses {
-  /** The look behind {@link all}, for a proof. */
+  /** Files behind {@link all}, for a proof. */
   readonly lookedAt = '/proc/*/cmdline';
 
   /**
-   * One look at all processes. A zombie has no arguments, and holds nothing.
-   * @throws MayflyError host_unavailable when this process does not see those of libvirt
+   * Scans all processes. A zombie has no arguments, and holds nothing.
+   * @throws MayflyError host_unavailable when libvirt's own processes are not visible
    */
   async all(): Promise<QemuProcess[]> {
     const found: QemuProcess[] = [];
@@ -59,8 +59,8 @@ export class QemuProcesses {
   }
 
   /**
-   * Ends what libvirt knows nothing of any more. Only a process whose arguments name the domain, and which is still the one
-   * that was seen, is sent a signal.
+   * Kills QEMUs that libvirt has lost. Only a process whose arguments name the domain, and which still has the same
+   * start time, gets a signal.
    * @throws MayflyError cleanup_incomplete when one does not end; host_unavailable
    */
   async end(sandboxId: string): Promise<void> {
@@ -75,10 +75,13 @@ export class QemuProcesses {
   }
 }
 
-/** A disk's file or device, as JSON says it (`-blockdev`, src/qemu/qemu_block.c). */
+/** Path of a disk's file or device in JSON (`-blockdev`, src/qemu/qemu_block.c). */
 const FILE = /"driver":"(?:file|host_device)","filename":"(\/(?:[^"\\]|\\.)*)"/g;
 
-/** What libvirt tells a QEMU to be (src/qemu/qemu_command.c): `-name guest=NAME,…` and `-uuid UUID`. Null: it is none of a sandbox's. */
+/**
+ * Parses libvirt's arguments of a QEMU (src/qemu/qemu_command.c): `-name guest=NAME,…` and `-uuid UUID`. Null: no
+ * sandbox's.
+ */
 export function qemuIn(args: readonly string[]): Omit<QemuProcess, 'pid' | 'start'> | null {
   if (!/(?:^|\/)qemu[^/]*$/.test(args[0] ?? '')) return null;
   const [, name = ''] = /^guest=([^,]*)(?:,|$)/.exec(after(args, '-name') ?? '') ?? [];

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { entriesOf } from '../../os/directory.ts';
 import { ExecError, exec } from '../../os/exec.ts';
 
-/** Callers that come within this time share one `du`. Milliseconds. */
+/** Time in which callers are gathered into one `du`. Milliseconds. */
 const GATHER_MS = 5;
-/** So many folders are given to one `du`; further ones wait for the next. */
+/** Folders per `du`; further ones wait for the next. */
 const AT_ONCE = 100;
 const ALWAYS = ['--summarize', '--block-size=1', '--one-file-system'];
 
@@ -13,19 +13,19 @@ interface Round {
   sizes: Promise<ReadonlyMap<string, number>>;
 }
 
-/** What workspaces take of the disk: one program for all that are asked for at once. */
+/** Disk usage of workspaces: one `du` for all concurrent callers. */
 export class DiskUsage {
   #next: Round | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Allocated, not apparent, size of everything in a workspace; 0 when there is none. Bytes. */
+  /** Returns the allocated, not apparent, size of a workspace; 0 when it is missing. Bytes. */
   async of(workspace: string): Promise<number> {
     if ((await entriesOf(workspace)) === null) return 0;
     this.#next ??= this.#begin();
     this.#next.workspaces.add(workspace);
     const bytes = (await this.#next.sizes).get(workspace);
     if (bytes !== undefined) return bytes;
-    // A removal overtook the measuring.
+    // It was removed during the measurement.
     if ((await entriesOf(workspace)) === null) return 0;
     throw new Error(`du printed no size for ${workspace}`);
   }
@@ -38,7 +38,7 @@ export class DiskUsage {
       this.#next = null;
       return sizesOf([...workspaces]);
     });
-    this.#last = sizes.catch(() => undefined); // whoever asked is told
+    this.#last = sizes.catch(() => undefined); // callers get the error
     return { workspaces, sizes };
   }
 }
@@ -47,7 +47,7 @@ export function allocatedBytes(folder: string): Promise<number> {
   return measure(folder, []);
 }
 
-/** How long all files in a folder are, holes included. */
+/** Returns the total length of a folder's files, holes included. */
 export function apparentBytes(folder: string): Promise<number> {
   return measure(folder, ['--apparent-size']);
 }
@@ -67,7 +67,7 @@ async function sizesOf(folders: readonly string[]): Promise<ReadonlyMap<string, 
   return new Map(sizes);
 }
 
-/** What `du` prints, also when a file was removed under it: it has passed over that one, and ends with 1. */
+/** Returns the output of `du`, also with status 1: it then skipped a file that was just removed. */
 async function duOf(folders: readonly string[]): Promise<string> {
   try {
     return (await exec('du', [...ALWAYS, '--', ...folders])).stdout;
@@ -77,7 +77,7 @@ async function duOf(folders: readonly string[]): Promise<string> {
   }
 }
 
-/** By folder. A line of du(1) is its size, a tab and its name. */
+/** Parses sizes by folder. A line of du(1) is a size, a tab and a name. */
 function sizesIn(stdout: string): Map<string, number> {
   const sizes = new Map<string, number>();
   for (const line of stdout.split('\n')) {

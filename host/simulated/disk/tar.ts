@@ -5,8 +5,8 @@ import { oneLine } from '../../os/one-line.ts';
 const COMPLAINT_CHARACTERS = 500;
 
 /**
- * What GNU tar writes to its standard output; it dies with this process, and with whoever stops to read. @throws Error
- * with its complaint when not all could be read; the signal's reason
+ * Yields the output of GNU tar; tar dies with this process, and when the reader stops. @throws Error with its complaint
+ * when not all could be read; the signal's reason
  */
 export async function* tar(args: readonly string[], input: Buffer, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', 'tar', ...args], {
@@ -24,8 +24,8 @@ export async function* tar(args: readonly string[], input: Buffer, signal: Abort
     failure = error;
   });
   const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
-  child.stdout.on('readable', () => {}); // Node throws away what nobody is about to read when a child ends
-  child.stdin.on('error', () => {}); // EPIPE of a tar that has ended: its exit status says the rest
+  child.stdout.on('readable', () => {}); // Node discards unread output when a child ends
+  child.stdin.on('error', () => {}); // EPIPE of a tar that has ended: the exit status has the reason
   child.stdin.end(input);
   try {
     const output: Readable & AsyncIterable<Uint8Array> = child.stdout;

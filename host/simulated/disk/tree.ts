@@ -7,7 +7,7 @@ import { entriesOf } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
 import { tar } from './tar.ts';
 
-/** The same tree gives the same bytes: GNU format, which has no times but the modification's, and that is left out. */
+/** Options of a reproducible archive: GNU format, which stores no time but the modification's, and that is fixed. */
 const TAR = ['--create', '--file=-', '--format=gnu', '--sort=name', '--numeric-owner', '--mtime=@0'];
 
 /**
@@ -24,8 +24,8 @@ export async function copyTree(from: string, to: string, signal: AbortSignal): P
 }
 
 /**
- * `rm -rf`, but never through a mount: were a domain's bind of /usr or /dev ever visible here, removing it would
- * remove the host's files. @throws MayflyError cleanup_incomplete
+ * Removes like `rm -rf`, but never through a mount: were a domain's bind of /usr or /dev ever visible here, removing it
+ * would remove the host's files. @throws MayflyError cleanup_incomplete
  */
 export async function removeTree(path: string): Promise<void> {
   if ((await entriesOf(path)) === null) return;
@@ -41,7 +41,8 @@ export async function removeTree(path: string): Promise<void> {
 }
 
 /**
- * SHA-256, hex, of a tree in the order of its names: names, types, modes, owners, link targets and contents.
+ * Returns the SHA-256, hex, of a tree in the order of its names: names, types, modes, owners, link targets and
+ * contents.
  * @throws Error when not all of it can be read; the signal's reason
  */
 export async function digestOfTree(root: string, signal = new AbortController().signal): Promise<string> {
@@ -57,8 +58,8 @@ export async function digestOfTree(root: string, signal = new AbortController().
 }
 
 /**
- * The first of some folders of a tree that is something else, a symbolic link to outside for example; one that is missing
- * is none. Whoever writes into a tree that a guest has written asks first.
+ * Returns the first existing path that is not a folder, such as a symbolic link to the outside, or null. Must precede a
+ * write into a guest's tree.
  */
 export async function firstNotFolder(root: string, folders: readonly string[]): Promise<string | null> {
   for (const folder of folders) {

@@ -12,9 +12,9 @@ import { GUEST_PORT } from './leases.ts';
 import { childOf, type ProcessTable, rootOf } from './processes.ts';
 
 /**
- * What a domain runs before its sshd, as process 1 of its own PID, mount and UTS namespaces. A constant: id, paths and
- * address are its arguments. A disk that has no /usr of its own is shown the host's. The guest agent is started again when it is
- * killed, as systemd does in real machines.
+ * Script run before a domain's sshd, as process 1 of its own PID, mount and UTS namespaces. Constant: id, paths and
+ * address are arguments. A disk without /usr gets the host's. A killed guest agent is restarted, as systemd does in
+ * real machines.
  */
 export const BOOT_SCRIPT = `set -eu
 if [ ! -e "$1/usr/bin" ]; then
@@ -31,32 +31,32 @@ if [ -n "$5" ]; then
 fi
 exec chroot "$1" /usr/sbin/sshd -D -e -o "ListenAddress=$3:$4"`;
 
-/** Where {@link BOOT_SCRIPT} mounts, with the way there: it follows links as the host's root, and a guest can make some. */
+/** Mount points of {@link BOOT_SCRIPT}, with parents: mount follows links as the host's root, and guests make links. */
 const MOUNT_POINTS = ['usr', 'etc', 'etc/alternatives', 'dev', 'proc', 'opt', 'opt/mayfly'];
 const NAMESPACES = ['--pid', '--fork', '--mount', '--uts', '--kill-child'];
-/** Status of flock(1) when another process is booting, or already is, the same domain. */
+/** Status of flock(1) when another process boots or runs the same domain. */
 const LOCKED = 75;
 const POLL_MS = 5;
-/** A few mounts and an exec; longer means the machine is stuck. Milliseconds. */
+/** Timeout of a few mounts and an exec; beyond, the machine is stuck. Milliseconds. */
 const START_TIMEOUT_MS = 30_000;
-/** SIGKILL needs no consent: longer means a process hangs in the kernel. Milliseconds. */
+/** Timeout of SIGKILL; beyond, a process hangs in the kernel. Milliseconds. */
 const KILL_TIMEOUT_MS = 10_000;
 const CONSOLE_TAIL_CHARACTERS = 500;
 
 export interface DomainPaths {
   workspace: string;
-  /** The disk; the root directory of all its processes. */
+  /** Disk; root directory of all the domain's processes. */
   root: string;
 }
 
 interface BootPaths extends DomainPaths {
-  /** Folder of the host with the guest agent, shown to the guest as /opt/mayfly; null: the guest has none. */
+  /** Folder of the host with the guest agent, mounted in the guest at /opt/mayfly; null: no agent. */
   agentFolder: string | null;
 }
 
 /**
- * A session of its own that outlives this process. A lock on a file of its workspace, held as long as it lives, keeps
- * a second one from starting. @throws MayflyError boot_failed with the end of the console
+ * Starts a domain in a session that outlives this process. A lock on a file of its workspace, held as long as it lives,
+ * prevents a second one. @throws MayflyError boot_failed with the end of the console
  */
 export async function startDomain(
   sandboxId: string,
@@ -66,7 +66,7 @@ export async function startDomain(
   signal: AbortSignal,
 ): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS;
-  // Without the file of its lock nobody has begun to boot it.
+  // Without the lock file no boot has started.
   let isNew = (await orAbsent(stat(lockOf(paths)))) === null;
   while (isNew || !(await processes.runs(sandboxId))) {
     isNew = false;
@@ -86,7 +86,7 @@ export async function startDomain(
 }
 
 /**
- * Kills everything that runs in the domain and returns when the kernel shows none of it any more.
+ * Kills all processes of the domain and waits until the kernel shows none.
  * @throws MayflyError cleanup_incomplete when a process does not go
  */
 export async function killDomain(sandboxId: string, processes: ProcessTable): Promise<void> {
@@ -100,7 +100,7 @@ export async function killDomain(sandboxId: string, processes: ProcessTable): Pr
   throw new MayflyError('cleanup_incomplete', `Processes of ${sandboxId} survive SIGKILL: ${pids.join(', ')}.`);
 }
 
-/** The end of what the domain has printed, made printable: it comes from the guest. */
+/** Returns the end of the domain's console as printable text, since it comes from the guest. */
 export async function consoleTail(paths: DomainPaths): Promise<string> {
   const text = await orAbsent(readFile(join(paths.workspace, 'console.log'), 'utf8'));
   if (text === null) return 'it has no console';
@@ -136,7 +136,7 @@ function lockOf({ workspace }: DomainPaths): string {
   return join(workspace, 'domain.lock');
 }
 
-/** Resolves when process 1 of the domain has the disk as its root directory, or with the status it ended with. */
+/** Resolves when process 1 of the domain has the disk as its root directory, or with its exit status. */
 async function inPlaceOrEnded(
   child: ChildProcess,
   root: string,

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { orAbsent } from '../../os/absent.ts';
 import { firstNotFolder } from '../disk/tree.ts';
 
-/** What a clone is given by its seed, and what else belongs to one machine only. */
+/** Files of one machine's identity, from a clone's seed or its own. */
 const OWN = [
   'etc/machine-id',
   'etc/hostname',
@@ -15,15 +15,15 @@ const OWN = [
   'var/lib/systemd/random-seed',
   'var/lib/mayfly',
 ];
-/** Folders that stay, without what is in them. */
+/** Folders that are emptied, not removed. */
 const EMPTIED = ['tmp', 'var/tmp', 'var/log', 'var/lib/cloud', 'var/lib/dhcp', 'var/lib/NetworkManager', 'run/mayfly'];
-/** In `etc/ssh`: host keys, the CA and the principals. */
+/** Names in `etc/ssh`: host keys, the CA and the principals. */
 const OWN_IN_SSH = /^(?:ssh_host_|mayfly_)/;
 const HISTORY = /^\.(?:\w+_history|histfile|lesshst|viminfo)$/;
 
 /**
- * Takes from the tree of a machine that is off what makes it that machine. A guest has written the tree: no link in it
- * is followed, and what is reached through one is not there.
+ * Removes the identity from the tree of a machine that is off. A guest has written the tree: no link in it is followed,
+ * and files behind one are skipped.
  */
 export async function cleanTree(root: string): Promise<void> {
   for (const path of OWN) await removeInside(root, path);
@@ -40,7 +40,7 @@ async function removeMatching(root: string, folder: string, names: RegExp): Prom
   }
 }
 
-/** The names in a folder of the tree; none where it is missing, or no folder. */
+/** Returns the names in a folder of the tree; none where it is missing, or no folder. */
 async function folderIn(root: string, folder: string): Promise<string[]> {
   if (!(await leadsInside(root, folder))) return [];
   const found = await orAbsent(lstat(join(root, folder)));

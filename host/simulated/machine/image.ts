@@ -11,7 +11,7 @@ export const DEFAULT_IMAGE = 'golden-debian12';
 /** Login user of the guests; exists only in their own /etc/passwd. */
 export const GUEST_USER = { name: 'sandbox', uid: 1000, gid: 1000 };
 
-/** Of a process tree, which is given none: what its sshd and its agent take (6 MiB each of 900, measured). */
+/** Memory counted for a process tree, MiB: its sshd and its agent (6 MiB each of 900, measured). */
 const OWN_MEMORY_MIB = 8;
 
 const IMAGE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -38,7 +38,7 @@ const DIRECTORIES = [
   'mnt',
 ];
 const MERGED_USR = ['bin', 'sbin', 'lib', 'lib32', 'lib64'];
-/** From the host's /etc: what the host's /usr needs to run, and nothing that is secret. */
+/** Files of the host's /etc that the host's /usr needs to run, none of them secret. */
 const COPIED_ETC = ['bash.bashrc', 'ld.so.cache', 'ld.so.conf', 'profile', 'protocols', 'services'];
 
 const PASSWD = `root:*:0:0:root:/root:/bin/bash
@@ -57,7 +57,7 @@ export function imageRoot(images: string, name: string): string {
   return join(images, name, 'root');
 }
 
-/** Makes {@link DEFAULT_IMAGE} when it is missing. It appears as a whole or not at all. */
+/** Makes {@link DEFAULT_IMAGE} when it is missing, atomically. */
 export async function ensureDefaultImage(images: string): Promise<void> {
   await makeClosed(images);
   if ((await readdir(images)).includes(DEFAULT_IMAGE)) return;
@@ -68,14 +68,14 @@ export async function ensureDefaultImage(images: string): Promise<void> {
   await rename(staging, join(images, DEFAULT_IMAGE));
 }
 
-/** Writes down what a clone of the image in a folder gets. @param usedBytes of its tree @param content digest of it */
+/** Writes the description of an image's clones. @param usedBytes of its tree @param content digest of it */
 export async function describeImage(folder: string, usedBytes: number, content: string): Promise<void> {
   const diskBytes = Math.max(usedBytes, 64 * 1024 * 1024);
   const about = { cpus: 1, memoryMib: OWN_MEMORY_MIB, diskBytes, content };
   await writeFile(join(folder, SOURCE_FILE), `${JSON.stringify(about)}\n`);
 }
 
-/** The images of a host, by name. A folder that is not a whole image is listed with its problem. */
+/** Returns the images of a host, by name. An incomplete image is listed with its problem. */
 export async function listImages(images: string): Promise<SourceInfo[]> {
   const names = (await readdir(images)).filter((name) => IMAGE_NAME.test(name)).sort();
   return Promise.all(names.map((name) => readImage(images, name)));

@@ -9,7 +9,7 @@ import { orAbsent } from '../../os/absent.ts';
 
 /** sshd's port in every simulated guest: 22 belongs to the host. */
 export const GUEST_PORT = 2222;
-/** 127.64.0.0/10: loopback addresses that need no setting up. */
+/** 127.64.0.0/10: loopback addresses that need no setup. */
 const FIRST_ADDRESS = 0x7f400000;
 const ADDRESS_COUNT = 2 ** 22;
 const LINE = /^(?<mac>(?:[0-9a-f]{2}:){5}[0-9a-f]{2}) (?<address>127(?:\.\d{1,3}){3}) (?<id>\S+)$/;
@@ -21,8 +21,8 @@ interface SimulatedLease {
 }
 
 /**
- * Which loopback address belongs to which MAC, in one file that is read anew each time. Like dnsmasq, it begins at a
- * hash of the MAC and takes the next address that is neither leased nor in use.
+ * Leases of loopback addresses by MAC, in one file that is read each time. Like dnsmasq, it begins at a hash of the MAC
+ * and takes the next address that is neither leased nor in use.
  */
 export class SimulatedLeases {
   readonly #mutex = new Mutex();
@@ -30,7 +30,7 @@ export class SimulatedLeases {
   /** @param path of the lease file */
   constructor(readonly path: string) {}
 
-  /** The lease of a MAC; made when there is none. @throws MayflyError address_conflict when another sandbox has that MAC */
+  /** Returns a MAC's lease, made if missing. @throws MayflyError address_conflict when another sandbox has the MAC */
   acquire(macAddress: string, sandboxId: string): Promise<SimulatedLease> {
     return this.#mutex.runExclusive(async () => {
       const leases = await this.list();
@@ -57,7 +57,7 @@ export class SimulatedLeases {
     });
   }
 
-  /** @throws Error when a line is not one of ours: an address must not be given away twice */
+  /** @throws Error for a line not written by Mayfly: no address may be leased twice */
   async list(): Promise<SimulatedLease[]> {
     const lines = ((await orAbsent(readFile(this.path, 'utf8'))) ?? '').split('\n').filter((line) => line !== '');
     return lines.map((line) => {
@@ -73,18 +73,18 @@ export class SimulatedLeases {
 
   async #write(leases: SimulatedLease[]): Promise<void> {
     const lines = leases.map((lease) => `${lease.macAddress} ${lease.address} ${lease.sandboxId}\n`);
-    // Not synced to the disk: no domain outlives a power cut, and then nobody needs its address.
+    // Not synced to the disk: no domain survives a power cut, and its address is free then.
     await writeFile(`${this.path}.new`, lines.join(''), { mode: 0o600 });
     await rename(`${this.path}.new`, this.path);
   }
 }
 
-/** As the steps of a create know it, from now on. */
+/** Converts to a lease for the steps of a create, dated now. */
 export function noticed({ address, macAddress }: SimulatedLease): Lease {
   return { address, port: GUEST_PORT, macAddress, noticedAt: new Date().toISOString() };
 }
 
-/** The first address from a hash of `key` on that is neither taken nor in use on this machine. */
+/** Returns the first address, starting from a hash of `key`, that is neither taken nor in use on this machine. */
 export async function freeAddress(key: string, taken: ReadonlySet<string>): Promise<string> {
   const start = createHash('sha256').update(key).digest().readUInt32BE() % ADDRESS_COUNT;
   for (let i = 0; i < ADDRESS_COUNT; i++) {
@@ -98,7 +98,7 @@ function dotted(value: number): string {
   return [24, 16, 8, 0].map((shift) => (value >>> shift) & 0xff).join('.');
 }
 
-/** Another installation on this machine may use the same addresses. */
+/** Tries to listen: another installation on this machine may use the same addresses. */
 function canListen(address: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = createServer();

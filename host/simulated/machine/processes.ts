@@ -3,21 +3,21 @@ import { setImmediate as others, setTimeout as sleep } from 'node:timers/promise
 import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { orGone, processNames, readOrGone } from '../../os/proc.ts';
 
-/** Callers that come within this time share one look at /proc. Milliseconds. */
+/** Time in which callers are gathered into one scan of /proc. Milliseconds. */
 const GATHER_MS = 5;
-/** So many processes are looked at in one go, 10 µs each; then whoever else wants this thread has it. */
+/** Processes per batch, 10 µs each, before the event loop gets a turn. */
 const AT_ONCE = 50;
 const PAGE_KIB = 4;
 
 type ProcessesBySandbox = ReadonlyMap<string, readonly number[]>;
 
 /**
- * Finds the processes of simulated sandboxes by what the kernel says of them, not by a file with a process id, which
- * could be lost, or reused by a stranger: a process belongs to the sandbox whose disk is its root directory
- * (/proc/PID/root); before it has changed root, to the one named in the boot script's arguments.
+ * Processes of simulated sandboxes, found in the kernel and not by a pid file, which could be lost, or name a reused
+ * pid: a process belongs to the sandbox whose disk is its root directory (/proc/PID/root); before chroot, to the one
+ * named in the boot script's arguments.
  */
 export class ProcessTable {
-  /** One process of each sandbox that was seen to run. */
+  /** Known process of each running sandbox. */
   #seen = new Map<string, number>();
   #next: Promise<ProcessesBySandbox> | null = null;
 
@@ -27,7 +27,7 @@ export class ProcessTable {
     private readonly bootScript: string,
   ) {}
 
-  /** A look at /proc that begins after this call. Zombies do not count: they hold nothing. */
+  /** Scans /proc, starting after this call. Zombies do not count: they hold nothing. */
   look(): Promise<ProcessesBySandbox> {
     this.#next ??= sleep(GATHER_MS).then(() => {
       this.#next = null;
@@ -40,7 +40,7 @@ export class ProcessTable {
     return (await this.look()).get(sandboxId) ?? [];
   }
 
-  /** Whether a sandbox has any. Of one that was seen to run only that process is looked at. */
+  /** Reports whether a sandbox has processes. For a known sandbox only its known process is checked. */
   async runs(sandboxId: string): Promise<boolean> {
     const pid = this.#seen.get(sandboxId);
     if (pid !== undefined && this.#ownerOf(pid) === sandboxId) return true;
@@ -48,14 +48,14 @@ export class ProcessTable {
     return (await this.of(sandboxId)).length > 0;
   }
 
-  /** Whether of a sandbox that was seen to run that process has ended, since this was last asked. Looks at those alone. */
+  /** True when a known process has ended since the last call. Checks only known processes. */
   someEnded(): boolean {
     const ended = [...this.#seen].filter(([sandboxId, pid]) => this.#ownerOf(pid) !== sandboxId);
     for (const [sandboxId] of ended) this.#seen.delete(sandboxId);
     return ended.length > 0;
   }
 
-  /** A process of a sandbox, which need not be its only one. */
+  /** Stores a process of a sandbox, one of possibly several. */
   remember(sandboxId: string, pid: number): void {
     this.#seen.set(sandboxId, pid);
   }
@@ -82,7 +82,7 @@ export class ProcessTable {
     return args.map((arg) => this.#idIn(arg)).find((id) => id !== null) ?? null;
   }
 
-  /** The id in `<sandboxes>/<id>/…`. */
+  /** Returns the id in `<sandboxes>/<id>/…`. */
   #idIn(path: string): string | null {
     if (!path.startsWith(`${this.sandboxes}/`)) return null;
     const id = path.slice(this.sandboxes.length + 1).split('/')[0] ?? '';
@@ -94,28 +94,28 @@ export function processIds(): number[] {
   return processNames().map(Number);
 }
 
-/** The only child of a process, once it has one (proc(5), `children`). */
+/** Returns the only child of a process, or null (proc(5), `children`). */
 export function childOf(pid: number): number | null {
   const children = readOrGone(`/proc/${pid}/task/${pid}/children`)?.trim().split(' ')[0];
   return children ? Number(children) : null;
 }
 
-/** Resident memory (proc(5), `statm`), KiB; 0 when the process has ended. */
+/** Returns the resident memory (proc(5), `statm`), KiB; 0 when the process has ended. */
 export function residentKib(pid: number): number {
   const pages = readOrGone(`/proc/${pid}/statm`)?.split(' ')[1];
   return Number(pages ?? 0) * PAGE_KIB;
 }
 
-/** Whether no thread of a process runs: each is stopped (proc(5), `stat`), traced, or has ended. */
+/** True when no thread of a process runs: each is stopped (proc(5), `stat`), traced, or has ended. */
 export function isStopped(pid: number): boolean {
   return (orGone(() => readdirSync(`/proc/${pid}/task`)) ?? []).every((task) => {
     const stat = readOrGone(`/proc/${pid}/task/${task}/stat`) ?? '';
-    // The name before the state is the process's own choice: it may hold a `)`.
+    // The process chooses the name before the state: it may hold a `)`.
     return 'TtZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
   });
 }
 
-/** The root directory of a process; null when it has ended. */
+/** Returns the root directory of a process; null when it has ended. */
 export function rootOf(pid: number | string): string | null {
   return orGone(() => readlinkSync(`/proc/${pid}/root`));
 }

@@ -8,20 +8,20 @@ import { readJson, writeJson } from '../../os/json-file.ts';
 import { removeTree } from '../disk/tree.ts';
 import { domainPaths, readClone } from './workspace.ts';
 
-/** Which restore put the disk there that is there now. */
+/** Restore that made the present disk. */
 const RestoredFile = z.strictObject({ restoreId: z.string() });
 
 interface Replacement {
   isOff: () => Promise<boolean>;
-  /** Makes the new tree at a path where nothing is. */
+  /** Makes the new tree at an unused path. */
   copy: (to: string) => Promise<void>;
-  /** Called when the new disk is whole and the old one still in its place. */
+  /** Called when the new disk is complete and the old one still in place. */
   onStaged: () => Promise<void>;
 }
 
 /**
- * Until the new one is whole nothing of the old one changes. The same restore again does nothing; one that was cut off
- * begins anew. @throws MayflyError restore_failed: no workspace, or its domain runs
+ * Replaces a disk. The old one stays unchanged until the new one is complete. Repeating a restore is a no-op; an
+ * interrupted one restarts. @throws MayflyError restore_failed: no workspace, or its domain runs
  */
 export async function replaceDisk(
   workspace: string,
@@ -44,7 +44,7 @@ export async function replaceDisk(
     throw error;
   }
   await removeTree(old);
-  // A try before this one may have been cut off right after it.
+  // An earlier attempt may have been cut off right after this rename.
   await orAbsent(rename(root, old));
   await rename(staging, root);
   await flush(workspace);

@@ -1,6 +1,6 @@
 import { type ErrorCode, MayflyError } from '../../../model/errors.ts';
 
-/** Has what fails without a code of its own fail with that of its step. @throws MayflyError; the signal's reason */
+/** Gives errors without a code the code of their step. @throws MayflyError; the signal's reason */
 export async function orStepFailure<T>(
   step: () => Promise<T>,
   code: ErrorCode,

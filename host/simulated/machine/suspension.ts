@@ -7,24 +7,24 @@ import { readJson, writeJson } from '../../os/json-file.ts';
 import { sendSignal } from '../../os/proc.ts';
 import { isStopped, type ProcessTable } from './processes.ts';
 
-/** Why a sandbox was stopped, and which of its processes it had stopped itself: those are not continued. */
+/** Reason of a suspension, and processes stopped by the sandbox itself: those are not continued. */
 const StoppedFile = z.strictObject({ why: z.enum(['paused', 'saving']), already: z.array(z.int()) });
 type Stopped = z.infer<typeof StoppedFile>;
 
-/** Longer means that a process hangs in the kernel. Milliseconds. */
+/** Timeout of a stop; beyond, a process hangs in the kernel. Milliseconds. */
 const STOP_TIMEOUT_MS = 10_000;
 /**
- * A process that waits for its vfork(2) child stops only when that has gone on, and the child may have been stopped first:
- * after this time all go on for a moment. Milliseconds.
+ * Time after which all processes are continued for a moment: a parent in vfork(2) stops only after its child continues,
+ * and the child may have been stopped first. Milliseconds.
  */
 const ROUND_MS = 200;
 const RELAX_MS = 5;
-/** Looks in a row that find nothing moving: in the first, a process may have made another that was not listed yet. */
+/** Consecutive scans without movement: during the first, a process may have forked an unlisted one. */
 const QUIET_LOOKS = 2;
 
 /**
- * The processes of one simulated sandbox, stopped (SIGSTOP) and continued. That they are stopped on purpose stands in a
- * file of the workspace, so it outlives this process, and whoever comes next can end it.
+ * Suspension of one simulated sandbox's processes (SIGSTOP, SIGCONT). A file of the workspace records it, so it
+ * outlives this process, and a successor can end it.
  */
 export class Suspension {
   readonly #path: string;
@@ -37,14 +37,14 @@ export class Suspension {
     this.#path = join(workspace, 'stopped.json');
   }
 
-  /** Whether it was paused and nothing of it moves. */
+  /** True when it was paused and all its processes are stopped. */
   async isPaused(): Promise<boolean> {
     if ((await this.#read())?.why !== 'paused') return false;
     return (await this.#pids()).every(isStopped);
   }
 
   /**
-   * Stops the sandbox. @param onNoted called when it is written down and nothing is stopped yet @throws MayflyError
+   * Stops the sandbox. @param onNoted called when that is recorded and nothing is stopped yet @throws MayflyError
    * sandbox_not_running; Error when a process does not stop
    */
   async pause(onNoted: () => Promise<void>): Promise<void> {
@@ -55,7 +55,7 @@ export class Suspension {
   }
 
   /**
-   * Ends whatever stopped it. @param onContinued called when all go on and it is still written down that they do not
+   * Ends any suspension. @param onContinued called when all processes run and the record still exists
    * @throws MayflyError sandbox_not_running
    */
   async resume(onContinued: () => Promise<void>): Promise<void> {
@@ -64,7 +64,7 @@ export class Suspension {
     if (stopped) await this.#end(stopped, onContinued);
   }
 
-  /** Runs a step while nothing of the sandbox moves. A paused one stays paused. @throws Error when a process does not stop */
+  /** Runs a step while the sandbox is stopped. A paused one stays paused. @throws Error when a process does not stop */
   async during<T>(step: () => Promise<T>): Promise<T> {
     const before = await this.#read();
     const { already } = before?.why === 'paused' ? before : await this.#note('saving');
@@ -76,13 +76,13 @@ export class Suspension {
     }
   }
 
-  /** Ends what {@link during} left behind in a process that was killed. */
+  /** Ends a suspension left by a {@link during} whose process was killed. */
   async thaw(): Promise<void> {
     const stopped = await this.#read();
     if (stopped?.why === 'saving') await this.#end(stopped, async () => {});
   }
 
-  /** For a sandbox that has no processes any more. */
+  /** Removes the record of a sandbox without processes. */
   async forget(): Promise<void> {
     await rm(this.#path, { force: true });
   }
@@ -102,7 +102,7 @@ export class Suspension {
     await this.forget();
   }
 
-  /** Writes down why, before anything is stopped. What another left stopped was not stopped by the sandbox itself. */
+  /** Records the reason before anything is stopped. Processes stopped by an earlier suspension are ignored. */
   async #note(why: Stopped['why']): Promise<Stopped> {
     const before = await this.#read();
     const already = before?.already ?? (await this.#pids()).filter(isStopped);
@@ -128,7 +128,7 @@ export class Suspension {
     }
   }
 
-  /** The youngest first: a shell that waits for a job shall not see it stopped. */
+  /** Continues the youngest first, so that a shell never sees its job stopped. */
   async #continue(already: readonly number[]): Promise<void> {
     for (const pid of (await this.#pids()).toReversed()) if (!already.includes(pid)) sendSignal(pid, 'SIGCONT');
   }

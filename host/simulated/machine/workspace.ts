@@ -41,12 +41,12 @@ export function domainPaths(workspace: string): DomainPaths {
   return { workspace, root: join(workspace, 'root') };
 }
 
-/** What the clone became when it was made; null when there is no whole workspace. */
+/** Returns the clone's description; null without a complete workspace. */
 export async function readClone(workspace: string): Promise<Clone | null> {
   return await readJson(join(workspace, CLONE_FILE), CloneFile);
 }
 
-/** Makes a tree at a path where nothing is. @throws ExecError; the signal's reason */
+/** Copies a tree to an unused path. @throws ExecError; the signal's reason */
 export type DiskCopy = (to: string, signal: AbortSignal) => Promise<void>;
 
 interface DiskSteps {
@@ -56,8 +56,8 @@ interface DiskSteps {
 }
 
 /**
- * Seeds it: machine id, host name, host key, the CA keys to trust and the one principal. It appears as a whole or not
- * at all. @throws MayflyError clone_failed
+ * Makes a workspace atomically, with its seed: machine id, host name, host key, the trusted CA keys and the one
+ * principal. @throws MayflyError clone_failed
  */
 export async function makeWorkspace(
   workspace: string,
@@ -83,9 +83,9 @@ export async function makeWorkspace(
   return clone;
 }
 
-/** Removes a workspace, whole or half made; succeeds when there is none. */
+/** Removes a workspace, complete or partial; no-op without one. */
 export async function removeWorkspaceTrees(workspace: string): Promise<void> {
-  // First what makes it count as whole, so that a crash in the middle leaves nothing that looks usable.
+  // The description first, so that a crash midway leaves nothing that looks complete.
   await rm(join(workspace, CLONE_FILE), { force: true });
   await removeTree(workspace);
   await removeTree(`${workspace}.new`);
@@ -109,7 +109,7 @@ async function seed(root: string, request: CloneRequest, pair: KeyPair): Promise
   for (const [name, text, mode] of files) await plant(join(etc, name), text, mode);
 }
 
-/** Nothing in a tree that a guest has written leads what is written here elsewhere: links are replaced, not followed. */
+/** Writes into a guest's tree, replacing links instead of following them. */
 async function plant(path: string, text: string, mode: number): Promise<void> {
   await rm(path, { recursive: true, force: true });
   await writeFile(path, text, { mode, flag: 'wx' });

@@ -1,13 +1,13 @@
 import { tar } from '../disk/tar.ts';
 
-/** Everything of a file but its access and change time; names as they are, owners as numbers, in the order of names. */
+/** Options of tar: all attributes but access and change time; raw names, sorted, numeric owners. */
 const OPTIONS =
   '--create --file=- --format=pax --pax-option=delete=atime,delete=ctime --sort=name --numeric-owner --xattrs ' +
   '--xattrs-include=* --null --verbatim-files-from --files-from=-';
 
 /**
- * An archive of some files of a tree, by GNU tar, which follows no symbolic link that it is given or finds. The folders
- * on the way to a name are another matter: the caller has looked at them.
+ * Archives files of a tree by GNU tar, which follows no symbolic link that it is given or finds. The caller must check
+ * the parent folders of the names.
  * @param names bytes as Latin-1, relative to the root
  * @throws Error when not all of it could be read; the signal's reason
  */

@@ -5,13 +5,13 @@ import { type TarEntry, tarEntries } from '../../disk/tar-entries.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { archiveOf } from './archive.ts';
 
-/** Names of one tree that are held in memory at most; a real host's program takes as many (diff/request.go). */
+/** Limit of a tree's names in memory; the same as of a real host's program (diff/request.go). */
 const MAX_NAMES = 2 * 1024 * 1024;
 
 /** Files by path: bytes as Latin-1, with a leading slash; the root is ''. */
 export type SavedFiles = Map<string, TarEntry>;
 
-/** A tree that a guest has written and nobody writes any more. Nothing in it leads out of it. */
+/** Immutable tree written by a guest. Paths in it never lead out of it. */
 export class SavedTree {
   constructor(readonly root: string) {}
 
@@ -37,7 +37,7 @@ export class SavedTree {
     return files;
   }
 
-  /** What is at a path, when all that leads there are folders of the tree; else null. */
+  /** Returns the file at a path, if all its parents are folders of the tree; else null. */
   async find(path: string): Promise<Stats | null> {
     const names = partsOf(path);
     if (names.includes('.') || names.includes('..') || path.includes('\0')) return null;
@@ -51,7 +51,7 @@ export class SavedTree {
     return found;
   }
 
-  /** Bytes of where on the host a path of the tree is. */
+  /** Returns the host's path, as bytes, of a path of the tree. */
   at(path: string): Buffer {
     return Buffer.concat([Buffer.from(`${this.root}/`), Buffer.from(path, 'latin1')]);
   }
@@ -61,7 +61,7 @@ function partsOf(path: string): string[] {
   return path.split('/').filter((name) => name !== '');
 }
 
-/** Paths without those that lie in another; the root alone when none is given. */
+/** Removes paths that lie in others; returns the root alone when none is given. */
 function outermost(within: readonly string[]): string[] {
   if (within.length === 0) return [''];
   const paths = [

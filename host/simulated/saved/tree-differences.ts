@@ -10,12 +10,12 @@ import {
 import type { TarEntry } from '../../disk/tar-entries.ts';
 import type { SavedFiles } from './saved-tree.ts';
 
-/** One difference, but for the number of names of the files, which is asked of the tree. */
+/** Difference without the files' link counts, which the tree has. */
 export type Difference = Pick<FileChange, 'change' | 'what'> & { before: TarEntry | null; after: TarEntry | null };
 
 /**
- * What differs between two trees, folders before what is in them. Nothing is called renamed: the files of a copied tree
- * do not say which they were.
+ * Yields the differences of two trees, folders before their content. Renames are not detected: files of a copied tree
+ * have no common identity.
  */
 export function* differences(before: SavedFiles, after: SavedFiles): Generator<Difference> {
   const names = [entriesOf(before), entriesOf(after)] as const;
@@ -39,13 +39,13 @@ function aspects(old: TarEntry, now: TarEntry, sameNames: boolean): FileAspect[]
     mode: old.mode !== now.mode,
     owner: old.uid !== now.uid || old.gid !== now.gid,
     xattrs: !isDeepStrictEqual(old.xattrs, now.xattrs),
-    // It goes without saying that a directory changes when a name is added or removed.
+    // A directory's mtime changes with each added or removed name, so it is left out then.
     mtime: old.mtime !== now.mtime && (now.type !== 'directory' || sameNames),
   };
   return FILE_ASPECTS.filter((aspect) => differs[aspect]);
 }
 
-/** The names and types in every folder, as one text. */
+/** Returns the names and types in every folder, as one text. */
 function entriesOf(files: SavedFiles): Map<string, string> {
   const found = new Map<string, string>();
   for (const { path, type } of files.values()) {
@@ -57,13 +57,13 @@ function entriesOf(files: SavedFiles): Map<string, string> {
   return found;
 }
 
-/** By the bytes of each name in turn, so that a folder stands before what is in it. */
+/** Compares by the bytes of each name in turn, so that a folder precedes its content. */
 function inOrder(a: string, b: string): number {
   const [one, other] = [a.replaceAll('/', '\0'), b.replaceAll('/', '\0')];
   return one < other ? -1 : Number(one > other);
 }
 
-/** @param links how many names the file has */
+/** @param links number of the file's names */
 export function describe(entry: TarEntry, links: number, digest: string | null): FileDescription {
   const { type, size, mode, uid, gid, mtime, target, device, xattrs } = entry;
   return {

@@ -10,7 +10,7 @@ import { digestOfTree } from '../disk/tree.ts';
 
 const SPEC = 'spec.json';
 
-/** Folder of a saved tree and its description: made under another name, whole while the description is there. */
+/** Folder of a saved tree and its description: made under a temporary name, complete while the description exists. */
 export class TreeFolder<Spec> {
   readonly staging: string;
 
@@ -37,13 +37,13 @@ export function treeOf(folder: string): string {
   return join(folder, 'root');
 }
 
-/** The ids of all that is saved in a folder, also of what is half made. */
+/** Returns the ids of everything saved in a folder, partial ones included. */
 export async function savedIds(folder: string, isId: (name: string) => boolean): Promise<string[]> {
   const names = ((await entriesOf(folder)) ?? []).map((name) => name.replace(/\.new$/, ''));
   return [...new Set(names.filter(isId))].sort();
 }
 
-/** A tree as the one disk of a machine. @throws Error when not all of it can be read; the signal's reason */
+/** Describes a tree as the one disk of a machine. @throws Error when not all of it can be read; the signal's reason */
 export async function diskOfTree(tree: string, signal: AbortSignal): Promise<SavedDisk> {
   const sha256 = await digestOfTree(tree, signal);
   return { target: 'root', sha256, virtualBytes: await apparentBytes(tree), storedBytes: await allocatedBytes(tree) };

@@ -1,12 +1,12 @@
 const BLOCK = 512;
 const PREFIX = '.wh.';
 
-/** Names that a guest must not have in an archive, where they say that something is no more (OCI image spec, layer.md). */
+/** True for a name reserved in an archive, where it marks a removed file (OCI image spec, layer.md). */
 export function isWhiteout(path: string): boolean {
   return path.slice(path.lastIndexOf('/') + 1).startsWith(PREFIX);
 }
 
-/** An entry of a PAX archive which says that a path is no more. @param path bytes as Latin-1, with a leading slash */
+/** Returns a PAX archive's entry for a removed path. @param path bytes as Latin-1, with a leading slash */
 export function whiteout(path: string): Buffer {
   const slash = path.lastIndexOf('/');
   const record = recordOf(`path=.${path.slice(0, slash)}/${PREFIX}${path.slice(slash + 1)}`);
@@ -14,17 +14,17 @@ export function whiteout(path: string): Buffer {
   return Buffer.concat([header('x', record.length), record, padding, header('0', 0)]);
 }
 
-/** What an archive ends with. */
+/** End of an archive. */
 export const END_OF_ARCHIVE = Buffer.alloc(2 * BLOCK);
 
-/** `<length> <text>\n`, where the length is of all that. */
+/** Encodes `<length> <text>\n`, where the length includes itself. */
 function recordOf(text: string): Buffer {
   const rest = text.length + 2;
   const digits = String(rest + String(rest).length).length;
   return Buffer.from(`${rest + digits} ${text}\n`, 'latin1');
 }
 
-/** ustar (POSIX.1-2008, pax): numbers are octal; the checksum is taken with its own field full of spaces. */
+/** Encodes a ustar header (POSIX.1-2008, pax): numbers are octal; the checksum is computed with its own field blank. */
 function header(flag: '0' | 'x', size: number): Buffer {
   const block = Buffer.alloc(BLOCK);
   const fields: [number, string][] = [

@@ -18,7 +18,7 @@ import type { SimulatedSources } from './running-source.ts';
 interface Builder {
   isOn(sandboxId: string): Promise<boolean>;
   stop(sandboxId: string): Promise<void>;
-  /** Its folder, whether it is there or not. */
+  /** Returns its folder, existing or not. */
   workspace(sandboxId: string): Promise<string>;
 }
 
@@ -29,7 +29,9 @@ interface BakingDeps {
   sources: SimulatedSources;
 }
 
-/** Sources of a simulated host are trees: the builder's is copied when it is off, and the copy is cleaned. */
+/**
+ * Baking on a simulated host, whose sources are trees: the builder's is copied when it is off, and the copy is cleaned.
+ */
 export class SimulatedBaking implements HostBaking {
   constructor(private readonly deps: BakingDeps) {}
 
@@ -37,7 +39,7 @@ export class SimulatedBaking implements HostBaking {
     await this.#folder(request.name).stage(request);
   }
 
-  /** Nothing yet: what the host cleans afterwards, its guest need not. */
+  /** Only checks that the builder runs: the host cleans the copy later. */
   async clean({ builderId }: BakeRequest, { signal }: StepContext): Promise<void> {
     signal.throwIfAborted();
     if (await this.deps.builder.isOn(builderId)) return;
@@ -108,7 +110,7 @@ export class SimulatedBaking implements HostBaking {
     await this.#folder(request.name).discard(request);
   }
 
-  /** Clones are copies: nothing refers to it. */
+  /** Removes the source without a check for referrers: clones are copies. */
   async remove({ sourceId, name }: { sourceId: string; name: string }): Promise<void> {
     const folder = this.#folder(name);
     await folder.discard({ sourceId });
@@ -124,7 +126,7 @@ export class SimulatedBaking implements HostBaking {
   }
 }
 
-/** Copies a tree into a folder, in the place of what is there. @returns where it is */
+/** Copies a tree into a folder, replacing its content. @returns path of the copy */
 async function freshCopy(from: string, folder: string, signal: AbortSignal): Promise<string> {
   const root = treeOf(folder);
   await rm(root, { recursive: true, force: true });

@@ -18,14 +18,14 @@ import type { SimulatedSources } from './running-source.ts';
 
 const CaptureSpec = z.strictObject({
   source: z.string(),
-  /** When the source stood still, ISO 8601; null: not all is copied. */
+  /** Time at which the source was stopped, ISO 8601; null: the copy is incomplete. */
   capturedAt: z.iso.datetime().nullable(),
-  /** Of the tree, hex; null: not checked yet. */
+  /** Digest of the tree, hex; null: not checked yet. */
   sha256: z.hex().length(64).nullable(),
 });
 type CaptureSpec = z.infer<typeof CaptureSpec>;
 
-/** Captures of a simulated host: copies of the source's tree, made while nothing of it moves; nothing refers to one. */
+/** Captures of a simulated host: copies of the source's tree, made while it is stopped; without referrers. */
 export class SimulatedCaptures implements HostCaptures {
   constructor(private readonly deps: { state: StateDir; failpoints: Failpoints; sources: SimulatedSources }) {}
 
@@ -75,7 +75,7 @@ export class SimulatedCaptures implements HostCaptures {
     return {
       disks: [disk],
       sizeBytes: disk.storedBytes,
-      quiesced: true, // nothing of the source moved, and what it had written is in its tree at once
+      quiesced: true, // the source was stopped, and its writes reach the tree at once
       capturedAt: spec.capturedAt,
       parentId: null,
       fullBecause: 'a simulated host copies trees as a whole',
@@ -89,13 +89,13 @@ export class SimulatedCaptures implements HostCaptures {
     throw new MayflyError('capture_failed', `${captureId} has not been checked on this host.`);
   }
 
-  async abort(): Promise<void> {} // what copies it ends with its step
+  async abort(): Promise<void> {} // the copy ends with its step
 
   async remove(captureId: string): Promise<void> {
     const folder = this.#folder(captureId);
     const { path, staging } = folder;
     await this.thaw(captureId);
-    // Under another name first, so that a crash in the middle leaves nothing that looks usable.
+    // Renamed first, so that a crash midway leaves nothing that looks complete.
     if (await folder.whole()) {
       await removeTree(staging);
       await rename(path, staging);
@@ -122,10 +122,10 @@ export class SimulatedCaptures implements HostCaptures {
     };
     await refuseAbsent();
     await copyTree(treeOf(folder.path), to, signal);
-    await refuseAbsent(); // what was removed meanwhile is missing in the copy
+    await refuseAbsent(); // files removed during the copy would be missing in it
   }
 
-  /** What made one has been killed: its source shall not stand still until its saga comes by. */
+  /** Continues sources whose capture was killed, without waiting for its saga. */
   async thawAll(): Promise<void> {
     for (const id of await savedIds(this.deps.state.captures, isCaptureId)) await this.thaw(id);
   }

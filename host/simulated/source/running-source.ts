@@ -18,7 +18,7 @@ import { freeAddress, GUEST_PORT } from '../machine/leases.ts';
 import { childOf, processIds, rootOf } from '../machine/processes.ts';
 import { NamespaceConsole } from './source-console.ts';
 
-/** An ordinary server's: it knows nothing of Mayfly. */
+/** Configuration of an ordinary server, independent of Mayfly. */
 const SSHD_CONFIG = `Include /etc/ssh/sshd_config.d/*.conf
 HostKey /etc/ssh/ssh_host_ed25519_key
 PermitRootLogin no
@@ -29,9 +29,9 @@ Subsystem sftp internal-sftp
 `;
 
 /**
- * As a domain's boot script, but the disk is the source's own, and below /usr, which is the machine's, it has a
- * writable /usr/local/lib. What a first boot makes, it makes inside: no link of its tree leads out of it.
- * $1: root, $2: that folder, $3: name, $4: address, $5: port, $6: an sshd_config where it has none.
+ * Boot script of a source, like a domain's, but with the source's own disk, and a writable /usr/local/lib below the
+ * machine's /usr. A first boot writes inside the chroot: no link of its tree leads out of it. $1: root, $2: that
+ * folder, $3: name, $4: address, $5: port, $6: an sshd_config where it has none.
  */
 const BOOT_SOURCE = `set -eu
 mount --bind -o ro /usr "$1/usr"
@@ -55,20 +55,20 @@ interface Ending {
   by: 'SIGTERM' | 'SIGKILL';
   /** Milliseconds. */
   withinMs: number;
-  /** Ends the waiting. */
+  /** Ends the wait. */
   signal?: AbortSignal;
 }
 const KILLED: Ending = { by: 'SIGKILL', withinMs: START_MS };
 
 /**
- * Running sources of a simulated host, for tests and demonstrations: images whose tree is the root of a process tree of
- * its own. As long as one runs it cannot be cloned.
+ * Running sources of a simulated host, for tests and demonstrations: images whose tree is the root of their own process
+ * tree. A running one cannot be cloned.
  */
 export class SimulatedSources {
   /** @param images the folder of all images */
   constructor(private readonly images: string) {}
 
-  /** Makes an image as an ordinary server would be: the default one with a host key and an sshd_config of its own. */
+  /** Makes an image of an ordinary server: the default one with a host key and an sshd_config of its own. */
   async make(name: string, sshdConfig = SSHD_CONFIG): Promise<void> {
     const folder = join(this.images, name);
     const staging = join(this.images, `.${name}.new`);
@@ -116,8 +116,8 @@ export class SimulatedSources {
   }
 
   /**
-   * @param how SIGTERM is what its first process may take its time for, or not hear @throws MayflyError
-   * source_stop_failed; the reason of its signal
+   * @param how its first process may delay or ignore SIGTERM @throws MayflyError source_stop_failed; the reason of its
+   * signal
    */
   async stop(name: string, how: Ending = KILLED): Promise<void> {
     const running = await this.#running(name);
@@ -151,7 +151,7 @@ export class SimulatedSources {
     return processIds().filter((pid) => rootOf(pid) === root);
   }
 
-  /** Of a start whose process was killed before it could write down what it had started, or that failed. */
+  /** Kills processes of a failed start, or of one that was killed before it could record them. */
   async #endForgotten(name: string): Promise<void> {
     const look = async () => {
       const left = (await orAbsent(this.processesOf(name))) ?? [];
@@ -164,7 +164,7 @@ export class SimulatedSources {
 
   async #running(name: string): Promise<{ pid: number; address: string } | null> {
     const running = await readJson(join(this.images, name, 'running.json'), RunningFile);
-    // The number may be another's by now; that it lives in this root says that it is ours.
+    // The pid may be reused by now; this root proves that the process is ours.
     const root = running && (await orAbsent(realpath(imageRoot(this.images, name))));
     return root !== null && rootOf(running?.pid ?? 0) === root ? running : null;
   }
@@ -183,7 +183,7 @@ async function firstProcess(
   throw new Error(`the simulated source in ${root} does not start`);
 }
 
-/** Resolves when its sshd takes connections: from then on it is what a running machine is. */
+/** Resolves when its sshd accepts connections, as a running machine's does. */
 async function answering(child: { exitCode: number | null }, address: string): Promise<void> {
   const look = async () => {
     const socket = connect({ host: address, port: GUEST_PORT });

@@ -5,7 +5,7 @@ import { CONSOLE_TIMEOUT_MS, type ConsoleOptions, type ConsoleResult, type Sourc
 import { ExecError, exec } from '../../os/exec.ts';
 import { rootOf } from '../machine/processes.ts';
 
-/** A console by the kernel: programs enter the namespaces and the root of a simulated source's first process. */
+/** Console through the kernel: programs enter the namespaces and the root of a simulated source's first process. */
 export class NamespaceConsole implements SourceConsole {
   /** @param pid of that process */
   constructor(private readonly pid: number) {}
@@ -32,7 +32,7 @@ export class NamespaceConsole implements SourceConsole {
       stdio: ['pipe', 'ignore', 'ignore'],
       ...(signal && { signal }),
     });
-    child.stdin.on('error', () => {}); // EPIPE of a program that ended: its status says the rest
+    child.stdin.on('error', () => {}); // EPIPE of a program that ended: the status has the reason
     child.stdin.end(bytes);
     const [status] = await once(child, 'exit');
     if (status !== 0)

@@ -12,11 +12,11 @@ interface PowerDeps {
   failpoints: Failpoints;
 }
 
-/** Sources of a simulated host are process trees in their own images; clones are copies, so nothing refers to one. */
+/** Power of a simulated host's sources: process trees in their own images, without referrers. */
 export class SimulatedSourcePower implements SourcePower {
   constructor(private readonly deps: PowerDeps) {}
 
-  /** Its console is the kernel's: there is no guest agent to wait for, and who comes in by it is answered. */
+  /** Starts without waiting for a guest agent: its console is the kernel's, which always answers. */
   async start({ sourceId, source }: StartRequest, { signal }: StepContext): Promise<SourcePowered> {
     const { images, sources, failpoints } = this.deps;
     const { name, problem } = await readImage(images, source);

@@ -1,15 +1,15 @@
-/** One part of a pattern between two slashes, as Go's filepath.Match has it: `*`, `?`, `[a-z]`, `[^a]`, `\x`. */
+/** Token of a pattern between two slashes, with the syntax of Go's filepath.Match: `*`, `?`, `[a-z]`, `[^a]`, `\x`. */
 type Token = 'any' | { matches(char: string): boolean; comparisons: number };
 
 const CHARACTER = /\\?([\s\S])/gu;
 const SET = /\[(\^?)((?:\\[\s\S]|[^\]\\])+)\]/y;
-/** `**` between two slashes: any number of parts. */
+/** `**` between two slashes matches any number of path segments. */
 const ANY_PARTS = '**';
 
-/** Characters of a pattern: Linux has no longer path. */
+/** Longest pattern, characters: Linux has no longer path. */
 export const MOST_OF_A_PATTERN = 4_096;
 
-/** A pattern, read once for all paths that are held against it. */
+/** Pattern, compiled once for all paths. */
 export class PathPattern {
   readonly #parts: readonly (Token[] | typeof ANY_PARTS)[];
 
@@ -17,9 +17,9 @@ export class PathPattern {
     this.#parts = pattern.split('/').map((part) => (part === ANY_PARTS ? part : tokensOf(part)));
   }
 
-  /** @param cost may throw: called with the number of comparisons */
+  /** @param cost called with the number of comparisons; may throw */
   matches(path: readonly string[], cost: (comparisons: number) => void = () => undefined): boolean {
-    // which beginnings of the path the pattern matches so far
+    // lengths of the path prefixes that the pattern matches so far
     let ends = new Set([0]);
     for (const part of this.#parts) {
       const reached = new Set<number>();
@@ -40,12 +40,12 @@ export class PathPattern {
   }
 }
 
-/** Whether one name, without slashes, matches. */
+/** True when a name without slashes matches. */
 export function matchesName(pattern: string, name: string): boolean {
   return matchesTokens(tokensOf(pattern), name, () => undefined);
 }
 
-/** At most as many comparisons as the pattern and the name have characters, multiplied: a regular expression could take for ever. */
+/** Matches in at most pattern length × name length comparisons; a regular expression could backtrack exponentially. */
 function matchesTokens(tokens: readonly Token[], name: string, cost: (comparisons: number) => void): boolean {
   const chars = Array.from(name);
   let [at, next, star, from] = [0, 0, -1, 0];
@@ -80,7 +80,7 @@ function tokensOf(pattern: string): Token[] {
   for (let at = 0; at < pattern.length; ) {
     SET.lastIndex = at;
     const set = hasClose ? SET.exec(pattern) : null;
-    // a bracket that is not closed until the end of the pattern: none behind it is
+    // without a closing bracket here, no later one is closed either
     if (set === null && pattern[at] === '[' && pattern[at + 1] !== ']') hasClose = false;
     const char = String.fromCodePoint(pattern.codePointAt(at) ?? 0);
     if (char === '*') {

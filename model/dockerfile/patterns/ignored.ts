@@ -7,14 +7,14 @@ interface Rule {
   isException: boolean;
 }
 
-/** Each path is held against each of them. */
+/** Most patterns of a file; each path is matched with each of them. */
 const MOST_RULES = 100;
 
 /**
- * What a `.dockerignore` leaves out, as moby's patternmatcher has it: the last pattern counts that matches a path, or a
- * folder above it; `!` takes back in, also what is below a folder that is left out.
- * @param file the name of where they stand. `@default` .dockerignore
- * @param cost may throw: called with the number of comparisons. `@default` nobody counts them
+ * Compiles a `.dockerignore` with the semantics of moby's patternmatcher: the last pattern that matches a path or one
+ * of its parents decides; `!` includes again, also below an excluded folder.
+ * @param file name for messages. `@default` .dockerignore
+ * @param cost called with the number of comparisons; may throw. `@default` no-op
  * @throws MayflyError invalid_request
  */
 export function ignoredBy(
@@ -31,7 +31,7 @@ export function ignoredBy(
     throw new MayflyError('invalid_request', `A pattern of ${file} has more than ${MOST_OF_A_PATTERN} characters.`);
   }
   const rules = written.map(ruleOf).filter((rule) => rule !== null);
-  /** Of each folder, which patterns match it or one above it. */
+  /** Patterns that match a folder or one of its parents, by folder. */
   const matched = new Map<string, boolean[]>([['', rules.map(() => false)]]);
   const matchedBy = (path: string): boolean[] => {
     const known = matched.get(path);
@@ -49,7 +49,7 @@ export function ignoredBy(
   };
 }
 
-/** Null: it names nothing. */
+/** Null: the line has no pattern. */
 function ruleOf(line: string): Rule | null {
   const isException = line.startsWith('!');
   const pattern = cleaned(isException ? line.slice(1).trim() : line);

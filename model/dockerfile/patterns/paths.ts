@@ -1,11 +1,11 @@
-/** An absolute path, from one that may be relative to a folder; `..` does not lead above the root. A `/` at its end stays. */
+/** Resolves a path relative to a folder; `..` stops at the root. Keeps a trailing `/`. */
 export function absolute(path: string, folder: string): string {
   const all = path.startsWith('/') ? path : `${folder}/${path}`;
   const clean = `/${cleaned(all)}`;
   return isFolder(path) && clean !== '/' ? `${clean}/` : clean;
 }
 
-/** A path below a root, without `.`, `..` and double slashes; the root itself is ''. */
+/** Normalizes a path below a root: no `.`, `..` or double slashes; the root itself is ''. */
 export function cleaned(path: string): string {
   const parts: string[] = [];
   for (const part of path.split('/')) {
@@ -15,7 +15,7 @@ export function cleaned(path: string): string {
   return parts.join('/');
 }
 
-/** Whether it says that it is one, whatever is there. */
+/** True when the path is written as a folder. */
 function isFolder(path: string): boolean {
   return path.endsWith('/') || path === '.' || path.endsWith('/.');
 }

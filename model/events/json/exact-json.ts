@@ -1,9 +1,9 @@
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
-/** Digits of an exponent that is reckoned with: a double counts them exactly. */
+/** Longest exponent that is evaluated: a double counts it exactly. */
 const EXPONENT_DIGITS = 15;
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 
-/** Decimal places: `digits` × 10^`exponent`. */
+/** Decimal number: `digits` × 10^`exponent`. */
 interface Decimal {
   sign: string;
   digits: string;
@@ -11,8 +11,8 @@ interface Decimal {
 }
 
 /**
- * Text of a JSON number that equal numbers share, whatever a double makes of them: `1.10` is `1.1`, 9007199254740993 stays.
- * A double's own value has the form that ECMAScript gives it.
+ * Returns the canonical text of a JSON number without loss of precision: `1.10` is `1.1`, 9007199254740993 stays.
+ * Numbers that a double represents exactly get their ECMAScript form.
  */
 export function canonicalNumber(text: string): string {
   const decimal = decimalOf(text);
@@ -23,7 +23,10 @@ export function canonicalNumber(text: string): string {
   return `${sign}${digits}${exponent === 0 ? '' : `e${exponent}`}`;
 }
 
-/** Value of a JSON text in which each number is a string of its own kind, so that no two become one. @param json well-formed */
+/**
+ * Parses JSON with each number as a tagged canonical string, so that different numbers stay different.
+ * @param json well-formed
+ */
 export function exactValue(json: string): unknown {
   const tagged = json.replace(STRING_OR_NUMBER, (token) =>
     token.startsWith('"') ? `"s${token.slice(1)}` : `"n${canonicalNumber(token)}"`,
@@ -31,20 +34,23 @@ export function exactValue(json: string): unknown {
   return JSON.parse(tagged);
 }
 
-/** JSON texts of data with numbers that a double does not hold. */
+/** JSON texts of data with numbers that a double cannot represent. */
 interface ExactData {
   /** {@link exactValue} of the data. */
   exact: string;
-  /** The data with 1 or 0.5 in the place of each such number: an integer for an integer. */
+  /** Data with 1 or 0.5 in place of each such number: 1 for an integer. */
   plain: string;
-  /** The first of these numbers. */
+  /** First of these numbers. */
   first: string;
 }
 
-/** Long digits or a long exponent: without them a double holds every number of a text. */
+/** Long digits or a long exponent; without them a double represents every number of a text. */
 const MAY_BE_INEXACT = /\d[\d.]{15}|[eE][+-]?\d{3}/;
 
-/** Returns the data twice where a double does not hold each of its numbers, else null. @param json well-formed */
+/**
+ * Returns both forms when a double cannot represent each number of the data, else null.
+ * @param json well-formed
+ */
 export function exactDataOf(json: string): ExactData | null {
   if (!MAY_BE_INEXACT.test(json)) return null;
   const exact = exactValue(json);
@@ -67,7 +73,7 @@ function plainOf(exact: unknown, inexact: string[]): unknown {
   return /[.]|e-/i.test(text) ? 0.5 : 1;
 }
 
-/** Undefined: its exponent is too long to reckon with, or it is no number. */
+/** Undefined: not a number, or its exponent is too long. */
 function decimalOf(text: string): Decimal | undefined {
   const [, sign = '', whole, fraction = '', power = '0'] = NUMBER.exec(text) ?? [];
   if (whole === undefined) return undefined;

@@ -3,18 +3,21 @@ import { MayflyError } from '../../errors.ts';
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A JSON text as it was sent, and what it says. */
+/** JSON text as sent, with its parsed value. */
 export interface JsonText {
-  /** UTF-8, without a byte order mark. */
+  /** UTF-8 without a byte order mark. */
   bytes: Uint8Array;
-  /** Of members of one name the last. */
+  /** Duplicate members: the last one wins. */
   value: unknown;
 }
 
-/** Brackets that may be open at once in a JSON text of a request: what reads it further calls itself for each. */
+/** Nesting depth allowed in a JSON request; recursive readers need one call per level. */
 export const DEEPEST_JSON = 100;
 
-/** Whether more brackets are open at once. @param text JSON */
+/**
+ * True when brackets are nested deeper.
+ * @param text JSON
+ */
 export function isTooDeep(text: string, most = DEEPEST_JSON): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -28,7 +31,7 @@ export function isTooDeep(text: string, most = DEEPEST_JSON): boolean {
   return false;
 }
 
-/** @throws MayflyError invalid_json, which quotes nothing of the body */
+/** @throws MayflyError invalid_json, without quoting the body */
 export function readJson(body: Uint8Array): JsonText {
   const bytes = withoutByteOrderMark(body);
   const text = utf8Text(bytes);

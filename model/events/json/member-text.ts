@@ -1,8 +1,8 @@
 /**
- * The text of a member of a JSON object, as it stands there: numbers and escapes as they were written. Of members of one name
- * the last, as JSON.parse has it.
- * @param json what JSON.parse takes, and makes an object of
- * @returns undefined: it has no such member
+ * Returns the original text of a member of a JSON object, with numbers and escapes as written. The last duplicate wins,
+ * as in JSON.parse.
+ * @param json text of an object, valid for JSON.parse
+ * @returns undefined: no such member
  */
 export function memberText(json: string, name: string): string | undefined {
   let found: string | undefined;
@@ -16,7 +16,10 @@ export function memberText(json: string, name: string): string | undefined {
   }
 }
 
-/** Texts of the items of a JSON array, as they stand there. @param json well-formed, an array */
+/**
+ * Yields the original texts of an array's items.
+ * @param json well-formed, an array
+ */
 export function* itemTexts(json: string): Generator<string> {
   let at = json.indexOf('[') + 1;
   if (json[nonSpace(json, at)] === ']') return;
@@ -28,7 +31,7 @@ export function* itemTexts(json: string): Generator<string> {
   }
 }
 
-/** The value that stands behind a place. */
+/** Returns the value after an offset. */
 function textFrom(json: string, from: number): { text: string; end: number } {
   const start = nonSpace(json, from);
   let depth = 0;
@@ -43,7 +46,7 @@ function textFrom(json: string, from: number): { text: string; end: number } {
   return { text: json.slice(start, at), end: at };
 }
 
-/** A string, an object and a list end by themselves; a number and a word before what is behind them. */
+/** True at the end of a value: after a string, object or array; before the delimiter of a number or literal. */
 function isOver(json: string, start: number, at: number): boolean {
   return '"{[}'.includes(json[start] ?? '') || /[\s,}\]]/.test(json[at] ?? ',');
 }

@@ -1,10 +1,10 @@
-/** JSON text that stands in an answer or a request as it was written: numbers that a double would change among it. */
+/** JSON text that is embedded verbatim, including numbers that a double would change. */
 export class RawJson {
   /** @param text well-formed */
   constructor(readonly text: string) {}
 }
 
-/** JSON text of a value, as JSON.stringify makes it, with each {@link RawJson} in it as it is. */
+/** Stringifies a value like JSON.stringify, with each {@link RawJson} verbatim. */
 export function stringifyRaw(value: unknown): string {
   const mark = crypto.randomUUID();
   const texts: string[] = [];

@@ -5,16 +5,16 @@ import { commandIdFrom, idBytes, sandboxIdFrom, snapshotIdFrom } from '../../ids
 import { snapshotKind } from '../../snapshots/snapshot.ts';
 import { type FunctionSpec, functionSpec, setupSpec } from '../function.ts';
 
-/** All that the saved state depends on. */
+/** Inputs of the saved state. */
 const setupWish = setupSpec.extend(
   functionSpec.pick({ filesDigest: true, user: true, env: true, network: true, cpus: true, memoryMib: true }).shape,
 );
 export type SetupWish = z.infer<typeof setupWish>;
 
 /**
- * preparing → ready | failed; failed → preparing, where it is asked for again; any → removing → gone
+ * preparing → ready | failed; failed → preparing, when requested again; any → removing → gone
  *
- * Saved for the functions of a project that have the same setup.
+ * Shared by the functions of a project with the same setup.
  */
 export const setupRecord = z.object({
   project: z.string(),
@@ -45,16 +45,16 @@ export const setupRecord = z.object({
 export type SetupRecord = z.infer<typeof setupRecord>;
 export type SetupState = SetupRecord['state'];
 
-/** In these its workflow has something to do. */
+/** States in which its workflow has work. */
 export const OPEN_SETUP_STATES = ['preparing', 'removing'] as const satisfies readonly SetupState[];
 
-/** Null: the function has none. */
+/** Null: the function has no setup. */
 export function setupWishOf(spec: FunctionSpec): SetupWish | null {
   const { setup, filesDigest, user, env, network, cpus, memoryMib } = spec;
   return setup ? { ...setup, filesDigest, user, env, network, cpus, memoryMib } : null;
 }
 
-/** The same content has the same, whatever time it may take. Hex. */
+/** Derives the key of a setup from its content, without the timeout. Hex. */
 export function setupKeyOf(wish: SetupWish): string {
   const { source, script, filesDigest, user, env, network, cpus, memoryMib } = wish;
   const variables = Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -62,14 +62,16 @@ export function setupKeyOf(wish: SetupWish): string {
   return sha256Hex(JSON.stringify(content));
 }
 
-/** One sandbox of it, and what is saved of that: named before it is made, so that whoever goes on finds what there is. */
+/**
+ * Sandbox of a setup with its snapshots; ids are derived before anything is created, so that a retry finds its objects.
+ */
 export interface SetupTry {
   n: number;
   sandboxId: string;
   commandId: string;
-  /** Of disks and memory. */
+  /** Disks and memory. */
   snapshotId: string;
-  /** Of disks alone, where the host saves no memory. */
+  /** Disks only, for hosts that cannot save memory. */
   diskSnapshotId: string;
 }
 

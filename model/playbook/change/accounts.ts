@@ -7,7 +7,7 @@ export interface User {
   comment: string;
   home: string;
   shell: string;
-  /** As /etc/shadow has it: a hash, or what no password matches; null: there is no entry. */
+  /** Field of /etc/shadow: a hash, or a value that no password matches; null: no entry. */
   password: string | null;
   /** Supplementary, sorted. */
   groups: string[];
@@ -24,7 +24,7 @@ interface Accounts {
   groups: Map<string, Group>;
 }
 
-/** As passwd(5), group(5) and shadow(5) have them; a line that makes no sense is left out. */
+/** Parses passwd(5), group(5) and shadow(5); skips malformed lines. */
 export function accountsOf({ passwd, group, shadow }: Pick<SystemTexts, 'passwd' | 'group' | 'shadow'>): Accounts {
   const passwords = new Map(linesOf(shadow, 9).map(([name = '', password = '']) => [name, password]));
   const groups = new Map<string, Group>();
@@ -42,17 +42,17 @@ export function accountsOf({ passwd, group, shadow }: Pick<SystemTexts, 'passwd'
   return { users, groups };
 }
 
-/** A hash of a password, other than what none matches (`*`, `!`, `!!`, `!*`, empty). */
+/** True for a password hash, unlike values that no password matches (`*`, `!`, `!!`, `!*`, empty). */
 export function isHash(password: string | null): boolean {
   return password !== null && /[^*!]/.test(password);
 }
 
-/** Useradd's and groupadd's own grammar (NAME_REGEX of Debian's adduser, and `$` of Samba). */
+/** True for names accepted by useradd and groupadd (NAME_REGEX of Debian's adduser, and `$` for Samba). */
 export function isAccountName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?$/.test(name);
 }
 
-/** What of two users differs; secrets are not said. */
+/** Names the fields that differ between two users; null: none. Never contains a secret. */
 export function userDifference(one: User | undefined, other: User | undefined): string | null {
   if (!one || !other) return one === other ? null : 'it is in one alone';
   const differing = (['uid', 'gid', 'comment', 'home', 'shell'] as const).filter(

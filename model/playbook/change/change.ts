@@ -1,6 +1,6 @@
 import type { FileType, GuestName } from '../../files/file-change.ts';
 
-/** A file of the later state that was added or changed. */
+/** File of the later state that was added or changed. */
 export interface Entry {
   /** Absolute. */
   path: GuestName;
@@ -9,22 +9,22 @@ export interface Entry {
   mode: number;
   uid: number;
   gid: number;
-  /** Bytes of a regular file. */
+  /** Length of a regular file. */
   size: number;
-  /** Of a symbolic link. */
+  /** Target of a symbolic link. */
   target: GuestName | null;
-  /** Another name of the same file, which stands before it. */
+  /** Earlier path of the same file (hard link). */
   sameAs: GuestName | null;
   /** Names of extended attributes. */
   xattrs: string[];
-  /** Whether its content was there before, and only mode or owner differ. */
+  /** True when only mode or owner changed. */
   isKept: boolean;
-  /** Its content; null of what is no regular file, is kept, or was not read, for `why`. */
+  /** Content; null unless a regular file with new content that could be read; see `why`. */
   bytes: Uint8Array | null;
   why: string | null;
 }
 
-/** What a system says of itself in files, as they are. */
+/** Raw text of a system's own files. */
 export interface SystemTexts {
   /** /var/lib/dpkg/status */
   status: string;
@@ -35,27 +35,27 @@ export interface SystemTexts {
   shadow: string;
 }
 
-/** All that a playbook is written of. */
+/** Input of a playbook. */
 export interface Change {
   sandboxId: string;
-  /** What both states come from, for people. */
+  /** Base of both states, for display. */
   base: string;
   entries: Entry[];
-  /** What is no more; a folder stands for all that was in it. */
+  /** Removed paths; a folder includes everything below it. */
   gone: GuestName[];
   before: SystemTexts;
   after: SystemTexts;
-  /** Changed paths that are in the lists of packages which were installed, changed or removed. */
+  /** Changed paths listed by packages that were installed, changed or removed. */
   listed: ReadonlySet<string>;
-  /** Those of them that are as the package brings them. */
+  /** Subset of `listed` that is identical to the package's file. */
   packaged: ReadonlySet<string>;
-  /** Packages of which no list of a repository tells: by name. */
+  /** Names of packages that no repository lists. */
   foreign: ReadonlySet<string>;
-  /** The commands that ran, oldest first, without secrets. */
+  /** Commands that ran, oldest first, redacted. */
   commands: readonly string[];
 }
 
-/** Something that the playbook does not bring about, or not all of it. */
+/** Change that the playbook does not fully apply. */
 export interface Left {
   path: GuestName;
   why: string;

@@ -1,4 +1,4 @@
-/** What changes in every machine by itself, and is in no playbook. docs/playbooks.md shows this list, in these words. */
+/** Changes that happen in every machine and are left out of playbooks. docs/playbooks.md repeats these texts. */
 const NOISE: readonly { what: string; pattern: RegExp }[] = [
   {
     what: 'what is there only while the machine runs',

@@ -1,32 +1,32 @@
 import type { SystemTexts } from './change.ts';
 
 export interface Package {
-  /** With its architecture where it is another's: `libc6:i386`. */
+  /** With a foreign architecture: `libc6:i386`. */
   name: string;
   version: string;
-  /** Nobody asked for it: it came because another needs it. */
+  /** True when installed only as a dependency. */
   isAuto: boolean;
   /** MD5 by path. */
   conffiles: Map<string, string>;
 }
 
-/** `purge`: its configuration is gone as well. */
+/** `purge`: its configuration was removed too. */
 export interface PackageChange {
   installed: Package[];
-  /** Another version than before. */
+  /** Packages with another version. */
   changed: Package[];
   removed: { name: string; purge: boolean }[];
-  /** Installed before and after, and marked otherwise. */
+  /** Packages whose automatic mark changed. */
   marked: Package[];
 }
 
 interface Known {
   packages: Map<string, Package>;
-  /** Removed, and their configuration is still there. */
+  /** Removed packages whose configuration is still there. */
   configured: Set<string>;
 }
 
-/** By dpkg's own record. */
+/** Compares the packages in dpkg's status. */
 export function packageChange(before: SystemTexts, after: SystemTexts): PackageChange {
   const [old, now] = [knownIn(before), knownIn(after)];
   const all = [...now.packages.values()];
@@ -66,7 +66,7 @@ export function knownIn({ status, extended }: Pick<SystemTexts, 'status' | 'exte
   return known;
 }
 
-/** deb-control(5): fields of a paragraph, with the lines that continue them. */
+/** Parses the paragraphs of deb-control(5), with continuation lines. */
 function paragraphsOf(text: string): Record<string, string>[] {
   return text.split(/\n{2,}/).flatMap((paragraph) => {
     const fields: Record<string, string> = Object.create(null);
@@ -83,7 +83,7 @@ function paragraphsOf(text: string): Record<string, string>[] {
   });
 }
 
-/** deb-control(5) and deb-version(7): what is put on a command line looks like nothing else. */
+/** True for names and versions of deb-control(5) and deb-version(7), which are safe on a command line. */
 export function isPackage({ name, version }: { name: string; version?: string }): boolean {
   return (
     /^[a-z0-9][a-z0-9+.-]{1,127}(?::[a-z0-9-]{1,32})?$/.test(name) &&
@@ -91,7 +91,7 @@ export function isPackage({ name, version }: { name: string; version?: string })
   );
 }
 
-/** The root's folders that are links into /usr since Debian 12: dpkg's lists have the old names. */
+/** Returns the path below /usr to which Debian 12 links a root folder; dpkg's lists have the old paths. */
 export function mergedPath(path: string): string {
   return /^\/(?:bin|sbin|lib(?:32|64|x32)?)\//.test(path) ? `/usr${path}` : path;
 }

@@ -3,16 +3,14 @@ import { redactText, secretSpans } from '../../redaction/redact.ts';
 import { spansOfScanner } from '../../redaction/scanner.ts';
 import { isSecretName } from '../../redaction/secret-name.ts';
 
-/** Where keys lie, by convention of who reads them. */
+/** Conventional paths of keys and credentials. */
 const PLACES =
   /\/\.ssh\/(?!authorized_keys|known_hosts|config)[^/]+(?<!\.pub)$|\/\.gnupg\/(?:private-keys|secring)|^\/etc\/ssl\/private\/|\/\.(?:netrc|pgpass|my\.cnf|npmrc|pypirc|git-credentials)$|\/\.(?:aws|docker|kube|azure)\/(?:credentials|config(?:\.json)?)$|\.(?:key|p12|pfx|jks|kdbx|keytab)$/;
 
-/** A program has the names of secrets in it, with what it prints behind them. */
+/** Magic number of programs, which contain names of secrets followed by unrelated text. */
 const ELF = '\x7fELF';
 
-/**
- * Whether a file holds a secret: by its place, its name, or what redaction recognises in it, a database or UTF-16 too.
- */
+/** True when a file holds a secret: by its path, its name, or its redactable content, even in a database or UTF-16. */
 export function isSecretFile(path: string, bytes: Uint8Array): boolean {
   if (bytes.length === 0) return false;
   const name = path.slice(path.lastIndexOf('/') + 1);
@@ -22,7 +20,7 @@ export function isSecretFile(path: string, bytes: Uint8Array): boolean {
   return secretSpans(text).length > 0 || (text.includes('\0') && secretSpans(text.replaceAll('\0', '')).length > 0);
 }
 
-/** Whether a name has a secret in it. */
+/** True when a path contains a secret. */
 export function isSecretPath(path: string): boolean {
   return redactText(path) !== path;
 }

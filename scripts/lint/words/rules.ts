@@ -140,21 +140,7 @@ const IRREGULAR = new Set(
     'lost',
     'made',
     'met',
-  ].concat([
-    'put',
-    'said',
-    'seen',
-    'sent',
-    'shown',
-    'taken',
-    'told',
-    'written',
-    'drawn',
-    'grown',
-    'spent',
-    'meant',
-    'led',
-  ]),
+  ].concat(['said', 'seen', 'sent', 'shown', 'taken', 'told', 'written', 'drawn', 'grown', 'spent', 'meant', 'led']),
 );
 
 export const LONGEST_FIRST_SENTENCE = 25;

@@ -1,5 +1,5 @@
 // @ts-check
-/** @module A later ansible-core, and ansible-lint: what tests hold playbooks to; made when it is asked for by name. */
+/** @module A later ansible-core, and ansible-lint: tests check playbooks with them; made only when named. */
 import { join } from 'node:path';
 import { repository } from '../../../worker/config/artifacts.mjs';
 import { pipRemedy } from '../part.mjs';
@@ -7,7 +7,7 @@ import { makeVenv, readyVenv } from './python-venv.mjs';
 
 const wanted = join(repository, 'scripts', 'setup', 'python', 'ansible-tools.txt');
 
-/** @returns {string | null} The Python that has them; null: they were not made yet. */
+/** @returns {string | null} Python with these packages; null: not made yet. */
 export function readyAnsibleTools() {
   return readyVenv(wanted);
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** @module What tests verify receipts with: libraries of in-toto and of DSSE, which Mayfly itself does not need. */
+/** @module Libraries of in-toto and of DSSE, with which tests verify receipts; Mayfly itself does not need them. */
 import { join } from 'node:path';
 import { repository } from '../../../worker/config/artifacts.mjs';
 import { pipRemedy } from '../part.mjs';
@@ -7,7 +7,7 @@ import { makeVenv, readyVenv } from './python-venv.mjs';
 
 const wanted = join(repository, 'scripts', 'setup', 'python', 'attestation-tools.txt');
 
-/** @returns {string | null} The Python that has them; null: they were not made yet. */
+/** @returns {string | null} Python with these packages; null: not made yet. */
 export function readyAttestationTools() {
   return readyVenv(wanted);
 }

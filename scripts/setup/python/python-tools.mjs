@@ -1,5 +1,8 @@
 // @ts-check
-/** @module What the Python client is built and checked with: `npm run client:python` and its tests need it, Mayfly does not. */
+/**
+ * @module Packages that build and check the Python client: `npm run client:python` and its tests need them, Mayfly does
+ * not.
+ */
 import { join } from 'node:path';
 import { repository } from '../../../worker/config/artifacts.mjs';
 import { pipRemedy } from '../part.mjs';
@@ -7,14 +10,14 @@ import { makeVenv, readyVenv } from './python-venv.mjs';
 
 const wanted = join(repository, 'clients', 'python', 'requirements.txt');
 
-/** @returns {string | null} The Python that has them; null: they were not made yet. */
+/** @returns {string | null} Python with these packages; null: not made yet. */
 export function readyPythonTools() {
   return readyVenv(wanted);
 }
 
 /**
- * @returns {Promise<string>} The Python that has them. Its own programs are called with `-m`: the folder was renamed.
- * @throws {import('../problem.mjs').SetupProblem} where there is no Python that can make one
+ * @returns {Promise<string>} Python with these packages. Call its programs with `-m`: the folder was renamed.
+ * @throws {import('../problem.mjs').SetupProblem} when no suitable Python is available
  */
 export async function pythonTools() {
   const { signal } = new AbortController();

@@ -1,5 +1,7 @@
 // @ts-check
-/** @module Virtual environments of Python in the cache, each of one list of requirements: for building and checking alone. */
+/**
+ * @module Virtual environments of Python in the cache, one per list of requirements: for building and checking alone.
+ */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -12,7 +14,7 @@ import { run } from '../run.mjs';
 
 /**
  * @param {string} requirements Path of a list that pip reads.
- * @returns {string} the folder where its environment is, or will be
+ * @returns {string} folder of its environment, made or not
  */
 function folderOf(requirements) {
   const version = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 16);
@@ -21,7 +23,7 @@ function folderOf(requirements) {
 
 /**
  * @param {string} requirements Path of a list that pip reads.
- * @returns {string | null} The Python that has them; null: they were not made yet.
+ * @returns {string | null} Python with these packages; null: not made yet.
  */
 export function readyVenv(requirements) {
   const folder = folderOf(requirements);
@@ -31,8 +33,8 @@ export function readyVenv(requirements) {
 /**
  * @param {string} requirements Path of a list that pip reads.
  * @param {{ signal: AbortSignal, note: (text: string) => void }} job
- * @returns {Promise<string>} The Python that has them. Its own programs are called with `-m`: the folder was renamed.
- * @throws {SetupProblem} where there is no Python that can make one
+ * @returns {Promise<string>} Python with these packages. Call its programs with `-m`: the folder was renamed.
+ * @throws {SetupProblem} when no suitable Python is available
  */
 export async function makeVenv(requirements, { signal, note }) {
   await havePython({ signal, note });
@@ -52,7 +54,7 @@ export async function makeVenv(requirements, { signal, note }) {
   return join(target, 'bin', 'python');
 }
 
-/** Debian has ensurepip, which venv needs, in a package of its own. */
+/** Checks Python's version, venv and ensurepip, which Debian packages separately. */
 const canMakeOne = () =>
   spawnSync('python3', ['-c', 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))']).status === 0;
 

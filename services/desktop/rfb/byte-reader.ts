@@ -1,17 +1,17 @@
-/** Reads exactly so many bytes of what comes in chunks; holds no more than one chunk and what was asked for. */
+/** Reader of exact lengths from chunks. Holds at most one chunk and the requested bytes. */
 export class ByteReader {
   #left: Uint8Array = new Uint8Array();
 
   constructor(private readonly chunks: AsyncIterator<Uint8Array>) {}
 
-  /** @throws ProtocolError when it ends before; whatever the source throws */
+  /** @throws ProtocolError at an early end; errors of the source */
   async bytes(length: number): Promise<Buffer> {
     const all = Buffer.allocUnsafe(length);
     await this.into(all);
     return all;
   }
 
-  /** Fills it, without a copy of its own. */
+  /** Fills the target without an intermediate copy. */
   async into(target: Uint8Array): Promise<void> {
     for (let at = 0; at < target.length; ) {
       const part = await this.#part(target.length - at);
@@ -20,12 +20,12 @@ export class ByteReader {
     }
   }
 
-  /** Takes bytes that nobody wants. */
+  /** Discards bytes. */
   async skip(length: number): Promise<void> {
     for (let left = length; left > 0; ) left -= (await this.#part(left)).length;
   }
 
-  /** All until its end, as UTF-8. @throws ProtocolError when that is longer than `most` bytes */
+  /** Reads UTF-8 up to the end. @throws ProtocolError when it is longer than `most` bytes */
   async rest(most: number): Promise<string> {
     const parts = [this.#left];
     for (let length = this.#left.length; ; ) {
@@ -57,5 +57,5 @@ export class ByteReader {
   }
 }
 
-/** What the other side says is not the protocol, or more than is taken of it. */
+/** The server breaks the protocol, or exceeds a limit. */
 export class ProtocolError extends Error {}

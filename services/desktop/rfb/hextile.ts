@@ -1,20 +1,20 @@
 import { type ByteReader, ProtocolError } from './byte-reader.ts';
 import { BYTES_PER_PIXEL, drawRaw, fill, type Picture, type Rectangle, wordsOf } from './picture.ts';
 
-/** Of a tile that is not at the right or lower edge. Pixels. */
+/** Side of a tile that is not at the right or lower edge, pixels. */
 const TILE = 16;
 const IS = { raw: 1, background: 2, foreground: 4, subrectangles: 8, coloured: 16 };
 
-/** How often subrectangles may paint all of their tile: those of real servers do not overlap. */
+/** Limit of how often subrectangles may paint a whole tile: those of real servers do not overlap. */
 const MOST_LAYERS = 4;
 
-/** Stay from one tile to the next. */
+/** Colours, which carry over from one tile to the next. */
 interface Colours {
   background: number;
   foreground: number;
 }
 
-/** The Hextile encoding of RFC 6143 §7.7.4: tiles of 16 × 16 pixels, most of which a screen has in one or two colours. */
+/** Draws the Hextile encoding of RFC 6143 §7.7.4: tiles of 16 × 16 pixels, most with one or two colours. */
 export async function drawHextile(reader: ByteReader, picture: Picture, whole: Rectangle): Promise<void> {
   const colours: Colours = { background: 0, foreground: 0 };
   const words = wordsOf(picture);
@@ -53,7 +53,7 @@ async function drawTile(
   }
 }
 
-/** Four bits each of x, y, and of width and height less one. @throws ProtocolError */
+/** Returns a subrectangle: four bits each of x, y, width - 1 and height - 1. @throws ProtocolError */
 function within(tile: Rectangle, packed: number): Rectangle {
   const [x, y] = [packed >> 12, (packed >> 8) & 15];
   const [width, height] = [((packed >> 4) & 15) + 1, (packed & 15) + 1];

@@ -1,15 +1,15 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 
-/** Of a VNC password; the rest is not looked at. Bytes. */
+/** Length of a VNC password, bytes; VNC ignores the rest. */
 export const PASSWORD_BYTES = 8;
-/** Of TigerVNC's file. */
+/** Length of TigerVNC's password file, bytes. */
 export const PASSWORD_FILE_BYTES = 2 * PASSWORD_BYTES;
-/** What a password file is encrypted with by everybody: it hides from a glance, and protects nothing. */
+/** Fixed key with which every VNC program obfuscates password files: no protection. */
 const FILE_KEY = Buffer.from('e84ad660c4721ae0', 'hex');
 
 /**
- * The answer to a challenge of RFC 6143 §7.2.2: DES of its two halves. OpenSSL 3 has DES no more, but three times DES with
- * one key is DES once.
+ * Returns the answer to a challenge of RFC 6143 §7.2.2: DES of its two halves. OpenSSL 3 lacks single DES; triple DES
+ * with one repeated key equals it.
  */
 export function challengeAnswer(password: string, challenge: Uint8Array): Buffer {
   const key = Buffer.alloc(PASSWORD_BYTES);
@@ -17,7 +17,7 @@ export function challengeAnswer(password: string, challenge: Uint8Array): Buffer
   return cipher(key.map(mirrored)).update(challenge);
 }
 
-/** TigerVNC's file of two passwords: of whom may do all, and of whom may only look. */
+/** Returns TigerVNC's file of two passwords: full control, and view only. */
 export function passwordFile({ control, view }: Passwords): Buffer {
   const plain = Buffer.alloc(PASSWORD_FILE_BYTES);
   plain.write(control, 0, PASSWORD_BYTES, 'latin1');
@@ -54,7 +54,7 @@ function tripled(key: Uint8Array): Buffer {
   return Buffer.concat([key, key, key]);
 }
 
-/** VNC's DES reads the bits of each byte of a key from the other end. */
+/** Reverses the bits of a byte: VNC's DES reads keys in that order. */
 function mirrored(byte: number): number {
   let out = 0;
   for (let bit = 0; bit < 8; bit++) if (byte & (1 << bit)) out |= 0x80 >> bit;

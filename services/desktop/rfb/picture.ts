@@ -4,18 +4,18 @@ import type { ByteReader } from './byte-reader.ts';
 
 export const BYTES_PER_PIXEL = 4;
 
-/** The pixels of a screen: red, green, blue, and one byte that means nothing. */
+/** Pixels of a screen: red, green, blue, and one unused byte. */
 export interface Picture {
   width: number;
   height: number;
-  /** Row by row; null where nobody wants to see them. */
+  /** Row by row; null when the pixels are discarded. */
   pixels: Buffer | null;
 }
 
-/** One that was looked at. */
+/** Picture with its pixels. */
 export type Drawn = Picture & { pixels: Buffer };
 
-/** Within a picture. */
+/** Rectangle within a picture. */
 export interface Rectangle {
   x: number;
   y: number;
@@ -23,7 +23,7 @@ export interface Rectangle {
   height: number;
 }
 
-/** Takes the pixels of a rectangle as they are. */
+/** Reads the raw pixels of a rectangle. */
 export async function drawRaw(reader: ByteReader, picture: Picture, rectangle: Rectangle): Promise<void> {
   const { x, y, width, height } = rectangle;
   const length = width * BYTES_PER_PIXEL;
@@ -34,12 +34,12 @@ export async function drawRaw(reader: ByteReader, picture: Picture, rectangle: R
   }
 }
 
-/** The pixels of a picture as words, of which one is a colour. */
+/** Returns a picture's pixels as 32-bit words. */
 export function wordsOf({ pixels }: Picture): Uint32Array | null {
   return pixels && new Uint32Array(pixels.buffer, pixels.byteOffset, pixels.length / BYTES_PER_PIXEL);
 }
 
-/** Fills a rectangle with one colour, in time that grows with its pixels and no call for each row. */
+/** Fills a rectangle with one colour, in linear time without a call per row. */
 export function fill(words: Uint32Array, stride: number, { x, y, width, height }: Rectangle, colour: number): void {
   for (let start = y * stride + x, row = 0; row < height; row++, start += stride) {
     for (let at = start; at < start + width; at++) words[at] = colour;
@@ -49,13 +49,13 @@ export function fill(words: Uint32Array, stride: number, { x, y, width, height }
 const packed = promisify(deflate);
 
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
-/** Eight bits each of red, green and blue; the only compression, filters and order of rows that there are. */
+/** Rest of IHDR: 8 bits per channel, RGB; the only compression, filter method and interlacing used. */
 const TRUE_COLOUR = Buffer.from('0802000000', 'hex');
 const CHANNELS = 3;
-/** Each row as what differs from the row above: most of a screen is as the row above. */
+/** Filter Up, each row as its difference from the row above: most rows of a screen repeat the one above. */
 const FILTER_UP = 2;
 
-/** A picture as a PNG file (RFC 2083). */
+/** Returns a picture as a PNG file (RFC 2083). */
 export async function pngOf({ width, height, pixels }: Drawn): Promise<Buffer> {
   const head = Buffer.alloc(8);
   head.writeUInt32BE(width, 0);

@@ -3,10 +3,10 @@ import { drawHextile } from './hextile.ts';
 import { challengeAnswer } from './password.ts';
 import { BYTES_PER_PIXEL, type Drawn, drawRaw, type Picture } from './picture.ts';
 
-/** What is sent to a VNC server, and what it says, until one side ends. */
+/** Connection to a VNC server, until one side ends. */
 export interface Wire {
   write: (bytes: Uint8Array) => void;
-  /** Nothing more is sent. */
+  /** Ends the sending direction. */
   end: () => void;
   incoming: AsyncIterator<Uint8Array>;
 }
@@ -15,7 +15,7 @@ export interface Wire {
 const MAX_PIXELS = 4_096 * 2_160;
 const MAX_TEXT_BYTES = 4_096;
 const MAX_CLIPBOARD_BYTES = 1_048_576;
-/** What a server may say beside what it was asked: it is read and forgotten. */
+/** Limit of messages per connection, with those that Mayfly ignores. */
 const MAX_MESSAGES = 10_000;
 
 const VERSION = 'RFB 003.008\n';
@@ -23,10 +23,10 @@ const SECURITY = { none: 1, password: 2 };
 const ENCODING = { raw: 0, hextile: 5 };
 const CLIENT = { pixelFormat: 0, encodings: 2, update: 3, key: 4, pointer: 5 };
 const SERVER = { update: 0, colours: 1, bell: 2, clipboard: 3 };
-/** 32 bits, 24 of them used, little-endian, true colour, 255 of each, at bits 0, 8 and 16: red first in memory. */
+/** 32 bits, depth 24, little-endian, true colour, maximum 255 each, shifts 0, 8 and 16: red first in memory. */
 const PIXEL_FORMAT = Buffer.from('000000002018000100ff00ff00ff000810000000', 'hex');
 
-/** A VNC server, spoken to by RFC 6143. Nothing that it says is believed: lengths are bounded before they are used. */
+/** Client of a VNC server, RFC 6143. The server is untrusted: lengths are checked before use. */
 export class Screen {
   #messages = 0;
 
@@ -44,7 +44,7 @@ export class Screen {
     if (version !== VERSION) throw new ProtocolError(`it is no VNC server of RFB 3.8: ${JSON.stringify(version)}`);
     wire.write(Buffer.from(VERSION));
     await authenticate(wire, reader, password);
-    wire.write(Buffer.of(1)); // others stay
+    wire.write(Buffer.of(1)); // shared: other clients stay connected
     const head = await reader.bytes(24);
     const [width, height] = [head.readUInt16BE(0), head.readUInt16BE(2)];
     if (width * height === 0 || width * height > MAX_PIXELS) {
@@ -56,7 +56,7 @@ export class Screen {
     return new Screen(wire, reader, width, height);
   }
 
-  /** The screen as it is now, with its pointer. */
+  /** Returns the current screen, with its pointer. */
   async picture(): Promise<Drawn> {
     const { width, height } = this;
     this.#askForUpdate(width, height);
@@ -65,7 +65,7 @@ export class Screen {
     return picture;
   }
 
-  /** Returns when the server has done all that it was told before. */
+  /** Resolves when the server has processed all earlier input. */
   async settled(): Promise<void> {
     this.#askForUpdate(1, 1);
     await this.#nextUpdate(this.#unseen);
@@ -81,7 +81,7 @@ export class Screen {
     this.wire.write(message);
   }
 
-  /** @param keysym as X11 numbers the keys */
+  /** @param keysym of X11 */
   key(keysym: number, isDown: boolean): void {
     const message = Buffer.alloc(8);
     message.writeUInt8(CLIENT.key, 0);
@@ -109,7 +109,7 @@ export class Screen {
     }
   }
 
-  /** Reads one message. @returns how many pixels came, when it is an update; others are read and forgotten */
+  /** Reads one message. @returns the number of pixels of an update; null for other messages, which are ignored */
   async #next(picture: Picture): Promise<number | null> {
     if (++this.#messages > MAX_MESSAGES) throw new ProtocolError('it says too much that nobody asked for');
     const type = await this.reader.u8();

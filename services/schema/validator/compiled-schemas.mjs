@@ -1,5 +1,5 @@
 // @ts-check
-/** @module Schemas that are compiled, by their digest. */
+/** @module Cache of compiled schemas by digest. */
 
 import { setExactData } from './exact.mjs';
 import { problemsOf } from './problems.mjs';
@@ -9,13 +9,15 @@ import { compile, readSchema } from './schema.mjs';
 /** @typedef {import('../messages.ts').Doing} Doing */
 /** @typedef {import('ajv').ValidateFunction} Validate */
 
-/** Of them the ones that were used last are kept. */
+/** Limit of cached schemas, LRU. */
 const KEPT = 100;
-/** Of the JSON text of data of which all problems are looked for, each of which takes memory; of more, the first. Characters. */
+/**
+ * Limit of data whose problems are all collected, each of which takes memory; beyond it, the first. Characters of JSON.
+ */
 const ALL_PROBLEMS_OF = 32_768;
 
 export class CompiledSchemas {
-  /** @type {Map<string, CompiledSchema>} the one that was used last is at the end */
+  /** @type {Map<string, CompiledSchema>} most recently used last */
   #kept = new Map();
 
   /**
@@ -37,7 +39,7 @@ class CompiledSchema {
   #first;
   /** @type {Validate | null} */
   #all = null;
-  /** @type {Validate | null} compares numbers that a double does not hold */
+  /** @type {Validate | null} compares numbers that a double cannot hold */
   #exact = null;
   #text;
 
@@ -52,7 +54,7 @@ class CompiledSchema {
 
   /**
    * @param {{ data: string, exact?: string | undefined }} texts
-   * @param {(doing: Doing) => void} now hears what it does, before it does it
+   * @param {(doing: Doing) => void} now called before each step
    * @returns {Problem[]}
    */
   problemsOf({ data: text, exact }, now) {

@@ -1,15 +1,15 @@
 // @ts-check
-/** @module Keywords that compare numbers by their decimal digits: data can have more of them than a double holds. */
+/** @module Keywords that compare numbers by their decimal digits, which may exceed a double. */
 import { isDeepStrictEqual } from 'node:util';
 
 /** @typedef {{ sign: number, digits: bigint, text: string, exponent: bigint }} Decimal */
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** @type {unknown} Data in hand, as `exactValue` of model/events/json/exact-json.ts makes it. */
+/** @type {unknown} Current data, in the form of `exactValue` of model/events/json/exact-json.ts. */
 let present = null;
 
-/** @param {unknown} exact Data that is validated next. */
+/** @param {unknown} exact Data of the next validation. */
 export function setExactData(exact) {
   present = exact;
 }
@@ -25,7 +25,7 @@ const LIMITS = {
 const SIGNS = { minimum: '>=', maximum: '<=', exclusiveMinimum: '>', exclusiveMaximum: '<', multipleOf: 'multiple of' };
 
 /**
- * Replaces the keywords of an Ajv that compare numbers.
+ * Replaces the numeric keywords of an Ajv.
  *
  * @param {import('ajv').default} ajv
  */
@@ -59,7 +59,7 @@ export function addExactKeywords(ajv) {
 function replace(ajv, keyword, type, problemOf) {
   /** @type {import('ajv').SchemaValidateFunction} */
   const validate = (schema, data, _parent, cxt) => {
-    // A name is no value at a place; nothing but numbers is other than it seems.
+    // Property names have no instance path; apart from numbers `tagged` is exact.
     const isName = typeof data !== 'number' && (typeof data !== 'object' || data === null);
     const problem = problemOf(schema, isName ? tagged(data) : exactAt(cxt?.instancePath ?? ''));
     validate.errors = problem ? [{ keyword, params: {}, ...problem }] : [];
@@ -80,7 +80,7 @@ function exactAt(pointer) {
 
 /**
  * @param {unknown} value
- * @returns {unknown} as `exactValue` makes it
+ * @returns {unknown} in the form of `exactValue`
  */
 function tagged(value) {
   if (typeof value === 'string') return `s${value}`;

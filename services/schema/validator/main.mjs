@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The process of `ValidatorProcess`: it compiles schemas, and validates data by them. It is plain JavaScript, which Node 20
- * runs without a loader, in half the memory.
+ * Program of `ValidatorProcess`: compiles schemas, and validates data. Plain JavaScript, which Node 20 runs without a
+ * loader, in half the memory.
  *
  * @module
  */
@@ -36,5 +36,5 @@ function answerTo({ schema, digest, data, exact }) {
 
 process.on('message', (/** @type {Question} */ question) => say({ said: 'answer', answer: answerTo(question) }));
 process.on('disconnect', () => process.exit());
-readSchema('{}'); // compiles the schema of schemas, for which no question is to pay
+readSchema('{}'); // compiles the meta-schema ahead of the first question
 say({ said: 'ready' });

@@ -6,9 +6,9 @@ export const escaped = (name) => name.replaceAll('~', '~0').replaceAll('/', '~1'
 
 /**
  * @param {unknown} value A JSON value that is not deep.
- * @param {(key: string, value: unknown, parent: string) => boolean} isIt `parent` is the key of what has it.
+ * @param {(key: string, value: unknown, parent: string) => boolean} isIt `parent` is the key of the enclosing value.
  * @param {string} [parent]
- * @returns {string} where in the value the first one is that is meant; '' for none
+ * @returns {string} pointer to the first match; '' for none
  */
 export function pointerTo(value, isIt, parent = '') {
   if (typeof value !== 'object' || value === null) return '';

@@ -1,19 +1,19 @@
 // @ts-check
-/** @module What Ajv says of data, as an answer shows it. */
+/** @module Problems of data, from errors of Ajv. */
 import { escaped } from './pointer.mjs';
 
 /** @typedef {import('../messages.ts').Problem} Problem */
 /** @typedef {import('ajv').ErrorObject} Found */
 
 const MOST = 20;
-/** Of a place or a problem: names are the sender's, patterns and values the schema's. Characters. */
+/** Limit of a position or a message, characters: names are the sender's, patterns and values the schema's. */
 const SHOWN = 300;
-/** Keywords of which Ajv says something only beside what is wrong by the schemas in them. */
+/** Keywords whose errors only repeat errors of their subschemas. */
 const ENCLOSING = ['if', 'propertyNames'];
 
 /**
  * @param {{ errors?: Found[] | null }} validator that has refused
- * @returns {Problem[]} at most 20, each once
+ * @returns {Problem[]} at most 20, without duplicates
  */
 export function problemsOf({ errors }) {
   /** @type {Map<string, Problem>} */
@@ -28,7 +28,7 @@ export function problemsOf({ errors }) {
 }
 
 /**
- * What is missing, is too much or has a wrong name is named itself, not the object that it is in.
+ * Returns the pointer to a missing, surplus or misnamed property itself, not to its object.
  *
  * @param {Found} error
  */

@@ -1,5 +1,5 @@
 // @ts-check
-/** @module Reads a JSON Schema of draft 2020-12, with Ajv. */
+/** @module Parser of JSON Schemas of draft 2020-12, with Ajv. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { addExactKeywords } from './exact.mjs';
 import { pointerTo } from './pointer.mjs';
@@ -8,13 +8,13 @@ import { problemsOf } from './problems.mjs';
 /** @typedef {import('../messages.ts').Problem} Problem */
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
-/** Of what is said of a place; a pattern or a reference can be longer. Characters. */
+/** Limit of a message, characters; a pattern or a reference can be longer. */
 const SHOWN = 300;
 
 /**
- * As the standard has it: keywords that it does not know, and `format`, are annotations (Core §4.3.1, Validation §7.2.1);
- * only own properties count. References are not compiled into the place that has them, which keeps code in proportion to
- * the schema; nor is the code made shorter, which takes more than half of the time.
+ * Options by the standard: unknown keywords and `format` are annotations (Core §4.3.1, Validation §7.2.1); only own
+ * properties count. Without inlined references the code stays proportional to the schema; optimizing it would take more
+ * than half of the time.
  *
  * @satisfies {import('ajv').Options}
  */
@@ -28,7 +28,7 @@ const OPTIONS = {
   logger: false,
 };
 
-/** The schema of schemas. */
+/** Validator of schemas. */
 const dialect = new Ajv2020(OPTIONS);
 
 export class InvalidSchema extends Error {
@@ -62,7 +62,7 @@ export function readSchema(text) {
 }
 
 /**
- * Each has an Ajv of its own, so that no schema can refer to another's `$id`. It fetches nothing.
+ * Compiles a schema with an Ajv of its own, so that no schema can refer to another's `$id`. It fetches nothing.
  *
  * @param {import('ajv').AnySchema} schema
  * @param {{ allErrors: boolean, isExact?: boolean }} options
@@ -76,7 +76,7 @@ export function compile(schema, { isExact, ...options }) {
 /**
  * @param {unknown} schema
  * @param {unknown} error of Ajv
- * @returns {Problem} with the place, where it can be found
+ * @returns {Problem} with its position, where that can be found
  */
 function problemOf(schema, error) {
   const message = error instanceof Error ? error.message : String(error);

@@ -24,9 +24,9 @@ const SPECIAL_IPV4: readonly Subnet[] = [
   ['240.0.0.0', 4, 'reserved'],
 ];
 
-/** What is reached at large (RFC 4291 §2.4). All else is refused. */
+/** Global unicast (RFC 4291 §2.4). Every other address is refused. */
 const GLOBAL_IPV6: Subnet = ['2000::', 3, 'global'];
-/** Of that, what is not (IANA IPv6 Special-Purpose Address Registry). */
+/** Exceptions in the global range (IANA IPv6 Special-Purpose Address Registry). */
 const SPECIAL_IPV6: readonly Subnet[] = [
   ['2001::', 23, 'of the IETF, Teredo among them'],
   ['2001:db8::', 32, 'for documentation'],
@@ -35,7 +35,7 @@ const SPECIAL_IPV6: readonly Subnet[] = [
   ['3fff::', 20, 'for documentation'],
 ];
 
-/** Where clouds tell a machine its secrets: whatever is allowed, never these. */
+/** Metadata services of clouds, which hold secrets: never allowed. */
 const METADATA: readonly string[] = [
   '169.254.169.254',
   '169.254.170.2',
@@ -48,7 +48,7 @@ const METADATA: readonly string[] = [
   'fd20:ce::254',
 ];
 
-/** Prefixes behind which an IPv4 address stands, and at which bit: mapped, translated (SIIT, NAT64), compatible, 6to4. */
+/** Prefixes of embedded IPv4 addresses, with their bit offset: mapped, translated (SIIT, NAT64), compatible, 6to4. */
 const EMBEDDING: readonly (readonly [network: string, prefix: number, at: number])[] = [
   ['::ffff:0:0', 96, 96],
   ['::ffff:0:0:0', 96, 96],
@@ -65,14 +65,14 @@ const CIDR = /^([0-9A-Fa-f:.]+)\/(\d{1,3})$/;
 const BITS: Record<Family, number> = { ipv4: 32, ipv6: 128 };
 
 /**
- * Which addresses may be connected to: those that are reached at large, and those that the installation allows. Each is judged
- * as it is connected to, never by a name.
+ * Policy of addresses to connect to: global ones, and those that the installation allows. It judges the address of the
+ * connection, never a name.
  */
 export class AddressPolicy {
-  /** Of one family each: a list of both has IPv4 rules hold for mapped addresses. */
+  /** Lists per family: a common list would apply IPv4 rules to mapped addresses. */
   readonly #allowed: Record<Family, BlockList> = { ipv4: new BlockList(), ipv6: new BlockList() };
 
-  /** @param cidrs what the installation allows besides @throws RangeError when one is none */
+  /** @param cidrs further allowed networks @throws RangeError for an invalid one */
   constructor(cidrs: readonly string[] = []) {
     for (const cidr of cidrs) {
       const problem = cidrProblem(cidr);
@@ -83,7 +83,7 @@ export class AddressPolicy {
     }
   }
 
-  /** Why an address is not connected to, to be said after it; null: it may be. @param address as `net.isIP` knows one */
+  /** Returns why an address is refused, as a predicate; null when it is allowed. @param address valid for `net.isIP` */
   refusalOf(address: string): string | null {
     if (isIP(address) === 0 || address.includes('%')) return 'is no address that can be judged';
     const family = familyOf(address);
@@ -95,7 +95,7 @@ export class AddressPolicy {
   }
 }
 
-/** Why a text is no CIDR, to be said after it; null: it is one. */
+/** Returns the defect of a CIDR, as a predicate; null when it is valid. */
 export function cidrProblem(text: string): string | null {
   const [, network = '', prefix = ''] = CIDR.exec(text) ?? [];
   if (isIP(network) === 0) return 'is no CIDR, such as 10.0.0.0/8';
@@ -117,7 +117,7 @@ function isMetadata(address: string): boolean {
   );
 }
 
-/** IPv4 addresses that an IPv6 one leads to somewhere. */
+/** Returns the IPv4 addresses that an IPv6 address embeds. */
 function embeddedIn(address: string): string[] {
   const bits = bitsOf(address);
   return EMBEDDING.flatMap(([network, prefix, at]) => {
@@ -135,7 +135,7 @@ function bitsOf(address: string): bigint {
   return [...first, ...zeros, ...last].reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n);
 }
 
-/** With the IPv4 address at its end, where there is one, as two groups. */
+/** Returns an address with a trailing IPv4 part as two hexadecimal groups. */
 function inHex(address: string): string {
   const at = address.lastIndexOf(':') + 1;
   const last = address.slice(at);

@@ -3,7 +3,7 @@ import { LIMITS } from '../../../model/limits.ts';
 
 const MAX_CHARACTERS = LIMITS.webhooks.urlLength;
 
-/** Ports at which a request could be taken for another protocol's ("bad ports" of the Fetch standard). */
+/** Ports at which a request could be read as another protocol ("bad ports" of the Fetch standard). */
 const BAD_PORTS = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
   111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
@@ -11,7 +11,9 @@ const BAD_PORTS = new Set([
   6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
 
-/** Why nothing is sent to a URL, to be said after it; null: it can be an endpoint's. Its address is judged when it is connected to. */
+/**
+ * Returns why a URL cannot be an endpoint's, as a predicate; null when it can. Its address is judged at the connection.
+ */
 export function endpointUrlProblem(text: string): string | null {
   if (text.length > MAX_CHARACTERS) return `has more than ${MAX_CHARACTERS} characters`;
   if (/[\s\p{Cc}\\]/u.test(text)) return 'has white space, control characters or backslashes';
@@ -24,13 +26,13 @@ export function endpointUrlProblem(text: string): string | null {
   return null;
 }
 
-/** @param url of a scheme that {@link endpointUrlProblem} lets pass */
+/** @param url valid for {@link endpointUrlProblem} */
 export function portOf({ port, protocol }: URL): number {
   if (port !== '') return Number(port);
   return protocol === 'https:' ? 443 : 80;
 }
 
-/** The host without brackets, and whether it is an address. */
+/** Returns the host without brackets, and whether it is an address. */
 export function hostOf({ hostname }: URL): { host: string; isAddress: boolean } {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return { host, isAddress: isIP(host) !== 0 };

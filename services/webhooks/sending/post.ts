@@ -5,12 +5,15 @@ import tls from 'node:tls';
 import type { AddressPolicy } from './address-policy.ts';
 import { endpointUrlProblem, hostOf, portOf } from './endpoint-url.ts';
 
-/** More of an answer is not read. Bytes. */
+/** Limit of response bytes that are read. */
 const MOST_READ = 65_536;
-/** So much of it is kept. Bytes. */
+/** Number of response bytes that are stored. */
 export const KEPT = 1_024;
 
-/** What an endpoint answered: 2xx, whole and brief, is the only success. @throws Error when the signal is aborted */
+/**
+ * Returns the outcome of a response; only a complete, short 2xx is a success.
+ * @throws Error when the signal is aborted
+ */
 async function answerOf(answer: IncomingMessage, signal: AbortSignal): Promise<PostOutcome> {
   const status = answer.statusCode ?? 0;
   const { bytes, problem } = await bodyOf(answer, signal);
@@ -25,7 +28,7 @@ async function answerOf(answer: IncomingMessage, signal: AbortSignal): Promise<P
   };
 }
 
-/** Milliseconds; null: it asks for nothing that can be understood (RFC 9110 §10.2.3). */
+/** Returns the delay in ms; null without a valid header (RFC 9110 §10.2.3). */
 export function retryAfterOf(value: string | undefined, now: number): number | null {
   if (value === undefined) return null;
   if (/^\s*\d{1,9}\s*$/.test(value)) return Number(value) * 1_000;
@@ -60,29 +63,29 @@ function problemOf(status: number): string | null {
   return `it answered with ${status}${isRedirect ? ', and redirects are not followed' : ''}`;
 }
 
-/** What came back. */
+/** Outcome of a request. */
 export interface PostOutcome {
   isTaken: boolean;
-  /** Null: none came. */
+  /** Null without a response. */
   status: number | null;
-  /** Why it was not taken, in words; null: it was. */
+  /** Reason of the failure, in words; null for a success. */
   reason: string | null;
-  /** It took too long. */
+  /** True after the time limit. */
   isTimeout: boolean;
-  /** What it asks for. Milliseconds; null: nothing. */
+  /** Delay in Retry-After, ms; null: none. */
   retryAfterMs: number | null;
-  /** The first bytes of the answer. */
+  /** First bytes of the response. */
   answer: Uint8Array;
 }
 
-/** All addresses of a name. @throws Error with a `code` of node:dns */
+/** Resolves a name to all of its addresses. @throws Error with a `code` of node:dns */
 type Resolve = (name: string, signal: AbortSignal) => Promise<string[]>;
 
 const ASKED = { timeout: 3_000, tries: 2 } as const;
-/** A name server that does not answer is not asked again by a thread: of those there are few. */
+/** DNS errors without a fallback to the system: a silent name server would block one of few threads again. */
 const SILENT = new Set(['ETIMEOUT', 'ECANCELLED']);
 
-/** By DNS, without a thread; then, where that has none, as the system resolves names. */
+/** Resolves by DNS, without a thread; on an empty result, by the system's resolver. */
 const resolveName: Resolve = async (name, signal) => {
   const resolver = new Resolver(ASKED);
   const cancel = () => resolver.cancel();
@@ -103,33 +106,33 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** What is sent. */
+/** Request to send. */
 export interface Posted {
   url: string;
   headers: Record<string, string>;
   body: Uint8Array;
 }
 
-/** Connects to an address that was judged. */
+/** Connects to an approved address. */
 export type Dial = (address: string, port: number) => Socket;
 
 export interface Network {
   policy: AddressPolicy;
-  /** `@default` by DNS */
+  /** `@default` DNS */
   resolve?: Resolve;
-  /** `@default` by TCP */
+  /** `@default` TCP */
   dial?: Dial;
-  /** PEM certificates that are trusted besides those of Node's. `@default` none */
+  /** PEM certificates trusted beside those of Node. `@default` none */
   ca?: string;
-  /** Until the whole answer is there. Milliseconds. `@default` 20 s */
+  /** Limit until the response is complete, ms. `@default` 20 s */
   timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 20_000;
 
 /**
- * Sends a request to an address of its host that may be connected to, and to no other: names are resolved once, and redirects
- * are not followed. It throws nothing.
+ * Sends a request to an allowed address of its host only: resolves the name once, and follows no redirects. Never
+ * throws.
  */
 export async function post(posted: Posted, network: Network): Promise<PostOutcome> {
   const timeoutMs = network.timeoutMs ?? TIMEOUT_MS;
@@ -160,7 +163,7 @@ function urlOf(text: string): string {
   return text;
 }
 
-/** The address to connect to. @throws Refused */
+/** Returns the address to connect to. @throws Refused */
 async function addressOf(url: URL, network: Network, signal: AbortSignal): Promise<string> {
   const { host, isAddress } = hostOf(url);
   const found = isAddress ? [host] : await untilAborted((network.resolve ?? resolveName)(host, signal), signal);
@@ -186,7 +189,7 @@ function answered(
     return tls.connect({ socket, host, ...(isAddress ? {} : { servername: host.replace(/\.$/, '') }), ...trusted });
   };
   return new Promise((resolve, reject) => {
-    // No agent, not even false: one would make a connection of its own.
+    // Not even `agent: false`: an agent would open a connection of its own.
     const request = http.request({
       method: 'POST',
       path: `${url.pathname}${url.search}`,
@@ -208,7 +211,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** It was not connected to. */
+/** Error of a connection that the policy refuses. */
 class Refused extends Error {}
 
 function reasonOf(error: unknown): string {

@@ -4,20 +4,20 @@ import { type Header, headersNamed, refused, type SignedRequest, type Verdict, v
 
 const HEADER = 'authorization';
 
-/** Of this process. What is compared are HMACs with it: of one length, and equal only where the texts are. */
+/** Key of this process for comparing HMACs, which have one length and are equal only for equal texts. */
 const COMPARING = randomBytes(32);
 
 /**
- * `Bearer <secret>` (RFC 6750 §2.1).
- * @param secrets null where one cannot be used
+ * Verifies `Bearer <secret>` (RFC 6750 §2.1).
+ * @param secrets null for an unusable one
  */
 export function verifyBearer(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
   return verify(secrets, request, /^bearer +([^ ]+)$/i, (token) => token);
 }
 
 /**
- * `Basic <base64 of user:password>` in UTF-8 (RFC 7617 §2).
- * @param secrets null where one cannot be used
+ * Verifies `Basic <base64 of user:password>` in UTF-8 (RFC 7617 §2).
+ * @param secrets null for an unusable one
  */
 export function verifyBasic(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
   return verify(secrets, request, /^basic +([^ ]+)$/i, (text) => decode(text, 'base64'));

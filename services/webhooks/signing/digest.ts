@@ -7,15 +7,15 @@ export function hmacOf(algorithm: Algorithm, key: Uint8Array | string, ...parts:
   return hmac.digest();
 }
 
-/** In constant time for two of one length. */
+/** Compares in constant time for equal lengths. */
 export function isEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
 /**
- * Which of the keys the first signature is of that is of any; null when none is. Each signature is compared with each key,
- * also after one matched: how long that takes tells nothing of which.
- * @param keys null where there is none that can be used
+ * Returns the index of the key that the first matching signature is of; null for no match. Compares every signature
+ * with every key, so that the time reveals nothing.
+ * @param keys null for an unusable one
  */
 export function firstMatch<Signature, Key>(
   signatures: readonly Signature[],
@@ -34,8 +34,8 @@ export function firstMatch<Signature, Key>(
 const HEX = /^(?:[0-9a-f]{2})*$/i;
 
 /**
- * Bytes from their text; null when it is not exactly that, where Node's own decoder leaves out what it does not know. Digits
- * of hex may be of either case, and the padding of base64 may be missing.
+ * Decodes strictly; null for invalid text, which Node's decoder would skip. Hex may be of either case, and base64
+ * padding may be missing.
  */
 export function decode(text: string, encoding: Encoding): Buffer | null {
   if (encoding === 'hex') return HEX.test(text) ? Buffer.from(text, 'hex') : null;

@@ -14,7 +14,7 @@ import {
   verdictOf,
 } from './verdict.ts';
 
-/** "Validating webhook deliveries" of GitHub's documentation. It has no time. */
+/** GitHub's scheme ("Validating webhook deliveries" of its documentation), without a timestamp. */
 const GITHUB: HmacScheme = {
   scheme: 'hmac',
   header: 'x-hub-signature-256',
@@ -22,12 +22,12 @@ const GITHUB: HmacScheme = {
   encoding: 'hex',
   algorithm: 'sha256',
 };
-/** Not signed. */
+/** Header of the delivery's id, which is not signed. */
 const GITHUB_DELIVERY = 'x-github-delivery';
 
 /**
- * The HMAC of a body, or of `<timestamp>.<body>`, in a header of its own.
- * @param secrets null where one cannot be used
+ * Verifies the HMAC of a body, or of `<timestamp>.<body>`, in a header.
+ * @param secrets null for an unusable one
  */
 export function verifyHmac(
   scheme: HmacScheme,

@@ -5,11 +5,11 @@ const MAX_SECRET_BYTES = 1024;
 
 /** RFC 6750 §2.1, `b64token`. */
 const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
-/** RFC 7617 §2: a user without a colon, and no control characters. A password is not empty here. */
+/** RFC 7617 §2: a user without a colon, and no control characters; the password must not be empty. */
 const USER_AND_PASSWORD = /^[^:\p{Cc}]*:\P{Cc}+$/u;
 
 /**
- * Why a text is no secret of a scheme, to be said after "The secret"; null when it is one. It does not quote it.
+ * Returns the defect of a secret, as a predicate of "The secret"; null when the scheme accepts it. Does not quote it.
  * For standard-webhooks, `whsk_` signs and verifies, `whpk_` verifies only.
  */
 export function secretProblem({ scheme }: SignatureScheme, secret: string): string | null {

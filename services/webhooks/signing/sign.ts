@@ -6,15 +6,15 @@ import { signStandardWebhook, verifyStandardWebhook } from './standard-webhooks.
 import { signStripe, verifyStripe } from './stripe.ts';
 import { type Delivery, type Header, refused, type SignedRequest, type Verdict } from './verdict.ts';
 
-/** Secrets of a hook that are tried: while one is rotated, the new one and the old. */
+/** Limit of a hook's secrets: the new and the old one during a rotation. */
 const MAX_SECRETS = 2;
 
 /**
- * The headers with which a delivery is sent, names in lower case.
- * @param secrets standard-webhooks and stripe sign with each, so that both are taken while one is rotated; all others with
- *   the first
- * @throws TypeError when a secret is none of the scheme, or cannot sign; it does not quote it
- * @throws RangeError when the id is none of Standard Webhooks
+ * Returns the headers of a delivery, names in lower case.
+ * @param secrets standard-webhooks and stripe sign with each, so that receivers accept both during a rotation; the
+ *   others with the first
+ * @throws TypeError when a secret is invalid for the scheme, or cannot sign; it does not quote it
+ * @throws RangeError when the id is invalid for Standard Webhooks
  */
 export function signDelivery(
   scheme: SignatureScheme,
@@ -43,8 +43,8 @@ export function signDelivery(
 }
 
 /**
- * Whether a request was sent by one who has a secret. It throws on nothing that a request may hold, and does bounded work.
- * @param secrets the first {@link MAX_SECRETS} are tried; one in which {@link secretProblem} finds a problem opens nothing
+ * Reports whether the sender of a request has one of the secrets. Throws for no request, and does bounded work.
+ * @param secrets the first {@link MAX_SECRETS} are tried; one with a {@link secretProblem} matches nothing
  */
 export function verifySignature(scheme: SignatureScheme, secrets: readonly string[], request: SignedRequest): Verdict {
   const usable = secrets

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { decode, isEqual } from './digest.ts';
 
-/** A key of Standard Webhooks, by the version of its signatures. */
+/** Key of Standard Webhooks, by the version of its signatures. */
 export type StandardKey =
   | { version: 'v1'; secret: Buffer }
   | { version: 'v1a'; publicKey: KeyObject /** null: it verifies only */; privateKey: KeyObject | null };
@@ -11,21 +11,24 @@ const PRIVATE = 'whsk_';
 const PUBLIC = 'whpk_';
 
 const NEW_SECRET_BYTES = 32;
-/** RFC 8032 §5.1.5. */
+/** Length of a key, RFC 8032 §5.1.5. */
 const ED25519_BYTES = 32;
-/** Base64 behind the prefix (Standard Webhooks, "Signature scheme"); a private key is its seed and its public key, as of Svix. */
+/**
+ * Key lengths in bytes; base64 behind the prefix (Standard Webhooks, "Signature scheme"). A private key is its seed and
+ * public key, as with Svix.
+ */
 const SIZES: Readonly<Record<string, readonly [least: number, most: number]>> = {
   [SECRET]: [24, 64],
   [PRIVATE]: [2 * ED25519_BYTES, 2 * ED25519_BYTES],
   [PUBLIC]: [ED25519_BYTES, ED25519_BYTES],
 };
 
-/** A new secret of 32 random bytes, for v1. */
+/** Returns a new secret of 32 random bytes, for v1. */
 export function newSecret(): string {
   return SECRET + randomBytes(NEW_SECRET_BYTES).toString('base64');
 }
 
-/** A new Ed25519 key pair, for v1a. */
+/** Returns a new Ed25519 key pair, for v1a. */
 export function newKeyPair(): { secretKey: string; publicKey: string } {
   const { d = '', x = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
   const point = Buffer.from(x, 'base64url');
@@ -33,7 +36,7 @@ export function newKeyPair(): { secretKey: string; publicKey: string } {
   return { secretKey: PRIVATE + pair.toString('base64'), publicKey: PUBLIC + point.toString('base64') };
 }
 
-/** Why a text is no key of Standard Webhooks; null when it is one. It does not quote it. */
+/** Returns the defect of a key of Standard Webhooks, as a predicate; null when it is valid. Does not quote it. */
 export function standardKeyProblem(text: string): string | null {
   const [prefix, bytes] = partsOf(text);
   const size = SIZES[prefix];
@@ -57,7 +60,7 @@ export function standardKey(text: string): StandardKey {
   return { version: 'v1a', publicKey: createPublicKey(privateKey), privateKey };
 }
 
-/** The `whpk_` of a `whsk_`. @throws TypeError when it is none */
+/** Returns the `whpk_` of a `whsk_`. @throws TypeError for another key */
 export function standardPublicKey(secretKey: string): string {
   const { x = '' } = createPublicKey(privateKeyIn(secretKey)).export({ format: 'jwk' });
   return PUBLIC + Buffer.from(x, 'base64url').toString('base64');
@@ -79,7 +82,7 @@ function isPair(bytes: Buffer): boolean {
   return isEqual(Buffer.from(x, 'base64url'), bytes.subarray(ED25519_BYTES));
 }
 
-/** RFC 8037 §2. */
+/** Converts a pair to a key (RFC 8037 §2). */
 function privateKeyOf(pair: Buffer): KeyObject {
   const d = pair.toString('base64url', 0, ED25519_BYTES);
   const x = pair.toString('base64url', ED25519_BYTES);

@@ -17,11 +17,11 @@ import {
   verdictOf,
 } from './verdict.ts';
 
-/** HMAC-SHA256, Ed25519. */
+/** Version of a signature: v1 is HMAC-SHA256, v1a Ed25519. */
 type Version = StandardKey['version'];
 const SIGNATURE_BYTES: Readonly<Record<Version, number>> = { v1: 32, v1a: 64 };
 
-/** Those of the specification, and those of Svix, from which it came. */
+/** Header prefixes of the specification, and of Svix, its origin. */
 const PREFIXES = ['webhook-', 'svix-'] as const;
 
 interface Signature {
@@ -29,12 +29,12 @@ interface Signature {
   bytes: Buffer;
 }
 
-/** A signature of another version than its key's does not count: nothing signed for one passes for the other. */
+/** Checks a signature; false for another version than the key's, so neither can pass for the other. */
 type Check = (signature: Signature) => boolean;
 
 /**
- * Standard Webhooks 1.0.0, v1 and v1a.
- * @param secrets null where one cannot be used
+ * Verifies Standard Webhooks 1.0.0, v1 and v1a.
+ * @param secrets null for an unusable one
  */
 export function verifyStandardWebhook(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
   const prefix = PREFIXES.find((one) => headersNamed(request, `${one}signature`).length > 0);
@@ -51,9 +51,9 @@ export function verifyStandardWebhook(secrets: readonly (string | null)[], reque
 }
 
 /**
- * Signed with each of the secrets: with `whsec_` as v1, with `whsk_` as v1a.
- * @throws RangeError when the id is none
- * @throws TypeError when a secret is none, or a public key
+ * Signs with each of the secrets: v1 for `whsec_`, v1a for `whsk_`.
+ * @throws RangeError for an invalid id
+ * @throws TypeError for an invalid secret, or a public key
  */
 export function signStandardWebhook(secrets: readonly string[], { id, body, now }: Delivery): Header[] {
   if (!isDeliveryId(id)) throw new RangeError(`not an id of a delivery: ${JSON.stringify(id)}`);
@@ -66,7 +66,10 @@ export function signStandardWebhook(secrets: readonly string[], { id, body, now 
   ];
 }
 
-/** Those of versions we know and of their length, in order; of v1a, each of which reads the body, the first few. */
+/**
+ * Returns the signatures of known versions and correct length, in order; of v1a, each of which reads the body, the
+ * first few.
+ */
 function signaturesIn(values: readonly string[]): Signature[] {
   const signatures = values
     .flatMap((value) => value.split(' '))

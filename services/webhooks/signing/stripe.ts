@@ -16,9 +16,10 @@ import {
 const HEADER = 'stripe-signature';
 
 /**
- * `t=<seconds>,v1=<hex>,v1=<hex>` ("Verify webhook signatures manually" of Stripe's documentation): HMAC-SHA256 of
- * `<t>.<body>` with the text of the secret, `whsec_` and all. The delivery's id is in the body alone.
- * @param secrets null where one cannot be used
+ * Verifies `t=<seconds>,v1=<hex>,v1=<hex>` ("Verify webhook signatures manually" of Stripe's documentation):
+ * HMAC-SHA256 of `<t>.<body>` with the whole text of the secret, `whsec_` included. Only the body has the delivery's
+ * id.
+ * @param secrets null for an unusable one
  */
 export function verifyStripe(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
   let verdict = refused('the signature is missing, or too long');
@@ -29,7 +30,7 @@ export function verifyStripe(secrets: readonly (string | null)[], request: Signe
   return verdict;
 }
 
-/** Signed with each of the secrets. */
+/** Signs with each of the secrets. */
 export function signStripe(secrets: readonly string[], { body, now }: Delivery): Header[] {
   const timestamp = secondsOf(now);
   const signatures = secrets.map((secret) => `v1=${digestOf(secret, timestamp, body).toString('hex')}`);

@@ -23,7 +23,7 @@ interface Stores extends VersionStores {
   schedules: Schedules;
 }
 
-/** A function, its hooks and schedules, and all that was deployed of it; again, it removes what is left. */
+/** Removes a function with its hooks, schedules and versions. Idempotent. */
 export async function removeFunction(stores: Stores, ref: FunctionRef): Promise<void> {
   await stores.hooks.removeOf(ref);
   await stores.schedules.deleteOf(ref);
@@ -33,7 +33,7 @@ export async function removeFunction(stores: Stores, ref: FunctionRef): Promise<
   await stores.functions.remove(ref);
 }
 
-/** A version, and its files when no other has them; what was saved by its setup goes by itself. */
+/** Removes a version, and its files when no other has them. Releases its setup, whose workflow removes the snapshot. */
 export async function removeVersion(
   { functionFiles, ...stores }: VersionStores,
   { project, function: name, version, spec }: FunctionVersion,
@@ -47,7 +47,7 @@ export async function removeVersion(
   await functionFiles.remove(project, filesDigest);
 }
 
-/** Whether a run of it has not ended, or something of one may be left. */
+/** Reports whether a run has not ended, or its cleanup may be incomplete. */
 export async function hasOpenRuns(
   { runs, runQueue }: { runs: Runs; runQueue: RunQueue },
   { project, name }: FunctionRef,

@@ -10,31 +10,31 @@ import { hashOf, NO_KEY, placeOf, prefixOf } from '../run-place.ts';
 import { type Full, RunSlots } from './run-slots.ts';
 import { RunTickets, type TooSoon } from './run-tickets.ts';
 
-/** The rules of what a run was accepted for. */
+/** Queue rules of the version for which a run was accepted. */
 export type QueueRules = Pick<FunctionSpec, 'concurrency' | 'throttle'>;
-/** Why none is admitted of a key now, or of all. */
+/** Reason why no run is admitted now, of one key or of all. */
 export type Held = Full | TooSoon;
-/** What a run is bound to when it is admitted. */
+/** Version to which a run is bound at its admission. */
 type Bound = Pick<RunRecord, 'version' | 'versionDigest'>;
 
-/** The next of a key. */
+/** Next run of a key. */
 export interface Next {
   key: string;
   run: RunRecord;
-  /** False: what is sealed of it can't be read. */
+  /** False when its encrypted fields cannot be read. */
   isWhole: boolean;
 }
 
 /**
- * The queues of functions. `queued` is `<project>/<function>/<key>/<rank>/<id>`: so the runs of a function stand by keys, and
- * those of a key by when they were accepted, and the next of each is found by one look at one index, however many there are.
- * What a run takes to be admitted are fields of it, too: see run-slots.ts, run-tickets.ts.
+ * Queues of functions. `queued` is `<project>/<function>/<key>/<rank>/<id>`, which orders a function's runs by key, and
+ * those of a key by acceptance and priority, so that one index read finds the next of each. Slots and tickets of
+ * admitted runs are fields of them too: see run-slots.ts, run-tickets.ts.
  */
 export class RunQueue extends RunRepository {
   readonly #slots = new RunSlots(this.model);
   readonly #tickets = new RunTickets(this.model);
 
-  /** The first of the next key. @param after a key; `''`: from the first */
+  /** Returns the first run of the next key. @param after a key; `''`: from the first */
   async next(ref: FunctionRef, after: string): Promise<Next | null> {
     const start = `${prefixOf(ref)}/${after}`;
     const range = { queued: { $gt: after === '' ? start : `${start}0`, $lt: `${prefixOf(ref)}0` } };
@@ -45,7 +45,7 @@ export class RunQueue extends RunRepository {
     return { key, run: this.recordOf(opened ?? found), isWhole: opened !== null };
   }
 
-  /** The functions that have runs in their queues. */
+  /** Returns the functions with queued runs. */
   async functions(): Promise<FunctionRef[]> {
     const all: FunctionRef[] = [];
     for (let after = ''; ; ) {
@@ -58,23 +58,23 @@ export class RunQueue extends RunRepository {
     }
   }
 
-  /** Those that are to be looked at by now: what is due, what has expired, and what was cancelled by somebody who died. @param now ISO 8601 */
+  /** Returns runs to wake by now: due, expired, or with a cancel whose process died. @param now ISO 8601 */
   async due(now: string, limit: number): Promise<RunRecord[]> {
     const found = await this.documents({ wakeAt: { $lte: now, $gt: '' } }, { sort: { wakeAt: 1 }, limit });
     return found.map((each) => this.recordOf(this.encryption.openedIfReadable(each) ?? each));
   }
 
-  /** Puts a delayed one into its place in the queue. */
+  /** Moves a delayed run to its position in the queue. */
   async enqueue(run: RunRecord): Promise<void> {
     const place = placeOf({ ...run, state: 'queued' });
     await this.set({ _id: run.id, state: 'delayed' }, { state: 'queued', ...place });
   }
 
   /**
-   * Admits one that is queued, unless a rule says that too many are under way, or began lately. What is under way is counted in
-   * the runs themselves; of two that take the same slot or ticket at once the store refuses one.
-   * @param version what it is bound to with that; null: as it is
-   * @returns null: it is admitted, or is not queued any more
+   * Admits a queued run, unless a concurrency or throttle rule forbids it. Usage is counted in the runs themselves; of
+   * two concurrent claims of a slot or ticket the store refuses one.
+   * @param version version to which it is bound; null: unchanged
+   * @returns null when it is admitted, or not queued
    */
   async admit(run: RunRecord, rules: QueueRules, at: string, version: Bound | null = null): Promise<Held | null> {
     for (;;) {
@@ -89,13 +89,13 @@ export class RunQueue extends RunRepository {
         await this.set({ _id: run.id, state: 'queued' }, set, ['queued', 'large', 'wakeAt', 'failedAdmissions']);
         return null;
       } catch (error) {
-        // Servers say differently that an update would make a second one: so it is looked at.
+        // Servers report a duplicate key of an update in different ways, so the slots are read.
         if (!(await this.#slots.areHeld(slots)) && !(ticket && (await this.#tickets.isTaken(ticket)))) throw error;
       }
     }
   }
 
-  /** Those that wait in its lane after it, their ids, up to so many; what is not checked yet takes nobody's place. */
+  /** Returns the ids of runs behind it in its lane, up to a limit, without unchecked ones, which delay no other. */
   async behind(run: RunRecord, upTo: number): Promise<string[]> {
     const { queued = '' } = placeOf({ ...run, state: 'queued' });
     const { $lt } = rangeBelow(queued.split('/').slice(0, 3).join('/'));
@@ -104,12 +104,15 @@ export class RunQueue extends RunRepository {
     return found.map(({ _id }) => _id);
   }
 
-  /** Those of a rule with the key of this one that nobody has cancelled and that have not ended. @param rule its number */
+  /**
+   * Returns the holders of a rule's slots for this run's key that have neither ended nor been cancelled. @param rule
+   * its number
+   */
   holders(run: RunRecord, rule: number): Promise<Holder[]> {
     return this.#slots.holders(run, rule);
   }
 
-  /** Counts that one could not be admitted. @returns how often that was */
+  /** Counts a failed admission. @returns failures so far */
   async failed(id: string): Promise<number> {
     const found = await this.model
       .findOneAndUpdate({ _id: id, state: 'queued' }, { $inc: { failedAdmissions: 1 } }, { returnDocument: 'after' })
@@ -117,7 +120,7 @@ export class RunQueue extends RunRepository {
     return found?.failedAdmissions ?? 0;
   }
 
-  /** What of a project waits. What is large is read, and the rest counted. */
+  /** Returns the backlog of a project. Sizes of large events are read, the rest is counted. */
   async waiting(project: string): Promise<Waiting> {
     const count = (state: RunState) => counted('count what waits', this.model, { project, state });
     const [states, [large]] = await Promise.all([
@@ -132,12 +135,10 @@ export class RunQueue extends RunRepository {
     return { runs, bytes: countedBytes(runs, large?.bytes ?? 0) };
   }
 
-  /** How many of a function are queued, up to so many. */
   count(ref: FunctionRef, upTo: number): Promise<number> {
     return counted('count a queue', this.model, { queued: rangeBelow(prefixOf(ref)) }, upTo);
   }
 
-  /** How many of one key of a function are queued, up to so many. */
   countOfKey(ref: FunctionRef, lane: string, upTo: number): Promise<number> {
     const query = { queued: rangeBelow(`${prefixOf(ref)}/${hashOf(lane)}`) };
     return counted('count the queue of a key', this.model, query, upTo);

@@ -7,10 +7,10 @@ import { rangeBelow } from '../../mongo/below.ts';
 import type { QueueFields, RunDocument } from '../run-document.ts';
 import { hashOf, prefixOf } from '../run-place.ts';
 
-/** What is taken of each rule by who is admitted. */
+/** Slots of an admitted run, by rule. */
 type Slots = Pick<QueueFields, 'slot0' | 'slot1'>;
 
-/** A rule has no slot left. */
+/** Rule without a free slot. */
 export interface Full extends Pick<ConcurrencyRule, 'onFull'> {
   why: 'concurrency';
   isOfAll: boolean;
@@ -20,8 +20,7 @@ const FIELDS = ['slot0', 'slot1'] as const;
 type Field = (typeof FIELDS)[number];
 
 /**
- * How many runs of a rule are under way. A slot is `<project>/<function>/<rule>/<key>/<n>`, in the run that has it, and no two
- * have the same.
+ * Concurrency slots. A slot is `<project>/<function>/<rule>/<key>/<n>`, stored in the run that holds it, and unique.
  */
 export class RunSlots {
   constructor(private readonly model: Model<RunDocument>) {}
@@ -39,7 +38,6 @@ export class RunSlots {
     return taken;
   }
 
-  /** Whether somebody has one of them. */
   async areHeld(slots: Slots): Promise<boolean> {
     for (const field of FIELDS) {
       const name = slots[field];
@@ -48,7 +46,7 @@ export class RunSlots {
     return false;
   }
 
-  /** Those of a rule with the key of this one that nobody has cancelled and that have not ended. */
+  /** Returns the holders of a rule's slots for this run's key that have neither ended nor been cancelled. */
   async holders(run: RunRecord, rule: number): Promise<Holder[]> {
     const range = { [fieldOf(rule)]: rangeBelow(prefixOfRule(run, rule)) };
     const shown = { acceptedAt: 1, seq: 1, state: 1, cancelledBy: 1 } as const;

@@ -8,24 +8,24 @@ import { hashOf, prefixOf } from '../run-place.ts';
 
 type Ticket = Required<Pick<QueueFields, 'ticket' | 'ticketAt' | 'ticketUntil'>>;
 
-/** Others began too short a time ago. */
+/** Throttle that admits no run yet. */
 export interface TooSoon extends Pick<ThrottleRule, 'onFull'> {
   why: 'throttle';
   isOfAll: boolean;
-  /** Milliseconds since 1970. */
+  /** Earliest admission, ms since 1970. */
   notBefore: number;
 }
 
 const DIGITS = 12;
 
 /**
- * When runs of a throttle began. A ticket is `<project>/<function>/<key>/<n>`, in the run that took it, and no two have the same: so
- * the last one says what may begin now, whoever asks, and of two that ask at once one is refused. It stays when the run has ended.
+ * Throttle tickets. A ticket is `<project>/<function>/<key>/<n>`, stored in the run that took it, also after its end,
+ * and unique: the last one decides when the next run may start, and of two concurrent claims one is refused.
  */
 export class RunTickets {
   constructor(private readonly model: Model<RunDocument>) {}
 
-  /** @param rule null: there is none @param now milliseconds since 1970 */
+  /** @param rule null without a throttle @param now milliseconds since 1970 */
   async next(run: RunRecord, rule: ThrottleRule | null, now: number): Promise<Ticket | TooSoon | null> {
     if (!rule) return null;
     const prefix = `${prefixOf({ project: run.project, name: run.function })}/${hashOf(run.throttleKey)}`;

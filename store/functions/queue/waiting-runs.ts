@@ -7,14 +7,14 @@ import { placeOf } from '../run-place.ts';
 import type { QueueRules } from './run-queue.ts';
 import { type Full, RunSlots } from './run-slots.ts';
 
-/** Where a run may be whose process waits. */
+/** States of a run whose process may wait. */
 const WAITS_IN: readonly RunState[] = ['running'];
 
-/** Runs whose processes wait: what is known of that, and the slots that they give back meanwhile. */
+/** Runs whose processes wait for data, and the slots that they release during hibernation. */
 export class WaitingRuns extends RunRepository {
   readonly #slots = new RunSlots(this.model);
 
-  /** Writes down how one waits; its slots are as they are. @returns false: its process does not run */
+  /** Records how a run waits; its slots stay. @returns false when its process does not run */
   async record(id: string, waiting: RunWaiting, updatedAt: string): Promise<boolean> {
     const of = { _id: this.checked(id), state: { $in: [...WAITS_IN] } };
     if (await this.set({ ...of, waiting: null }, { waiting, updatedAt })) return true;
@@ -24,26 +24,26 @@ export class WaitingRuns extends RunRepository {
   }
 
   /**
-   * Has the workflow of one whose machine is hibernated look, as soon as the upkeep comes by: something came for it.
-   * @returns false: it is not hibernated
+   * Schedules a wake-up of a hibernated run's workflow by the upkeep: data for it has arrived.
+   * @returns false when it is not hibernated
    */
   async wake(id: string): Promise<boolean> {
     const asleep = { _id: this.checked(id), state: { $in: [...WAITS_IN] }, 'waiting.asleepAt': { $gt: '' } };
     return this.updateOne(asleep, { $set: { wakeAt: steadyClock.iso() } });
   }
 
-  /** Its workflow has been told. @param before ISO 8601; what came later is told once more */
+  /** Clears the mark after the workflow was notified. @param before ISO 8601; a later mark stays */
   async told(id: string, before: string): Promise<void> {
     await this.updateOne({ _id: this.checked(id), wakeAt: { $lte: before } }, { $unset: { wakeAt: 1 } });
   }
 
-  /** Gives the slots of one back whose machine is hibernated. @returns false: it had given them back, or its process does not run */
+  /** Releases the slots of a hibernated run. @returns false when it holds none, or its process does not run */
   async yieldSlots(id: string, updatedAt: string): Promise<boolean> {
     const held = { _id: this.checked(id), state: { $in: [...WAITS_IN] }, 'waiting.slot': 'held' };
     return this.updateOne(held, { $set: { 'waiting.slot': 'released', updatedAt }, $unset: { slot0: 1, slot1: 1 } });
   }
 
-  /** Puts one that has given its slots back into its place of the queue. @returns false: it has some, waits for some, or is not under way */
+  /** Queues a run that has released its slots. @returns false when it holds some, is queued, or is not under way */
   async queue(run: RunRecord, updatedAt: string): Promise<boolean> {
     const { queued } = placeOf({ ...run, state: 'queued' });
     const released = { _id: this.checked(run.id), state: { $in: [...UNDER_WAY] }, 'waiting.slot': 'released' };
@@ -52,8 +52,8 @@ export class WaitingRuns extends RunRepository {
   }
 
   /**
-   * Gives one of the queue slots again. It has begun before, so it takes no ticket.
-   * @returns null: it has them, or is not in the queue any more
+   * Assigns slots to a queued run again. It has started before, so it takes no ticket.
+   * @returns null when it has them, or is not queued
    */
   async readmit(run: RunRecord, rules: Pick<QueueRules, 'concurrency'>, updatedAt: string): Promise<Full | null> {
     const queued = { _id: this.checked(run.id), state: { $in: [...UNDER_WAY] }, 'waiting.slot': 'queued' };
@@ -65,7 +65,7 @@ export class WaitingRuns extends RunRepository {
         await this.updateOne(queued, { $set: set, $unset: { queued: 1 } });
         return null;
       } catch (error) {
-        if (!(await this.#slots.areHeld(slots))) throw error; // another was as fast: it is looked at again
+        if (!(await this.#slots.areHeld(slots))) throw error; // a concurrent run took one: try again
       }
     }
   }

@@ -4,15 +4,15 @@ import type { Actor } from '../../../model/sandbox/sandbox.ts';
 import type { Snapshots } from '../../snapshots/snapshots.ts';
 import type { FunctionSetups, SetupId } from './function-setups.ts';
 
-/** What is deployed of functions. */
+/** Deployed versions of functions. */
 interface Versions {
   withSetup(project: string, key: string): Promise<readonly unknown[]>;
 }
 
 /**
- * What is saved for a wish, or is to be: whoever is told of `preparing` begins its workflow. What is called ready and is not
- * there any more, since its host was given up, is prepared anew.
- * @param isAskedFor somebody asks for it now: what has failed is tried once more, and nobody removes it who had looked before
+ * Returns the setup of a specification, and creates it if missing; for `preparing` the caller starts its workflow. A
+ * ready setup whose snapshot is missing, since its host was decommissioned, is prepared again.
+ * @param isAskedFor true for a direct request: retries a failed setup, and prevents a concurrent removal
  */
 export async function ensureSetup(
   { functionSetups, snapshots }: { functionSetups: FunctionSetups; snapshots: Snapshots },
@@ -36,7 +36,7 @@ export async function ensureSetup(
   }
 }
 
-/** Has one go that no version needs any more; again, it does nothing. */
+/** Marks a setup that no version needs for removal. Idempotent. */
 export async function releaseSetup(
   { functionSetups, functionVersions }: { functionSetups: FunctionSetups; functionVersions: Versions },
   id: SetupId,
@@ -49,7 +49,7 @@ export async function releaseSetup(
   }
 }
 
-/** Whether runs can be forked of it. */
+/** Reports whether runs can be forked from a setup. */
 export async function isThere(
   snapshots: Snapshots,
   { state, snapshotId }: Pick<SetupRecord, 'state' | 'snapshotId'>,

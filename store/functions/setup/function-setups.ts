@@ -10,13 +10,13 @@ import { repositoryOf } from '../../repository/repository.ts';
 export type SetupId = Pick<SetupRecord, 'project' | 'key'>;
 type Changes = Partial<Omit<SetupRecord, 'project' | 'key' | 'seed' | 'revision' | 'updatedAt'>>;
 
-/** What is saved for functions with a setup, one document for each content, `_id` = `<project>/<key>`. */
+/** Setups of functions, one for each content, `_id` = `<project>/<key>`. */
 export class FunctionSetups extends repositoryOf({
   collection: 'functionSetups',
   noun: 'a setup',
   model: setupRecord,
 }) {
-  /** @returns false: there is one of that content */
+  /** @returns false when that content has one */
   async create(record: SetupRecord): Promise<boolean> {
     return this.insert({ ...record, _id: idOf(record) });
   }
@@ -25,24 +25,23 @@ export class FunctionSetups extends repositoryOf({
     return this.findById(idOf(id));
   }
 
-  /** Of all projects: those whose workflow has something to do. */
+  /** Returns the setups of all projects whose workflow has work to do. */
   open(): Promise<SetupRecord[]> {
     return this.#in(OPEN_SETUP_STATES);
   }
 
-  /** Of all projects. */
   all(): Promise<SetupRecord[]> {
     return this.#in(setupRecord.shape.state.options);
   }
 
-  /** @param seen as it was when that was decided @returns false: it has changed since */
+  /** @param seen record on which the change is based @returns false when it has changed since */
   async change(seen: SetupRecord, changes: Changes): Promise<boolean> {
     const { revision } = seen;
     const marks = { updatedAt: new Date().toISOString(), revision: revision + 1 };
     return this.set({ _id: idOf(seen), revision }, { ...changes, ...marks });
   }
 
-  /** @returns false: it has changed since */
+  /** @returns false when it has changed since */
   async remove(seen: SetupRecord): Promise<boolean> {
     return this.deleteOne({ _id: idOf(seen), revision: seen.revision });
   }

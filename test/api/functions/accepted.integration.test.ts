@@ -31,7 +31,7 @@ const event = (id: string, data: unknown = {}) => ({
 });
 
 describe('an event', () => {
-  it('is stored when it is answered, with what was sent, byte for byte', async () => {
+  it('is stored before the answer, byte for byte', async () => {
     const name = await deployed();
     const response = await post(name, '{"n":12345678901234567890, "f":1.0}');
     const run = await jsonOf<Run>(response);
@@ -44,7 +44,7 @@ describe('an event', () => {
     expect(door.sagas.woken).toContain(`default/${name}`);
   });
 
-  it('asks the store nothing about its run when nobody waits for that', async () => {
+  it('causes no read of its run when the caller does not wait', async () => {
     const get = vi.spyOn(door.store.runs, 'get');
     const response = await post(await deployed(), {}, { Prefer: 'wait=0' });
     expect([response.status, response.headers.get('Preference-Applied')]).toEqual([202, 'wait=0']);
@@ -52,7 +52,7 @@ describe('an event', () => {
     get.mockRestore();
   });
 
-  it('with the same Idempotency-Key is the same run, also of 50 at once, and another is refused', async () => {
+  it('with the same Idempotency-Key is the same run, also 50 at once; a different one is refused', async () => {
     const name = await deployed();
     const key = { 'Idempotency-Key': 'once' };
     const answers = await Promise.all(Array.from({ length: 50 }, () => post(name, { n: 1 }, key)));
@@ -65,7 +65,7 @@ describe('an event', () => {
     expect((await jsonOf<Run>(post(await deployed(), { n: 2 }, key))).id).not.toBe(ids[0]);
   });
 
-  it('is known by its source and id in every mode, per function (cases 4, 5)', async () => {
+  it('is deduplicated by source and id in every mode, per function (cases 4, 5)', async () => {
     const [name, other] = [await deployed(), await deployed()];
     const first = await jsonOf<Run>(post(name, event('1', { n: 1 }), STRUCTURED));
     expect(first.event).toEqual({ id: '1', source: '/test', type: 'test.made', time: null });
@@ -80,7 +80,7 @@ describe('an event', () => {
     expect(second.id).not.toBe(first.id);
   });
 
-  it('is another when its time is over, and a duplicate until then (case 6)', async () => {
+  it('is a duplicate until its dedupe period ends, then a new one (case 6)', async () => {
     const name = await deployed();
     const { id } = await jsonOf<Run>(post(name, event('old'), STRUCTURED));
     const record = await door.store.runs.get(id);
@@ -92,7 +92,7 @@ describe('an event', () => {
     expect((await post(name, event('old'), STRUCTURED)).headers.get('Idempotent-Replayed')).toBe('true');
   });
 
-  it('that is large is kept by itself, whole, and is refused beyond the limit', async () => {
+  it('that is large is stored separately, whole, and refused beyond the limit', async () => {
     const name = await deployed({ input: { maxBytes: 300_000 } });
     const text = 'x'.repeat(200_000);
     const { id } = await jsonOf<Run>(post(name, event('large', text), STRUCTURED));
@@ -106,12 +106,12 @@ describe('an event', () => {
     expect([refused.status, (await problemOf(refused)).code]).toEqual([413, 'event_too_large']);
   });
 
-  it('that came before is told of its run also when a new one like it would be refused', async () => {
+  it('that is a duplicate returns its run also when a new one like it would be refused', async () => {
     const name = await deployed();
     const first = await jsonOf<Run>(post(name, event('1', { n: 1 }), STRUCTURED));
     const wish = { source: 'golden', command: 'cat', input: { schema: { type: 'object', required: ['m'] } } };
     expect((await door.call('PUT', `/v1/functions/${name}`, wish)).status).toBe(201);
-    await expect.poll(async () => (await post(name, { n: 1 })).status).toBe(422); // it is known by then
+    await expect.poll(async () => (await post(name, { n: 1 })).status).toBe(422); // the new version is in effect by then
     const again = await post(name, event('1', { n: 1 }), STRUCTURED);
     expect([again.status, again.headers.get('Idempotent-Replayed')]).toEqual([202, 'true']);
     expect((await jsonOf<Run>(again)).id).toBe(first.id);
@@ -119,7 +119,7 @@ describe('an event', () => {
     expect((await post(name, event('2', { n: 1 }), STRUCTURED)).status).toBe(422);
   });
 
-  it('that does not fit the schema, or has no key, is refused by its place', async () => {
+  it("that does not match the schema, or has no key, is refused with the field's path", async () => {
     const schema = { type: 'object', properties: { id: { type: 'integer' } }, required: ['id'] };
     const name = await deployed({ input: { schema }, concurrency: [{ limit: 1, key: '/who' }] });
     const bad = await post(name, { id: 'one' });
@@ -137,7 +137,7 @@ describe('an event', () => {
     expect((await jsonOf<{ items: Run[] }>(door.call('GET', `/v1/runs?function=${name}`))).items).toHaveLength(1);
   });
 
-  it('that is to wait is delayed, and expires as long after that', async () => {
+  it('with a delay is delayed, and its maximum age counts from the due time', async () => {
     const name = await deployed({ maxEventAgeSeconds: 60 });
     const response = await door.call('POST', `/v1/functions/${name}/runs?delaySeconds=3600`, {});
     expect(await jsonOf(response)).toMatchObject({ state: 'delayed' });
@@ -160,7 +160,7 @@ describe('an event', () => {
   });
 });
 
-it('a batch says of each event what became of it, and one that is bad spoils no other (case 26)', async () => {
+it('a batch reports the result of each event, and an invalid one does not affect the others (case 26)', async () => {
   const name = await deployed({ input: { schema: { type: 'integer' } } });
   const type = { 'Content-Type': 'application/cloudevents-batch+json' };
   const events = [
@@ -176,7 +176,7 @@ it('a batch says of each event what became of it, and one that is bad spoils no 
   const { items } = await jsonOf<{ items: { status: number; runId?: string; problem?: { code: string } }[] }>(response);
   const statuses = items.map(({ status }) => status);
   expect(statuses.slice(0, 4)).toEqual([expect.toBeOneOf([200, 202, 409]), 422, 400, 202]);
-  // of the three with the same id one is stored, its repetition is told of it, and the other is a conflict
+  // of three with the same id one is stored, its repetition is a duplicate, and the other is a conflict
   expect([statuses[0], statuses[4], statuses[5]].toSorted((a = 0, b = 0) => a - b)).toSatisfy(
     (all: number[]) => String(all) === '200,202,409' || String(all) === '202,409,409',
   );
@@ -186,7 +186,7 @@ it('a batch says of each event what became of it, and one that is bad spoils no 
 });
 
 describe('a caller', () => {
-  it('who waits is answered when the run has ended', async () => {
+  it('that waits is answered when the run has ended', async () => {
     const name = await deployed();
     const waiting = post(name, {}, { Prefer: 'wait=60', 'Idempotency-Key': 'w' });
     const id = await stored(name);
@@ -196,7 +196,7 @@ describe('a caller', () => {
     expect(response.headers.get('Preference-Applied')).toBe('wait=60');
   });
 
-  it('who invokes has the result itself, or why there is none (case 58)', async () => {
+  it('that invokes gets the result itself, or the reason there is none (case 58)', async () => {
     const name = await deployed();
     const invoke = (key: string, wait = 60) =>
       door.call('POST', `/v1/functions/${name}/invoke`, { key }, { 'Idempotency-Key': key, Prefer: `wait=${wait}` });
@@ -227,7 +227,7 @@ describe('a caller', () => {
     }
   });
 
-  it('sees no run of another project, and reads what is there of its own', async () => {
+  it('sees no run of another project, and reads the available contents of its own', async () => {
     const name = await deployed();
     const { id } = await jsonOf<Run>(post(name, {}));
     await door.call('POST', '/v1/projects', { id: 'others' });
@@ -250,7 +250,7 @@ describe('a caller', () => {
 describe('numbers of callers', () => {
   const exact = '{"id": 9007199254740993, "price": 1.10, "far": 1e400}';
 
-  it('stand in a schedule and in its answers as they were sent', async () => {
+  it('are kept exactly in a schedule and its answers', async () => {
     const name = await deployed();
     const path = `/v1/schedules/exact-${name}`;
     const wish = `{"function": "${name}", "every": "1h", "event": {"data": ${exact}}}`;
@@ -263,7 +263,7 @@ describe('numbers of callers', () => {
     expect((await problemOf(tooLarge)).errors).toMatchObject([{ field: 'event.data' }]);
   });
 
-  it('of the condition of a hook stay what they are', async () => {
+  it('are kept exactly in the condition of a hook', async () => {
     const name = await deployed();
     const filter = '{"conditions": [{"pointer": "/id", "in": [9007199254740993, "a", null]}]}';
     const wish = `{"function": "${name}", "scheme": "github", "secrets": ["mysecret"], "filter": ${filter}}`;
@@ -276,7 +276,7 @@ describe('numbers of callers', () => {
     expect(listed).toContain('"in":[9007199254740993,"a",null]');
   });
 
-  it('tell keys apart, also in the list', async () => {
+  it('distinguish keys exactly, also in the list', async () => {
     const name = await deployed({ concurrency: [{ key: '/id', limit: 1 }] });
     const [odd, even] = await Promise.all(
       ['9007199254740993', '9007199254740992'].map((id) => jsonOf<Run>(post(name, `{"id": ${id}}`))),
@@ -286,7 +286,7 @@ describe('numbers of callers', () => {
     expect((await listed('9007199254740992')).items.map(({ id }) => id)).toEqual([even?.id]);
   });
 
-  it('stand in the contents of a list as they were sent', async () => {
+  it('are kept exactly in the contents of a list', async () => {
     const name = await deployed();
     const { id } = await jsonOf<Run>(post(name, exact));
     await door.store.runContents.put(id, 'result', Buffer.from('[1.10]'));
@@ -298,7 +298,7 @@ describe('numbers of callers', () => {
     expect(plain.items[0]).not.toHaveProperty('contents');
   });
 
-  it('tell the data of a waitpoint from other data', async () => {
+  it('are compared exactly in the data of a waitpoint', async () => {
     const { id } = await jsonOf<Run>(post(await deployed(), {}));
     const { path } = await jsonOf<{ path: string }>(door.call('POST', `/v1/runs/${id}/waitpoints`, {}));
     expect((await door.call('POST', path, `{"data": ${exact}}`)).status).toBe(200);

@@ -13,7 +13,7 @@ const filesOf = (text: string) => ({
 });
 
 describe('a deployment', () => {
-  it('makes a version of content that is new, and finds the version of content that is not', async () => {
+  it('creates a version for new content, and returns the existing version for known content', async () => {
     const versions = [{}, { env: { A: '1' } }, {}, { files: filesOf('one') }, { files: filesOf('two') }];
     const answers: [number, number][] = [];
     for (const more of versions) {
@@ -34,13 +34,13 @@ describe('a deployment', () => {
       { version: 2, spec: { envNames: ['A'] } },
       { version: 1, isActive: false },
     ]);
-    expect(JSON.stringify(all)).not.toContain('"1"'); // what is in a variable is not told
+    expect(JSON.stringify(all)).not.toContain('"1"'); // values of variables are not shown
     const back = await door.call('POST', '/v1/functions/versions/versions/2/activate');
     expect([back.status, await jsonOf(back)]).toMatchObject([200, { version: 2, isActive: true }]);
     expect((await door.call('POST', '/v1/functions/versions/versions/9/activate')).status).toBe(404);
   });
 
-  it('by many at once makes each content once', async () => {
+  it('by many at once creates each content once', async () => {
     const answers = await Promise.all(
       [0, 1, 2, 0, 1, 2, 0, 1, 2].map(async (n) =>
         jsonOf<{ version: number; digest: string }>(deploy('at-once', { env: { N: String(n) } })),
@@ -84,12 +84,12 @@ describe('a deployment', () => {
     expect((await door.call('GET', '/v1/functions/refused')).status).toBe(404);
   });
 
-  it('of a name that is none is refused', async () => {
+  it('with an invalid name is refused', async () => {
     for (const name of ['Upper', '1st', 'a_b', 'x'.repeat(64)])
       expect((await problemOf(deploy(name))).code).toBe('invalid_id');
   });
 
-  it('goes by a policy, as a command does', async () => {
+  it('obeys a policy, as a command does', async () => {
     await door.call('POST', '/v1/projects', { id: 'careful', sources: null });
     const [admin, own] = [await door.key.in('careful', 'admin'), await door.key.in('careful', 'sandboxes:write')];
     const rules = [{ name: 'no-rm', when: { command: 'rm *' }, effect: 'deny' }];
@@ -100,7 +100,7 @@ describe('a deployment', () => {
   });
 });
 
-it('is paused, resumed and deleted; again it changes nothing', async () => {
+it('pause, resume and delete are idempotent', async () => {
   await deploy('paused');
   const say = async (act: string) => jsonOf<{ state: string }>(door.call('POST', `/v1/functions/paused/${act}`));
   expect([await say('pause'), await say('pause'), await say('resume')].map(({ state }) => state)).toEqual([

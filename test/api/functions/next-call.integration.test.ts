@@ -6,7 +6,7 @@ import type { Scope } from '../../../model/scopes.ts';
 import { jsonOf, noGuests, useDoor } from '../support.ts';
 
 const door = useDoor();
-/** Another process of the API on the same store. */
+/** Second process of the API on the same store. */
 let other: App;
 
 beforeAll(async () => {
@@ -20,7 +20,7 @@ async function deploy(name: string, command: string): Promise<number> {
   return (await jsonOf<{ version: number }>(response)).version;
 }
 
-/** Sends an event to one of both processes. */
+/** Sends an event to one of the two processes. */
 function send(app: App, name: string, key: string): Promise<Response> | Response {
   return app.request(`/v1/functions/${name}/runs`, {
     method: 'POST',
@@ -32,7 +32,7 @@ function send(app: App, name: string, key: string): Promise<Response> | Response
 const versionOf = async (response: Response) => (await jsonOf<{ version: number }>(response)).version;
 const SCOPES: Scope[] = ['sandboxes:read', 'sandboxes:write', 'admin'];
 
-it('runs the version that was deployed', async () => {
+it('the next call runs the deployed version', async () => {
   const key = await door.key(...SCOPES);
   for (let n = 1; n <= 3; n++) {
     const version = await deploy('changing', `echo ${n}`);
@@ -40,7 +40,7 @@ it('runs the version that was deployed', async () => {
   }
 });
 
-it('takes no event for a function that was deleted', async () => {
+it('the next call is rejected for a deleted function', async () => {
   const key = await door.key(...SCOPES);
   await deploy('going', 'true');
   const at = new Date().toISOString();
@@ -52,7 +52,7 @@ it('takes no event for a function that was deleted', async () => {
   for (const app of [door.app, other]) expect((await send(app, 'going', key)).status).toBe(404);
 });
 
-it('judges requests by the project as it was changed', async () => {
+it('the next request obeys a changed project', async () => {
   await door.call('POST', '/v1/projects', { id: 'acme', sources: ['golden'] });
   const key = await door.key.in('acme', ...SCOPES);
   const sources = async () => {

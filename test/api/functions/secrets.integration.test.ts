@@ -15,7 +15,7 @@ const get = (name: string) => jsonOf<Told>(door.call('GET', `/v1/secrets/${name}
 const deploy = (name: string, more: object) =>
   door.call('PUT', `/v1/functions/${name}`, { source: 'golden', command: 'cat', ...more });
 
-it('has a version for each value, and only the newest is kept, sealed, and never answered', async () => {
+it('a secret has a version per value; only the newest is kept, encrypted, and never returned', async () => {
   const values = ['first-value-1', 'second-value-2', 'third-value-3'];
   const answers: Response[] = [];
   for (const value of values) answers.push(await put('versions', value));
@@ -37,7 +37,7 @@ it('has a version for each value, and only the newest is kept, sealed, and never
   for (const value of values) expect(said).not.toContain(value);
 });
 
-it('that is put by many at once has a version of each, and the last of them is what it is', async () => {
+it('a secret that is put concurrently gets a version for each value, and keeps the last', async () => {
   const values = Array.from({ length: 8 }, (_, n) => `value-of-${n}-at-once`);
   await Promise.all(values.map((value) => put('at-once', value)));
   const { version, versions } = await get('at-once');
@@ -47,7 +47,7 @@ it('that is put by many at once has a version of each, and the last of them is w
   expect(values).toContain(await door.store.secretValues.get(ref, record?.valueId ?? ''));
 });
 
-it('that is deleted is not there, and goes on with its numbers when it is put again', async () => {
+it('a deleted secret is not found, and continues its version numbers when put again', async () => {
   await put('gone', 'a-value-1');
   expect((await door.call('DELETE', '/v1/secrets/gone')).status).toBe(204);
   expect((await door.call('GET', '/v1/secrets/gone')).status).toBe(404);
@@ -60,7 +60,7 @@ it('that is deleted is not there, and goes on with its numbers when it is put ag
 it.each([
   ['x', 'characters'],
   ['password', 'a common word'],
-])('%j is told not to be masked, where it is put and where it is deployed (case 53)', async (value, why) => {
+])('%j gets a warning that it is not masked, on put and on deploy (case 53)', async (value, why) => {
   const name = `weak-${value.length}`;
   const answer = await jsonOf<Told>(put(name, value));
   expect(answer).toMatchObject({ isMasked: false, warnings: [expect.stringContaining(why)] });
@@ -74,14 +74,14 @@ it.each([
   ['a NUL', { value: 'a\0b' }],
   ['half a character', { value: 'abc\ud800' }],
   ['another field', { value: 'abcd-1', old: 'x' }],
-])('with %s is refused, and is not quoted', async (_what, body) => {
+])('a secret with %s is refused, and is not quoted', async (_what, body) => {
   const response = await door.call('PUT', '/v1/secrets/refused', body);
   const text = await response.clone().text();
   expect([response.status, (await problemOf(response)).code]).toEqual([422, 'invalid_request']);
   if (body.value.length > 1) expect(text).not.toContain(body.value);
 });
 
-it('belongs to who administers: others name it, and see its versions', async () => {
+it('a secret can be changed only by an administrator; others use it by name, and see its versions', async () => {
   await put('of-admins', 'a-value-1');
   const writer = await door.key('sandboxes:read', 'sandboxes:write');
   const call = (method: string, body?: object) => door.call(method, '/v1/secrets/of-admins', body, {}, writer);
@@ -105,7 +105,7 @@ it.each<[what: string, secrets: object[], field: string, status?: number]>([
   expect([problem.status, problem.errors?.[0]?.field]).toEqual([status, field]);
 });
 
-it('a deployment shows by which names it has its secrets', async () => {
+it('a deployment shows the names of its secrets', async () => {
   await put('shown', 'a-value-1');
   const answer = await jsonOf(deploy('shows', { secrets: [{ name: 'shown', file: 'tls.key' }] }));
   expect(answer).toMatchObject({ warnings: [], spec: { secrets: [{ name: 'shown', env: null, file: 'tls.key' }] } });

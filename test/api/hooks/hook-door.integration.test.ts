@@ -4,7 +4,8 @@ import type { Header } from '../../../services/webhooks/signing/verdict.ts';
 import { EXAMPLES } from '../../services/webhooks/every-scheme.ts';
 import { githubHeaders, JSON_TYPE, SECRET, said, useHooks } from './use-hooks.ts';
 
-// Promise: what is signed is run once, and nothing else is; who is refused is not told why. Numbers: shared/cases/functions.md. Seconds.
+// Guards: a signed event runs once, an unsigned one never, and a refusal has no reason. Numbers:
+// shared/cases/functions.md. Seconds.
 const { door, deploy, make, send, runsOf, lines } = useHooks();
 const BODY = '{"ref":"refs/heads/main","repository":{"url":"https://api.github.com/repos/a/b"}}';
 
@@ -28,7 +29,7 @@ async function eventOf(runId: string | undefined): Promise<Record<string, unknow
 }
 
 describe.each(EXAMPLES)('$name', (example) => {
-  test('is accepted, the same again is a duplicate, and with another secret it is refused', async () => {
+  test('is accepted, a repetition is a duplicate, and one with another secret is refused', async () => {
     const hook = await make(wishOf(example));
     const body = Buffer.from('{"id":"evt_1"}');
     const headers = signedBy(example, body);
@@ -48,7 +49,7 @@ describe.each(EXAMPLES)('$name', (example) => {
   });
 });
 
-test('3: the same delivery 50 times at once is one run, and all are told of it', async () => {
+test('3: the same delivery 50 times at once is one run, returned to all', async () => {
   const hook = await make();
   const headers = githubHeaders(BODY);
   const answers = await Promise.all(Array.from({ length: 50 }, () => said(send(hook, headers, BODY))));
@@ -60,7 +61,7 @@ test('3: the same delivery 50 times at once is one run, and all are told of it',
   expect(door().sagas.woken).toContain(`default/${kept?.function}`);
 });
 
-test('4: the same delivery with another body is a conflict, which is logged without the body, and never run', async () => {
+test('4: the same delivery with another body is a conflict, logged without the body, and never runs', async () => {
   const hook = await make();
   const { runId } = await said(send(hook, githubHeaders(BODY, { id: 'one' }), BODY));
   const other = BODY.replace('main', 'planted');
@@ -76,7 +77,7 @@ test('4: the same delivery with another body is a conflict, which is logged with
   expect(await runsOf((await door().store.hooks.get(hook.id))?.function ?? '')).toBe(1);
 });
 
-test('4a: what Stripe sends again is the same event, whatever else of it has changed', async () => {
+test('4a: a Stripe retry is the same event, even when its body has changed', async () => {
   const hook = await make({ scheme: 'stripe', secrets: ['whsec_test'] });
   const sent = (pending: number) => {
     const body = JSON.stringify({ id: 'evt_1', object: 'event', pending_webhooks: pending });
@@ -117,7 +118,7 @@ describe('GitHub', () => {
     expect(await said(send(hook, [...headers, form], body))).toMatchObject({ status: 202 });
   });
 
-  test('a ping is answered when it is signed, and run never', async () => {
+  test('a ping is answered when it is signed, and never runs', async () => {
     const hook = await make();
     expect(await said(send(hook, githubHeaders('{}', { event: 'ping' }), '{}'))).toEqual({ status: 200, ping: true });
     expect(await said(send(hook, githubHeaders('{}', { event: 'ping', secret: 'x' }), '{}'))).toMatchObject({
@@ -139,7 +140,7 @@ describe('GitHub', () => {
   );
 });
 
-test('only what its filter lets pass is run', async () => {
+test('only events that match the filter run', async () => {
   const filter = { types: ['com.github.push'], conditions: [{ pointer: '/ref', in: ['refs/heads/main', null] }] };
   const hook = await make({ filter });
   const other = BODY.replace('main', 'next');
@@ -152,7 +153,7 @@ test('only what its filter lets pass is run', async () => {
   });
 });
 
-test('37: while a secret is rotated both are taken, then only the new one', async () => {
+test('37: during rotation both secrets are accepted, then only the new one', async () => {
   const hook = await make();
   const rotate = (secrets: string[]) => door().call('PUT', `/v1/hooks/${hook.id}/secrets`, { secrets });
   const statuses = async () => {
@@ -166,7 +167,7 @@ test('37: while a secret is rotated both are taken, then only the new one', asyn
   expect(await statuses()).toEqual([202, 401]);
 });
 
-test('39: what cannot be had is the same 404: unknown, no id, disabled, of a function that is gone or going', async () => {
+test('39: every unavailable hook is the same 404: unknown, no id, disabled, with a deleted or stopping function', async () => {
   const [disabled, gone, going] = [await make(), await make(), await make()];
   await door().call('POST', `/v1/hooks/${disabled.id}/disable`);
   const change = async (id: string) => {
@@ -228,7 +229,7 @@ describe('40: a CloudEvent', () => {
   });
 });
 
-test('what does not fit the function is told of after its signature was verified', async () => {
+test('an event invalid for the function is refused only after its signature is verified', async () => {
   const name = await deploy({ input: { schema: { type: 'object', required: ['a'] }, maxBytes: 400 } });
   const hook = await make({ function: name });
   const large = JSON.stringify({ a: 'x'.repeat(400) });

@@ -6,7 +6,7 @@ import { newSecret } from '../../../services/webhooks/signing/standard-key.ts';
 import { jsonOf, problemOf } from '../support.ts';
 import { type HookView, SECRET, useHooks } from './use-hooks.ts';
 
-// Promise: hooks are made, listed, read, given other secrets, disabled and deleted; no answer and no document has a secret. Seconds.
+// Guards: hooks are made, listed, read, rotated, disabled and deleted; no answer and no document has a secret. Seconds.
 const { door, deploy, make } = useHooks();
 
 test('a hook is made once for an Idempotency-Key, read and listed, without its secrets', async () => {
@@ -62,7 +62,7 @@ test.each([
   expect(JSON.stringify(problem)).not.toContain('plain-text');
 });
 
-test('of a function that is not there, or that has 100, none is made', async () => {
+test('creating a hook for a missing function, or the 101st of one, is refused', async () => {
   const wish = { scheme: 'github', secrets: [SECRET] };
   expect(await problemOf(door().call('POST', '/v1/hooks', { ...wish, function: 'nowhere' }))).toMatchObject({
     code: 'function_not_found',
@@ -77,7 +77,7 @@ test('of a function that is not there, or that has 100, none is made', async () 
   expect((await door().store.hooks.list({ project: 'default', name: hook.function })).length).toBe(100);
 });
 
-test('it is disabled, enabled, and deleted; it goes with its function', async () => {
+test('a hook is disabled, enabled, and deleted; it is deleted with its function', async () => {
   const hook = await make();
   const { disabledAt } = await jsonOf<HookView>(door().call('POST', `/v1/hooks/${hook.id}/disable`));
   expect(Date.parse(disabledAt ?? '')).toBeGreaterThan(0);

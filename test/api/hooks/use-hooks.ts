@@ -21,7 +21,6 @@ export const JSON_TYPE: Header = ['content-type', 'application/json'];
 
 let deliveries = 0;
 
-/** Headers of a delivery of GitHub's. */
 export function githubHeaders(
   body: string | Uint8Array,
   more: { id?: string; event?: string; secret?: string } = {},
@@ -31,7 +30,7 @@ export function githubHeaders(
   return [...signed, ['x-github-event', event], JSON_TYPE];
 }
 
-/** The API with functions that have hooks, and what it logs. */
+/** Opens the API with functions that have hooks; collects its log lines. */
 export function useHooks() {
   const door = useDoor();
   let app: App | undefined;
@@ -47,7 +46,7 @@ export function useHooks() {
     app = createApp({ store, sagas, guests: noGuests, version: '0', hookAnswerMs: HANGS_AFTER_MS, logger });
   });
 
-  /** @returns the name of a new one */
+  /** Deploys a new function. @returns its name */
   async function deploy(more: object = {}): Promise<string> {
     const name = `hooked-${++functions}`;
     const response = await opened().call('PUT', `/v1/functions/${name}`, {
@@ -71,7 +70,7 @@ export function useHooks() {
     return jsonOf<HookView>(response);
   }
 
-  /** Sends it without a key. */
+  /** Sends a delivery without a key. */
   async function send(
     hook: Pick<HookView, 'path'>,
     headers: readonly Header[],

@@ -8,7 +8,7 @@ import { RunWatch } from '../../../services/runs/run-watch.ts';
 
 const RUN = { id: 'run-1', state: 'queued', cleanup: 'none' } as RunRecord;
 
-/** What a request that waits is answered while its run is asked for in vain. */
+/** Returns the answer to a waiting request when reading the run fails. */
 async function answered(problem: MayflyError): Promise<Response> {
   const app = new Hono<Env>();
   const get = () => Promise.reject(problem);
@@ -19,11 +19,11 @@ async function answered(problem: MayflyError): Promise<Response> {
   return app.request('/');
 }
 
-it('is what was known of it when the store has gone away', async () => {
+it('the answer is the last known state when the store is unavailable', async () => {
   const answer = await answered(new MayflyError('store_unavailable', 'away'));
   expect([answer.status, await answer.json()]).toEqual([200, RUN]);
 });
 
-it('is no answer when something else is wrong', async () => {
+it('the answer is an error on any other failure', async () => {
   expect((await answered(new MayflyError('internal', 'broken'))).status).toBe(500);
 });

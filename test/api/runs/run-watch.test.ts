@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.ts';
 
 type End = Pick<RunRecord, 'state' | 'cleanup'>;
 
-/** Runs as a store has them, which counts how it is asked. */
+/** Fake store of runs; counts its queries. */
 class Ends {
   readonly runs = new Map<string, End>();
   readonly asked: number[] = [];
@@ -23,7 +23,7 @@ const never = new AbortController().signal;
 const idOf = (n: number) => `run-${n}`;
 const RUNNING: End = { state: 'running', cleanup: 'pending' };
 
-it('tells of an end, and of what is left, each to who waits for that, and asks no more afterwards', async () => {
+it('resolves each waiter on its condition (ended, clean), and stops polling afterwards', async () => {
   const store = new Ends();
   store.runs.set('run-1', RUNNING);
   const watch = new RunWatch(store);
@@ -40,7 +40,7 @@ it('tells of an end, and of what is left, each to who waits for that, and asks n
   expect(store.asked.length).toBeLessThanOrEqual(asked + 2);
 });
 
-it('asks for 2,500 runs of 5,000 waiters in three queries a look', async () => {
+it('polls 2,500 runs of 5,000 waiters in three queries per poll', async () => {
   const store = new Ends();
   const watch = new RunWatch(store);
   for (let n = 0; n < 2_500; n++) store.runs.set(idOf(n), RUNNING);
@@ -52,7 +52,7 @@ it('asks for 2,500 runs of 5,000 waiters in three queries a look', async () => {
   expect(store.asked.slice(-3)).toEqual([1_000, 1_000, 500]);
 });
 
-it('lets go who leaves, and who waits for a run that was removed; later ones wait as before', async () => {
+it('rejects a waiter that leaves, and ends waits for a removed run; later waits work as before', async () => {
   const store = new Ends();
   store.runs.set('run-1', RUNNING);
   const watch = new RunWatch(store);
@@ -66,7 +66,7 @@ it('lets go who leaves, and who waits for a run that was removed; later ones wai
   await later;
 });
 
-it('waits on while the store is away; what else goes wrong is told to all who wait', async () => {
+it('keeps waiting while the store is unavailable; any other error rejects all waiters', async () => {
   const store = new Ends();
   store.runs.set('run-1', RUNNING);
   const watch = new RunWatch(store);

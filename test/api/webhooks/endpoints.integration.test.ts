@@ -7,7 +7,8 @@ import { validSecrets } from '../../../model/webhooks/endpoint.ts';
 import { endedEvent, endpointId, endpointRecord } from '../../store/webhook-records.ts';
 import { jsonOf, problemOf, useDoor } from '../support.ts';
 
-// Promise: endpoints are made, listed, changed, rotated and deleted; a secret is told once; what came back is for admins. Seconds.
+// Guards: endpoints are made, listed, changed, rotated, deleted; a secret is shown once, responses only to admins.
+// Seconds.
 type Endpoint = z.infer<typeof newEndpointAnswer>;
 
 const ALL = '/v1/webhook-endpoints';
@@ -16,7 +17,7 @@ const door = useDoor();
 
 const make = async (wish: object = {}) => jsonOf<Endpoint>(door.call('POST', ALL, { ...WISH, ...wish }));
 
-test('one is made once for an Idempotency-Key, and its secret is told in that answer alone', async () => {
+test('an endpoint is created once for an Idempotency-Key, and its secret is only in that answer', async () => {
   const create = () => door.call('POST', ALL, WISH, { 'Idempotency-Key': 'one' });
   const [response, again] = [await create(), await create()];
   expect([response.status, again.status]).toEqual([201, 201]);
@@ -32,7 +33,7 @@ test('one is made once for an Idempotency-Key, and its secret is told in that an
   expect(JSON.stringify(list)).not.toContain('whsec_');
 });
 
-test('of a key pair the public key is told, and the other never', async () => {
+test('the public key of a key pair is shown, the private key never', async () => {
   const made = await make({ signature: 'v1a' });
   expect(made.secret).toBeNull();
   expect(made.publicKeys).toEqual([expect.stringMatching(/^whpk_/)]);
@@ -40,7 +41,7 @@ test('of a key pair the public key is told, and the other never', async () => {
   expect((await door.store.webhookEndpoints.get(made.id))?.secrets[0]?.key).toMatch(/^whsk_/);
 });
 
-test('after a rotation both sign for 24 hours, of several at once too', async () => {
+test('after a rotation both secrets sign for 24 hours, also after several concurrent ones', async () => {
   const { id, secret } = await make();
   const rotated = await jsonOf<Endpoint>(door.call('POST', `${ALL}/${id}/rotate`));
   expect(rotated.secret).toMatch(/^whsec_/);
@@ -62,7 +63,7 @@ test('after a rotation both sign for 24 hours, of several at once too', async ()
   expect(several.map((each) => each.secret)).toContain(now?.secrets[0]?.key);
 });
 
-describe('what is no endpoint is refused by the name of the field', () => {
+describe('an invalid endpoint is refused by the name of the field', () => {
   test.each([
     ['credentials', { url: 'https://user:pw@example.com/' }, 'url'],
     ['another scheme', { url: 'ftp://example.com/' }, 'url'],
@@ -79,14 +80,14 @@ describe('what is no endpoint is refused by the name of the field', () => {
     expect((await problemOf(response)).errors?.map((each) => each.field)).toContain(field);
   });
 
-  test('a destination that is none', async () => {
+  test('an unknown destination', async () => {
     const destinations = { onFailure: endpointId(999) };
     const response = await door.call('PUT', '/v1/functions/told', { source: 'golden', command: 'true', destinations });
     expect([response.status, (await problemOf(response)).errors?.[0]?.field]).toEqual([422, 'destinations.onFailure']);
   });
 });
 
-test('one that is disabled is sent to again when somebody says so, and begins anew', async () => {
+test('a disabled endpoint is enabled on request, with its failure state reset', async () => {
   const { id } = await make();
   await door.store.webhookEndpoints.change(id, { failingSince: '2026-01-01T00:00:00.000Z', slowed: 3 });
   await door.store.webhookEndpoints.disable(id, 'failures', '2026-01-06T00:00:00.000Z');
@@ -110,7 +111,7 @@ test('one that is disabled is sent to again when somebody says so, and begins an
   expect((await door.call('PATCH', `${ALL}/${id}`, {})).status).toBe(422);
 });
 
-test('what was sent is listed, with what came back for admins alone, and goes with its endpoint', async () => {
+test('deliveries are listed, with responses for admins alone, and deleted with their endpoint', async () => {
   const { id } = await make();
   const endpoint = endpointRecord({ id });
   const attempt: DeliveryAttempt = {
@@ -156,7 +157,7 @@ test('what was sent is listed, with what came back for admins alone, and goes wi
   for (const one of deliveries) expect(await door.store.webhookDeliveries.get(one.id)).toBeNull();
 });
 
-test('a project has fifty at most', async () => {
+test('a project has at most fifty endpoints', async () => {
   await door.store.projects.create('full', {});
   const key = await door.key.in('full', 'admin');
   const create = () => door.call('POST', ALL, WISH, {}, key);

@@ -39,7 +39,7 @@ it.each([
   ['source remote', null],
   ['hook devote', null],
   ['image rm', null],
-  // words that mean it
+  // synonyms
   ['function rm', 'function delete'],
   ['function remove', 'function delete'],
   ['sandbox rm', 'sandbox delete'],
@@ -58,7 +58,7 @@ it.each([
 ])('%s: %s', (line, meant) => expect(suggestionFor(line)).toBe(meant));
 
 test.each(['', 'function', 'source', 'port'])(
-  'a letter replaced in a verb of `%s` that destroys makes no such verb of it',
+  'a replaced letter in a destructive verb of `%s` suggests no such verb',
   (noun) => {
     const place = PLACES.find(({ path }) => path.slice(1).join(' ') === noun);
     const wrong: string[] = [];

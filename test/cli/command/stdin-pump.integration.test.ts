@@ -7,7 +7,7 @@ import { answerJson, useStandIn } from '../../clients/typescript/stand-in.ts';
 
 const server = useStandIn();
 
-/** A guest that takes `takes` bytes of a request, and whose answer is then lost; of the others it takes all. */
+/** Fake guest that takes `takes[n]` bytes of request n and loses the answer; later requests are taken whole. */
 function guest(takes: number[]): { text: () => string; isClosed: Promise<void> } {
   let taken = '';
   let close = () => {};
@@ -29,7 +29,7 @@ function guest(takes: number[]): { text: () => string; isClosed: Promise<void> }
   return { text: () => taken, isClosed };
 }
 
-it.each([[[0]], [[3]], [[8]]])('goes on where the guest is when an answer is lost after %j bytes', async (takes) => {
+it.each([[[0]], [[3]], [[8]]])("resumes at the guest's offset when an answer is lost after %j bytes", async (takes) => {
   const { text, isClosed } = guest(takes);
   const { commands } = new MayflyClient({ baseUrl: server.url, apiKey: 'k' });
   const pump = new StdinPump(commands, ID, COMMAND_ID, Readable.from([Buffer.from('one two '), Buffer.from('three')]));

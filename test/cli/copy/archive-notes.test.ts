@@ -3,10 +3,10 @@ import { withNotes } from '../../../cli/copy/download.ts';
 import { tarOf } from '../../../model/image/tar.ts';
 
 const file = (path: string, bytes: Buffer) => ({ path, type: 'file' as const, mode: 0o644, bytes, link: null });
-/** The two blocks that end an archive. */
+/** Length of the two blocks that end an archive, bytes. */
 const END = 1_024;
 
-/** A comment on what follows, as PAX has it. */
+/** Returns a PAX comment on the next entry. */
 function comment(text: string): Buffer {
   const rest = ` comment=${text}\n`;
   const record = Buffer.from(`${rest.length + String(rest.length + 2).length}${rest}`);
@@ -27,7 +27,7 @@ async function notesIn(archive: Buffer, size: number): Promise<string[]> {
   return notes;
 }
 
-it.each([1, 511, 65_536])('notes are read from an archive that passes in pieces of %d bytes', async (size) => {
+it.each([1, 511, 65_536])('notes are read from an archive in chunks of %d bytes', async (size) => {
   const one = Buffer.from(tarOf([file('a', Buffer.from('g'.repeat(1_000)))])).subarray(0, -END);
   const two = Buffer.from(tarOf([file('b', comment('mayfly: no note but the content of a file'))]));
   const archive = Buffer.concat([
@@ -39,6 +39,6 @@ it.each([1, 511, 65_536])('notes are read from an archive that passes in pieces 
   expect(await notesIn(archive, size)).toEqual(['a: file shrank by 3 bytes; padding with zeros']);
 });
 
-it('what is no archive is passed on as it is', async () => {
+it('other data passes unchanged', async () => {
   expect(await notesIn(Buffer.alloc(10_000, 'g'), 333)).toEqual([]);
 });

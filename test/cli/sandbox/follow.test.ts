@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { waitSignal } from '../../../cli/sandbox/sandbox-text.ts';
 import { quietIo } from '../run-line.ts';
 
-/** Holds only what the listener needs, as a stream that waits does. */
+/** Returns a promise held only by its listener, like a waiting stream. */
 function untilAborted(signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason)));
 }
 
 describe('the signal of a wait', () => {
-  it('fires on time, also when garbage is collected meanwhile', async () => {
+  it('fires on time, also during garbage collection', async () => {
     setFlagsFromString('--expose-gc');
     const collecting = setInterval(runInNewContext('gc') as () => void, 20);
     try {
@@ -21,7 +21,7 @@ describe('the signal of a wait', () => {
     }
   });
 
-  it('fires at Ctrl-C, also at one that came before', async () => {
+  it('fires at Ctrl-C, also at an earlier one', async () => {
     const controller = new AbortController();
     const waiting = untilAborted(waitSignal(quietIo(controller.signal), 60).signal);
     controller.abort('interrupted');

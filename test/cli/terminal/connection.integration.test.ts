@@ -16,7 +16,7 @@ function leaveConnection(apiUrl: string, apiKey: string): Promise<void> {
   return writeFile(join(stateDir, 'cli.json'), JSON.stringify({ apiUrl, apiKey }), { mode: 0o600 });
 }
 
-it('takes the key of the installation that runs now, and sends it nowhere else', async () => {
+it('uses the key of the current installation, and sends it nowhere else', async () => {
   await leaveConnection(server.url, 'mfk_first');
   const { signal } = new AbortController();
   const stream = { isTTY: false, write: () => true };

@@ -17,7 +17,7 @@ test.each([
 });
 
 test.each(['', '0', '0s', '-5', '1.5h', '1x', 'h', '30m1h', '31d', '1e3', ' 5', '9999999999'])(
-  '%j is no time to live',
+  '%j is not a valid TTL',
   (text) => {
     expect(() => seconds('ttl', text, DAYS)).toThrow('--ttl must be from 1 to 2592000 seconds');
   },
@@ -33,6 +33,6 @@ test.each([
   expect(mebibytes('memory', text, MEMORY)).toBe(value);
 });
 
-test.each(['', '512', '1K', '63M', '257G', '1.5G', '-1G', 'G'])('%j is no size of memory', (text) => {
+test.each(['', '512', '1K', '63M', '257G', '1.5G', '-1G', 'G'])('%j is not a valid memory size', (text) => {
   expect(() => mebibytes('memory', text, MEMORY)).toThrow('--memory must be from 64M to 262144M');
 });

@@ -13,7 +13,7 @@ test('no remedy at the command line names a route', () => {
   for (const code of ERROR_CODES) expect(remedyOf(code), code).not.toMatch(/\/v1\/|\b(GET|POST|PATCH|DELETE) /);
 });
 
-test('each command that a remedy names is there', async () => {
+test('each command that a remedy names exists', async () => {
   for (const code of ERROR_CODES) {
     for (const [, words = ''] of remedyOf(code).matchAll(/`mayfly ([^`]+)`/g)) {
       const { command, rest } = await leafOf(createCommands(io), words.split(' '));

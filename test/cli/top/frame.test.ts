@@ -48,7 +48,7 @@ it('fits every terminal, with any names', () => {
   );
 });
 
-it('asks on any terminal', () => {
+it('shows a question on any terminal', () => {
   const state = {
     ...firstState('http://api', names, { columns: 40, rows: 2 }),
     question: { asks: 'Destroy sbx-0123456789abcdef? y or n', action: { do: 'quit' as const }, otherwise: '' },
@@ -56,7 +56,7 @@ it('asks on any terminal', () => {
   expect(frame(state, 0)).toEqual([{ text: 'Destroy sbx-0123456789abcdef? y or n', style: 'red' }]);
 });
 
-it('says an age by one number', () => {
+it('formats an age with one unit', () => {
   const ages = ['2026-01-01T00:00:00.000Z', '2026-01-01T23:59:30.000Z', '2026-01-02T00:00:05.000Z', 'never'];
   expect(ages.map((since) => ageText(since, Date.parse('2026-01-02T00:00:00.000Z')))).toEqual(['1d', '30s', '0s', '-']);
 });

@@ -8,9 +8,9 @@ const rows = (...ids: string[]): Row[] => ids.map((id) => ({ id, sandboxId: id, 
 const fresh = { ...firstState('http://api', ['sandboxes', 'sagas'], { columns: 80, rows: 10 }), mayChange: true };
 const typed = (state: State, ...keys: string[]) => keys.reduce((now, key) => press(now, key).state, state);
 
-// Promise: a question is about the sandbox that it named; who may not change has no such keys. Costs nothing.
+// Guards: a question is about the sandbox it names; readers have no keys that change anything. Costs nothing.
 describe('keys', () => {
-  it('ask about a sandbox, and destroy that one although lines move, or it is on none', () => {
+  it('confirm a destroy, which applies to the named sandbox although rows move or disappear', () => {
     const asked = typed(withRows(fresh, 0, rows('a', 'b', 'c'), true, 1), 'j', 'd');
     for (const later of [rows('x', 'y', 'a', 'b'), rows('x'), []]) {
       const now = withRows(asked, 0, later, true, 2);
@@ -22,7 +22,7 @@ describe('keys', () => {
     expect(chosenRow(typed(asked, 'j'))?.id).toBe('b');
   });
 
-  it('are none that change anything for who may only read, or where there is no sandbox', () => {
+  it('change nothing for a reader, or without a sandbox', () => {
     const known = withRows(fresh, 0, rows('a'), true, 1);
     for (const state of [{ ...known, mayChange: false }, fresh, typed(known, '2')]) {
       for (const key of ['d', 'l']) expect(press(state, key)).toEqual({ state: { ...state, notice: null } });
@@ -31,7 +31,7 @@ describe('keys', () => {
     expect(press(known, 'l').action).toEqual({ do: 'log-in', sandboxId: 'a' });
   });
 
-  it('choose a row that stays chosen where it moves, and another in its place when it has gone', () => {
+  it('choose a row that stays chosen when it moves, and a neighbour when it disappears', () => {
     const state = moved(withRows(fresh, 0, rows('a', 'b', 'c'), true, 1), 1);
     expect(chosenRow(withRows(state, 0, rows('n', 'a', 'b'), true, 2))?.id).toBe('b');
     expect(chosenRow(withRows(state, 0, rows('a', 'c'), true, 2))?.id).toBe('c');
@@ -41,7 +41,7 @@ describe('keys', () => {
   });
 });
 
-it('an approval is decided where it is looked at, by who may', () => {
+it('an approval is decided only in its own view, by a decider', () => {
   const { id } = APPROVAL;
   const waits = withRows(
     { ...fresh, mayDecide: true },

@@ -9,7 +9,7 @@ const sandbox = (n: number) =>
 const order = (a: LiveSandbox, b: LiveSandbox) =>
   a.createdAt === b.createdAt ? (a.id > b.id ? -1 : 1) : a.createdAt > b.createdAt ? -1 : 1;
 
-/** As the API has it: what stands behind the sandbox that the cursor names, which may have gone. */
+/** Returns a page as the API does: the sandboxes after the cursor's, which may be gone. */
 function pageOf(there: readonly LiveSandbox[], cursor: string) {
   const after = cursor === '' ? null : (JSON.parse(cursor) as LiveSandbox);
   const behind = there.filter((one) => after === null || order(after, one) < 0);
@@ -17,7 +17,7 @@ function pageOf(there: readonly LiveSandbox[], cursor: string) {
   return { items: behind.slice(0, PAGE), nextCursor: last && behind.length > PAGE ? JSON.stringify(last) : null };
 }
 
-it('knows exactly what is there after a round, whatever it knew before', () => {
+it('the list is exact after a round, from any previous state', () => {
   const change = fc.record({
     come: fc.array(fc.nat(120), { maxLength: 12 }),
     go: fc.array(fc.nat(120), { maxLength: 12 }),

@@ -4,12 +4,12 @@ import { PseudoTerminal, type PseudoTerminalOptions } from '../../support/pseudo
 import { TopStandIn } from './top-stand-in.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../bin/mayfly', import.meta.url));
-/** A process of its own whose id is known, in the place of the shell's. */
+/** Runs `mayfly top` in a process with a known id, instead of the shell's child. */
 export const RUN = `bash -c 'echo $$ > "$HERE/pid"; exec "${process.execPath}" "${PROGRAM}" top'`;
-/** What the terminal is like afterwards. */
+/** Records the terminal's settings afterwards. */
 export const AFTER = 'echo "code $?"; stty -g > "$HERE/after"; echo over';
 
-/** `mayfly top` on pseudo-terminals, against a stand-in for the API, for the tests of a file. */
+/** Sets up `mayfly top` on pseudo-terminals, against a stand-in for the API, for the tests of a file. */
 export function useTerminals() {
   let api: TopStandIn;
   const opened = new Set<PseudoTerminal>();
@@ -36,7 +36,7 @@ export function kill(terminal: PseudoTerminal, signal: NodeJS.Signals): void {
   process.kill(Number(terminal.file('pid')), signal);
 }
 
-/** Settings, screen, cursor and wrapping as before; nothing is left of any frame. */
+/** Asserts that settings, screen, cursor and wrapping are restored, and no frame is left. */
 export function expectRestored(terminal: PseudoTerminal, when = 'after'): void {
   expect(terminal.file(when)).toBe(terminal.file('before'));
   expect([...terminal.screen.modes].sort()).toEqual(['?25', '?7']);

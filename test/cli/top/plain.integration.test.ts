@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-it('prints tables, or one document', async () => {
+it('prints tables, or one JSON document', async () => {
   const [, , ...rest] = manySandboxes(250);
   api.sandboxes = [
     ...manySandboxes(1, { name: 'x\u001b[2J', state: 'destroying', waitingFor: 'host kvm-2 to come back' }),

@@ -3,7 +3,7 @@ import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { sandboxRecord } from '../../clients/typescript/records.ts';
 import { answerJson, StandIn } from '../../clients/typescript/stand-in.ts';
 
-/** What ssh is told; it is a stand-in, too. */
+/** Login data for ssh, which is a stand-in too. */
 const CREDENTIAL = {
   user: 'sandbox',
   address: '127.0.0.1',
@@ -12,7 +12,7 @@ const CREDENTIAL = {
   certificate: 'ssh-ed25519-cert-v01@openssh.com AAAA',
 };
 
-/** Waits, and would clear the screen. */
+/** Open approval request whose command would clear the screen. */
 export const APPROVAL = {
   id: 'apr-0123456789abcdef',
   state: 'awaiting-approval',
@@ -27,7 +27,7 @@ export const APPROVAL = {
   usedAt: null,
 } as unknown as Approval;
 
-/** Stands in for an API with so many sandboxes, of which one page after the other is read. */
+/** Stand-in for an API with many sandboxes, read page by page. */
 export class TopStandIn {
   sandboxes: SandboxRecord[] = [];
   pools: object[] = [];
@@ -35,7 +35,7 @@ export class TopStandIn {
   scopes = ['sandboxes:read', 'sandboxes:write'];
   /** Breaks every connection. */
   isGone = false;
-  /** Takes requests and says nothing. */
+  /** Accepts requests and never answers. */
   isSilent = false;
   readonly destroyed: string[] = [];
 
@@ -96,7 +96,7 @@ export class TopStandIn {
   }
 }
 
-/** So many, newest first. */
+/** Returns this many sandboxes, newest first. */
 export function manySandboxes(count: number, changes: Partial<SandboxRecord> = {}): SandboxRecord[] {
   const now = Date.now();
   return Array.from({ length: count }, (_, n) =>

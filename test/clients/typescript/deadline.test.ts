@@ -5,7 +5,7 @@ import { MayflyDeadlineError } from '../../../clients/typescript/http/problem.ts
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it('a deadline of 30 days, which is more than a timer counts, comes after 30 days', async () => {
+it('a deadline of 30 days, beyond the range of a timer, ends after 30 days', async () => {
   const seconds = 2_592_000;
   const signals: AbortSignal[] = [];
   const over = withinDeadline(seconds, undefined, (given) => {

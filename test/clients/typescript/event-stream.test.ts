@@ -26,7 +26,7 @@ describe('EventParser', () => {
     expect(parse('event: nothing\n\ndata: cut')).toEqual([]);
   });
 
-  it('ignores an id with NUL, a BOM, and a retry that is no number', () => {
+  it('ignores an id with NUL, a BOM, and a retry that is not a number', () => {
     const parser = new EventParser('3');
     expect(parser.push('\uFEFFid: 4\0\nretry: soon\ndata: x\n\n')).toEqual([{ id: '3', event: 'message', data: 'x' }]);
     expect(parser.retryMs).toBeNull();
@@ -41,7 +41,7 @@ describe('EventParser', () => {
     }).toThrow('more than 1 MiB');
   });
 
-  it('reads the same events however the stream is cut and whichever line ends it has', () => {
+  it('reads the same events for any chunks and line ends', () => {
     const text = 'id: 1\nevent: audit\ndata: a\ndata: b\n\n: c\ndata: ü\n\n';
     const whole = parse(text);
     fc.assert(
@@ -52,7 +52,7 @@ describe('EventParser', () => {
           const stream = text.replaceAll('\n', lineEnd);
           const cuts = [0, ...places.sort((a, b) => a - b).map((at) => Math.min(at, stream.length)), stream.length];
           const chunks = cuts.slice(1).map((end, i) => stream.slice(cuts[i], end));
-          // A lone CR at the very end may be half of a CRLF, so it needs one more character to count.
+          // A final lone CR may be half of a CRLF: it counts only with one more character.
           expect(parse(...chunks, ':')).toEqual(whole);
         },
       ),

@@ -19,7 +19,7 @@ beforeAll(async () => {
 const busy = { code: 'too_many_requests', title: 'Too many', status: 429, retryable: true, requestId: 'r1' };
 
 describe('MayflyClient', () => {
-  it('repeats a create under one idempotency key, as Retry-After says', async () => {
+  it('retries a create under one idempotency key, after Retry-After', async () => {
     server.answers((_request, response, count) => {
       if (count < 2) answerJson(response, 429, busy, { 'retry-after': '0' });
       else answerJson(response, 201, sandboxRecord());
@@ -32,8 +32,8 @@ describe('MayflyClient', () => {
     expect(server.seen[0]?.body).toBe('{"source":"golden-debian12"}');
   });
 
-  // Asking again to take it back would use what somebody approves meanwhile.
-  it('says what waits for approval, and with which key to come again; nothing is taken back', async () => {
+  // A repetition could consume an approval given in the interim.
+  it('throws the pending approval with the key to repeat the request; it withdraws nothing', async () => {
     const waits = { id: 'apr-0123456789abcdef', rules: ['internet-is-asked-for'], role: 'admin' };
     server.answers((_request, response) => answerJson(response, 202, waits, { location: `/v1/approvals/${waits.id}` }));
     const mayfly = new Mayfly({ baseUrl: server.url, apiKey: 'mfk_test' });
@@ -43,7 +43,7 @@ describe('MayflyClient', () => {
     expect(error).toMatchObject({ approval: waits, idempotencyKey: server.seen[0]?.headers['idempotency-key'] });
   });
 
-  it('looks again once a second at what waits for approval, where something in between answers at once', async () => {
+  it('polls a pending approval once a second, even when an intermediary answers at once', async () => {
     const waits = { id: 'apr-0123456789abcdef', rules: ['asked-for'], role: 'admin', state: 'awaiting-approval' };
     let isApproved = false;
     server.answers(({ method }, response) => {
@@ -58,7 +58,7 @@ describe('MayflyClient', () => {
     await expect.poll(looks).toBe(1);
     let others = 0;
     for (; looks() < 3; others++) await fetch(server.url, { method: 'HEAD' });
-    expect(others).toBeGreaterThan(20); // looks without a pause would alternate with these
+    expect(others).toBeGreaterThan(20); // polls without a pause would alternate with these
     isApproved = true;
     expect((await created).id).toBe(ID);
 
@@ -70,7 +70,7 @@ describe('MayflyClient', () => {
     await expect(left).rejects.toThrow('left');
   });
 
-  it('repeats the creation of a key as the same one', async () => {
+  it('retries the creation of a key with the same idempotency key', async () => {
     const away = { ...busy, code: 'store_unavailable', status: 503 };
     server.answers((_request, response) => answerJson(response, 503, away, { 'retry-after': '0' }));
     await expect(client.createKey({ name: 'ci', scopes: ['admin'] })).rejects.toThrow(MayflyApiError);
@@ -78,7 +78,7 @@ describe('MayflyClient', () => {
     expect(new Set(server.seen.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
   });
 
-  it("does not repeat what can only get a failed saga's recorded answer again", async () => {
+  it('does not retry a failed saga, whose recorded answer would be the same', async () => {
     const failed = { code: 'boot_failed', title: 'It did not start', status: 502, retryable: true, sandboxId: ID };
     server.answers((_request, response) => answerJson(response, 502, failed));
     const error = await client.createSandbox({ source: 'x' }).catch((caught: unknown) => caught);
@@ -87,7 +87,7 @@ describe('MayflyClient', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  it('gives up after four attempts, and at once when asked to wait for long', async () => {
+  it('gives up after four attempts, and at once on a long Retry-After', async () => {
     server.answers((_request, response) => answerJson(response, 429, busy, { 'retry-after': '0' }));
     await expect(client.getSandbox(ID)).rejects.toMatchObject({ code: 'too_many_requests', requestId: 'r1' });
     expect(server.seen).toHaveLength(4);
@@ -96,18 +96,18 @@ describe('MayflyClient', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  it("makes an error of a proxy's page by its status, and says what it was", async () => {
+  it('turns the page of a proxy into an error by its status', async () => {
     server.answers((_request, response) => void response.writeHead(403).end('<html>no</html>'));
     await expect(client.listHosts()).rejects.toMatchObject({ code: 'forbidden', status: 403, retryable: false });
   });
 
-  it('names the fields that are not valid', async () => {
+  it('names the invalid fields', async () => {
     const errors = [{ field: 'cpus', problem: 'must be at most 64' }];
     server.answers((_request, response) => answerJson(response, 422, { code: 'invalid_request', status: 422, errors }));
     await expect(client.createSandbox({ source: 'x', cpus: 99 })).rejects.toMatchObject({ problem: { errors } });
   });
 
-  it('keeps an id that is a path in its place', async () => {
+  it('encodes an id that is a path', async () => {
     server.answers((_request, response) => answerJson(response, 400, { code: 'invalid_id', status: 400 }));
     await expect(client.getSandbox('../../etc')).rejects.toMatchObject({ code: 'invalid_id' });
     expect(server.seen[0]?.path).toBe('/v1/sandboxes/..%2F..%2Fetc');
@@ -123,7 +123,7 @@ describe('MayflyClient', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  it('gives a call up at its deadline, and does not wait for what comes after', async () => {
+  it('ends a call at its deadline, and skips a wait beyond it', async () => {
     server.answers(() => {});
     const late = client.getSandbox(ID, { deadlineSeconds: 0.1 });
     await expect(late).rejects.toMatchObject({ name: 'MayflyDeadlineError', seconds: 0.1 });
@@ -132,7 +132,7 @@ describe('MayflyClient', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  it('takes a stream up again until its deadline, however often the API is away', async () => {
+  it('reconnects a stream until its deadline, through any number of outages', async () => {
     const streams = () => server.seen.filter(({ path }) => path.endsWith('/events')).length;
     const end = sandboxRecord({ state: 'destroyed' });
     server.answers(({ path }, response) => {
@@ -153,24 +153,24 @@ describe('MayflyClient', () => {
     await expect(watching.next()).rejects.toThrow('does not answer');
   });
 
-  it('keeps a code that is newer than it', async () => {
+  it('keeps an unknown error code', async () => {
     server.answers((_request, response) => answerJson(response, 409, { code: 'of_tomorrow', status: 409 }));
     const error = await client.getSandbox(ID).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: 'invalid_request', problem: { unknownCode: 'of_tomorrow' } });
   });
 
-  it('follows no redirect with the key', async () => {
+  it('never follows a redirect with the key', async () => {
     server.answers((_request, response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end());
     await expect(client.listKeys()).rejects.toThrow(MayflyConnectionError);
   });
 
-  it('refuses a base URL that is no http URL', () => {
+  it('refuses a base URL that is not http, and an invalid key', () => {
     expect(() => new MayflyClient({ baseUrl: 'file:///etc/passwd', apiKey: 'k' })).toThrow('http');
     const withLineEnd = () => new MayflyClient({ baseUrl: server.url, apiKey: 'mfk_secret\n' });
     expect(withLineEnd).toThrow('the API key has characters that no key has');
   });
 
-  it('goes on after the last event when the stream breaks, until the sandbox has ended', async () => {
+  it('resumes a broken stream after the last event, until the sandbox has ended', async () => {
     let streams = 0;
     server.answers((request, response) => {
       if (!request.path.endsWith('/events')) {

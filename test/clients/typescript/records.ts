@@ -16,14 +16,14 @@ export const RUN_ID = 'run-0123456789abcdef';
 
 const exchanges = recordedExchanges();
 
-/** Returns a recorded answer of the API. @param changes replace fields of it */
+/** Returns a recorded answer of the API. @param changes replacement fields */
 export function answerOf<T extends object>(operation: string, changes: Partial<T> = {}, status = '200'): T {
   const answer = exchanges[operation]?.answers[status]?.['application/json'];
   if (!answer) throw new Error(`no answer ${status} of ${operation} is recorded`);
   return { ...(answer as T), ...changes };
 }
 
-/** A running sandbox. */
+/** Returns a running sandbox. */
 export function sandboxRecord(changes: Partial<SandboxRecord> = {}): SandboxRecord {
   return answerOf<SandboxRecord>('getSandbox', {
     id: ID,
@@ -34,17 +34,17 @@ export function sandboxRecord(changes: Partial<SandboxRecord> = {}): SandboxReco
   });
 }
 
-/** A snapshot that is ready. */
+/** Returns a snapshot that is ready. */
 export function snapshotRecord(changes: Partial<SnapshotRecord> = {}): SnapshotRecord {
   return answerOf<SnapshotRecord>('getSnapshot', { id: SNAPSHOT, sandboxId: ID, name: 'before', ...changes });
 }
 
-/** A command that has exited with 0. */
+/** Returns a command that has exited with 0. */
 export function commandRecord(changes: Partial<Command> = {}): Command {
   return answerOf<Command>('getCommand', { id: COMMAND_ID, sandboxId: ID, ...changes });
 }
 
-/** A build that is ready, of two steps, the first of which was cached. */
+/** Ready build of two steps, the first one cached. */
 export const image = answerOf<Image>('getImage', {
   id: 'img-0123456789abcdef',
   name: 'web',
@@ -83,12 +83,12 @@ export const functionVersion: FunctionVersion = {
   },
 };
 
-/** A run that was accepted. */
+/** Returns an accepted run. */
 export function runRecord(changes: Partial<Run> = {}): Run {
   return answerOf<Run>('invokeFunction', { id: RUN_ID, function: 'fn', version: 3, ...changes }, '202');
 }
 
-/** An attempt of a run whose process runs. */
+/** Returns an attempt with a running process. */
 export function attemptRecord(changes: Partial<Run['attempts'][number]> = {}): Run['attempts'][number] {
   const [attempt] = answerOf<Run>('getRun').attempts;
   if (!attempt) throw new Error('no attempt is recorded');

@@ -3,7 +3,7 @@ import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { functionVersion, RUN_ID, runRecord } from './records.ts';
 import { answerJson, useStandIn } from './stand-in.ts';
 
-// The client of functions and runs against a stand-in for the API: what it asks, and what it makes of answers. One second.
+// Client of functions and runs against a stand-in for the API. One second.
 
 const server = useStandIn();
 let client: MayflyClient;
@@ -11,7 +11,7 @@ beforeAll(async () => {
   client = new MayflyClient({ baseUrl: server.url, apiKey: 'mfk_test' });
 });
 
-it('sends data as JSON, bytes as they are, and nothing where there is none', async () => {
+it('sends data as JSON, bytes unchanged, and no body without data', async () => {
   server.answers((_request, response) => answerJson(response, 202, runRecord()));
   await client.runs.create('fn', { n: 1 }, { idempotencyKey: 'k', delaySeconds: 5, waitSeconds: 7 });
   await client.runs.create('fn', Buffer.from('x'), { contentType: 'text/plain' });
@@ -25,7 +25,7 @@ it('sends data as JSON, bytes as they are, and nothing where there is none', asy
   expect(server.seen[0]?.headers['idempotency-key']).toBe('k');
 });
 
-it('invokes under one key, and tells a result from none and from one that is not there yet', async () => {
+it('invokes under one key, and distinguishes a result, no result and a pending one', async () => {
   const head = { 'mayfly-run-id': RUN_ID };
   const busy = { title: 'x', status: 503, code: 'store_unavailable', retryable: true };
   server.answers((_request, response, count) => {
@@ -47,7 +47,7 @@ it('invokes under one key, and tells a result from none and from one that is not
   expect(server.seen).toHaveLength(1);
 });
 
-it('waits until nothing of it is pending, or only until it has ended', async () => {
+it('waits for the cleanup, or only for the end', async () => {
   const ended = runRecord({ state: 'ended', outcome: 'succeeded', cleanup: 'pending' });
   const states = [runRecord({ state: 'running', cleanup: 'pending' }), ended, { ...ended, cleanup: 'proved' as const }];
   server.answers((_request, response, count) => answerJson(response, 200, states[Math.min(count, 2)]));
@@ -57,20 +57,20 @@ it('waits until nothing of it is pending, or only until it has ended', async () 
   expect(await client.runs.ended(RUN_ID, { until: 'ended' })).toEqual(ended);
 });
 
-it('ends its waiting with the signal', async () => {
+it('ends its wait on the signal', async () => {
   const controller = new AbortController();
   server.answers((_request, response) => answerJson(response, 200, runRecord()));
   const look = () => controller.abort(new Error('left'));
   await expect(client.runs.ended(RUN_ID, { look, signal: controller.signal })).rejects.toThrow('left');
 });
 
-it('keeps the slashes of an artifact in their place', async () => {
+it("encodes the slashes of an artifact's path", async () => {
   server.answers((_request, response) => void response.writeHead(200).end('x'));
   expect(Buffer.from(await client.runs.artifact(RUN_ID, '../a/b.png')).toString()).toBe('x');
   expect(server.seen[0]?.path).toBe(`/v1/runs/${RUN_ID}/artifacts/..%2Fa%2Fb.png`);
 });
 
-it('reads an output from an offset, and says where to go on', async () => {
+it('reads an output from an offset, and returns the next one', async () => {
   const headers = { 'x-mayfly-next-offset': '9', 'x-mayfly-ended': 'false' };
   server.answers((_request, response) => void response.writeHead(200, headers).end('later'));
   const { bytes, ...where } = await client.runs.output(RUN_ID, { stream: 'stderr', attempt: 2, offset: 4, limit: 5 });
@@ -78,7 +78,7 @@ it('reads an output from an offset, and says where to go on', async () => {
   expect(server.seen[0]?.path).toBe(`/v1/runs/${RUN_ID}/output?stream=stderr&attempt=2&offset=4&limit=5`);
 });
 
-it('sends a batch as such, and gives what became of each', async () => {
+it('sends a batch, and returns a result for each event', async () => {
   const items = [{ status: 202, runId: RUN_ID, isNew: true }];
   server.answers((_request, response) => answerJson(response, 207, { items }));
   const event = { specversion: '1.0', id: '1', source: '/s', type: 't' } as const;
@@ -87,7 +87,7 @@ it('sends a batch as such, and gives what became of each', async () => {
   expect(server.seen[0]?.headers['content-type']).toBe('application/cloudevents-batch+json');
 });
 
-it('knows a new version from one that was there, and what is gone from what goes', async () => {
+it('distinguishes a new version from an existing one, and a finished deletion from a pending one', async () => {
   for (const [status, isNew] of [
     [201, true],
     [200, false],
@@ -103,7 +103,7 @@ it('knows a new version from one that was there, and what is gone from what goes
   expect(server.seen[0]?.path).toBe('/v1/functions/fn');
 });
 
-it('replays with an event as it is written, and redrives', async () => {
+it('replays with an event as written, and redrives', async () => {
   server.answers((_request, response) => answerJson(response, 202, runRecord()));
   await client.runs.replay(RUN_ID, { event: Buffer.from('{"data":12345678901234567890}'), version: 'current' });
   await client.runs.replay(RUN_ID, { event: { data: 1 }, idempotencyKey: 'k' });
@@ -121,7 +121,7 @@ it('replays with an event as it is written, and redrives', async () => {
   expect(server.seen[1]?.headers['idempotency-key']).toBe('k');
 });
 
-it('follows a run until nothing of it is left, and goes on after a break where it was', async () => {
+it('follows a run until its cleanup ends, and resumes after a break', async () => {
   const over = runRecord({ state: 'ended', outcome: 'failed', cleanup: 'proved' });
   const message = (id: string, run: object) => `id: ${id}\nevent: run\ndata: ${JSON.stringify(run)}\n\n`;
   server.answers(({ path, headers }, response) => {

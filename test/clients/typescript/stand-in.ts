@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { afterAll, beforeAll } from 'vitest';
 import { closeServer, listen } from '../../support/listen.ts';
 
-/** A request as it arrived. */
 export interface Seen {
   method: string;
   path: string;
@@ -10,7 +9,7 @@ export interface Seen {
   body: string;
 }
 
-/** An HTTP server on loopback that answers as a test says, and remembers what it was asked. */
+/** Fake HTTP server on loopback that answers as a test sets, and records its requests. */
 export class StandIn {
   readonly seen: Seen[] = [];
   readonly #server: Server;
@@ -36,7 +35,7 @@ export class StandIn {
     return `http://127.0.0.1:${address.port}`;
   }
 
-  /** @param answer gets the request, the open response, and how many requests came before */
+  /** Sets the answer. @param answer gets the request, the open response, and the number of previous requests */
   answers(answer: (request: Seen, response: ServerResponse, count: number) => void): void {
     this.seen.length = 0;
     this.#answer = answer;
@@ -56,7 +55,7 @@ export class StandIn {
   }
 }
 
-/** Serves the tests of a file; it has its URL from the next `beforeAll` on. */
+/** Serves the tests of a file; its URL is set from the next `beforeAll` on. */
 export function useStandIn(): StandIn {
   const server = new StandIn();
   beforeAll(() => server.listen());

@@ -5,7 +5,7 @@ import { libvirtIn } from './libvirt.ts';
 import { mountsIn, processesIn } from './processes.ts';
 import { socketsIn } from './sockets.ts';
 
-/** Everything on this machine that is a sandbox's, a snapshot's or a capture's of these hosts, and what nobody owns up to. */
+/** Lists everything on this machine that belongs to a sandbox, snapshot or capture of these hosts, or has no owner. */
 export async function census(given: readonly CensusPlace[]): Promise<Finding[]> {
   const places = await Promise.all(
     given.map(async (place) => ({ ...place, stateDir: await realpath(place.stateDir) })),
@@ -20,7 +20,7 @@ async function hostCensus(place: CensusPlace): Promise<Finding[]> {
   return [...processesIn(place), ...mountsIn(place), ...files, ...leases, ...ofLibvirt];
 }
 
-/** What is there of ours of nobody who may have anything, one line each. Of a source, or of a stranger, is not ours. */
+/** Returns the findings without a permitted owner, one line each; those of sources and foreign domains don't count. */
 export function residueIn(findings: readonly Finding[], mayHave: ReadonlySet<string>): string[] {
   return findings
     .filter(({ id }) => id === null || (idIn(id) !== null && !mayHave.has(id)))

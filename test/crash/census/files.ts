@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { type CensusPlace, type Finding, type FindingKind, idIn } from './finding.ts';
 
-/** Folders of a state folder, by what is in them. */
+/** Kind of a finding by folder of the state folder. */
 const KINDS: Record<string, FindingKind> = {
   sandboxes: 'workspace',
   credentials: 'credentials',
@@ -11,13 +11,13 @@ const KINDS: Record<string, FindingKind> = {
   snapshots: 'snapshot',
   captures: 'capture',
 };
-/** Trees of guests: what is in them is theirs. */
+/** Trees of guests, whose contents are not searched. */
 const GUEST_TREE = /^images\/[^/]+\/root$/;
-/** libvirt's own diary, which it keeps: no machine, and no part of one. */
+/** Log of libvirt. */
 const DIARY = /^libvirt\/log\//;
 const LEASE = /(?:[0-9a-f]{2}:){5}[0-9a-f]{2}/g;
 
-/** Everything below a state folder whose name is one of ours, whatever folder it is in; what is in it is not counted again. */
+/** Finds everything below a state folder with an id as name, in any folder; does not search inside. */
 export async function filesIn({ stateDir }: CensusPlace): Promise<Finding[]> {
   const found: Finding[] = [];
   const walk = async (folder: string): Promise<void> => {
@@ -39,20 +39,20 @@ function kindOf(entry: Dirent, name: string): FindingKind {
   return KINDS[name.split('/')[0] ?? ''] ?? 'file';
 }
 
-/** Addresses that are lent, by whom they are lent to, of each file that a DHCP server, or what stands for it, keeps. */
+/** Finds leases with their owners, in each file of a DHCP server or its simulation. */
 export async function leasesIn({ stateDir }: CensusPlace, ownerOf: (mac: string) => string | null): Promise<Finding[]> {
   const own = join(stateDir, 'simulated.leases');
   const folder = join(stateDir, 'libvirt', 'lib', 'dnsmasq');
   const files = [own, ...(await entriesOf(folder)).map(({ name }) => join(folder, name))];
   const lists = await Promise.all(files.filter((file) => /\.(?:leases|status)$/.test(file)).map(leased));
   return lists.flat().map(({ mac, line, file }): Finding => {
-    // The name in it is the guest's word: one that wakes from a snapshot asks by the name of whom that was taken.
+    // The guest chose the name: a wake from a snapshot uses that of the original sandbox.
     const id = ownerOf(mac) ?? idIn(line);
     return { kind: 'lease', id, where: `${file}: ${line.trim().slice(0, 200)}` };
   });
 }
 
-/** One a line in the lists of dnsmasq and ours; one an object in libvirt's JSON. */
+/** Splits a list: one lease a line for dnsmasq and ours; one an object in libvirt's JSON. */
 async function leased(file: string): Promise<{ mac: string; line: string; file: string }[]> {
   const text = await readFile(file, 'utf8').catch(() => '');
   const items = file.endsWith('.status') ? text.split('}') : text.split('\n');

@@ -1,4 +1,4 @@
-/** Kind of residue, read from the machine itself: shares no code with destroy, proof or lists, so it sees what these miss. */
+/** Kind of residue on a machine. The census shares no code with destroy, proof or lists, to find what these miss. */
 export type FindingKind =
   | 'process'
   | 'mount'
@@ -16,23 +16,23 @@ export type FindingKind =
 
 export interface Finding {
   kind: FindingKind;
-  /** Whose it is by the name that it carries; null: it says nothing, and nobody else says that it is theirs. */
+  /** Owner by the name it carries; null: unknown. */
   id: string | null;
   where: string;
 }
 
-/** Where a host keeps what it has. */
+/** Locations of a host's resources. */
 export interface CensusPlace {
-  /** Its state folder, absolute. */
+  /** State folder, absolute. */
   stateDir: string;
-  /** Its libvirt's URI; null: it has none. */
+  /** URI of its libvirt; null: none. */
   libvirtUri: string | null;
 }
 
-/** What every thing of ours is named after: sandboxes, snapshots, captures. */
+/** Id of a sandbox, snapshot or capture. */
 const ID = /(?:sbx|snp|cap)-[0-9a-z]{16}/;
 
-/** The first id in a name, a path or a command line. */
+/** Returns the first id in a name, a path or a command line. */
 export function idIn(text: string): string | null {
   return ID.exec(text)?.[0] ?? null;
 }

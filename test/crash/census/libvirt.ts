@@ -6,10 +6,10 @@ import { type Finding, idIn } from './finding.ts';
 const run = promisify(execFile);
 const LIMIT = { maxBuffer: 64 * 1_048_576 };
 
-/** What libvirt, the kernel's network and its firewall say of machines. */
+/** Machines by libvirt, the kernel's network and the firewall. */
 export interface LibvirtFindings {
   findings: Finding[];
-  /** Whose interface has this MAC; null: nobody's. */
+  /** Returns the owner of an interface by MAC, or null. */
   ownerOf: (mac: string) => string | null;
 }
 
@@ -19,7 +19,7 @@ interface Nic {
   tap: string | null;
 }
 
-/** @param uri null: there is no libvirt, and so nothing */
+/** Lists the machines of a libvirt. @param uri null: none */
 export async function libvirtIn(uri: string | null): Promise<LibvirtFindings> {
   if (uri === null) return { findings: [], ownerOf: () => null };
   const virsh = async (...args: string[]) => (await run('virsh', ['-q', '-c', uri, ...args], LIMIT)).stdout;
@@ -38,7 +38,7 @@ function nicsOf(owner: string, xml: string): Nic[] {
   });
 }
 
-/** Ports of our bridges: each belongs to a machine, and says so by its MAC, which QEMU gives with fe in the first byte. */
+/** Finds ports of Mayfly's bridges, each with its machine by MAC: QEMU gives the tap fe as first byte. */
 async function taps(nics: readonly Nic[]): Promise<Finding[]> {
   const { stdout } = await run('ip', ['-j', 'link', 'show'], LIMIT);
   const links = JSON.parse(stdout) as { ifname: string; master?: string; address?: string }[];
@@ -50,7 +50,7 @@ async function taps(nics: readonly Nic[]): Promise<Finding[]> {
     });
 }
 
-/** Ports and MACs of sandboxes that a rule names; a rule is there before libvirt says which interfaces a sandbox has. */
+/** Finds ports and MACs in firewall rules; a rule may precede the interfaces in libvirt. */
 async function firewall(nics: readonly Nic[], sandboxes: readonly string[]): Promise<Finding[]> {
   const { stdout } = await run('nft', ['list', 'ruleset'], LIMIT);
   const named = new Set(stdout.match(/\bvnet\d+\b|\b52:54:00(?::[0-9a-f]{2}){3}\b/g) ?? []);

@@ -1,21 +1,20 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** The numbers of all processes. */
 export function pids(): string[] {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
 }
 
-/** A file of a process (proc(5)); empty when the process has ended. */
+/** Returns a file of a process (proc(5)); empty when the process has ended. */
 export function textOf(pid: string, file: string): string {
   return orEmpty(() => readFileSync(`/proc/${pid}/${file}`, 'utf8'));
 }
 
-/** Where a link of a process leads; empty when the process has ended, or has no such link any more. */
+/** Returns the target of a process's link; empty when the process has ended, or has no such link. */
 export function linkOf(pid: string, link: string): string {
   return orEmpty(() => readlinkSync(`/proc/${pid}/${link}`));
 }
 
-/** Ended meanwhile; a zombie, which holds nothing; or an init so guarded that not even root may look. */
+/** Returns '' for an ended process, a zombie, or an init that even root may not inspect. */
 function orEmpty(read: () => string): string {
   try {
     return read();

@@ -1,7 +1,10 @@
 import { type CensusPlace, type Finding, idIn } from './finding.ts';
 import { linkOf, pids, textOf } from './proc.ts';
 
-/** Finds processes with a file of ours as root, working folder or argument, and those of this network namespace that name one. */
+/**
+ * Finds processes with a state file as root, working folder or argument, and those of this network namespace that name
+ * one.
+ */
 export function processesIn({ stateDir }: CensusPlace): Finding[] {
   const here = linkOf('self', 'ns/net');
   return pids().flatMap((pid) => {
@@ -15,14 +18,14 @@ export function processesIn({ stateDir }: CensusPlace): Finding[] {
   });
 }
 
-/** Mounts of all mount namespaces that any process is in. */
+/** Finds mounts in the mount namespaces of all processes. */
 export function mountsIn({ stateDir }: CensusPlace): Finding[] {
   const seen = new Set<string>();
   return pids().flatMap((pid) => {
     const namespace = linkOf(pid, 'ns/mnt');
     if (namespace === '' || seen.has(namespace)) return [];
     seen.add(namespace);
-    // A machine's own mounts are seen from its own root, and are its process's.
+    // Mounts seen from another root are a machine's own, and end with its process.
     if (linkOf(pid, 'root') !== '/') return [];
     return textOf(pid, 'mountinfo')
       .split('\n')

@@ -2,12 +2,12 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CensusPlace, type Finding, idIn } from './finding.ts';
 
-/** 127.64.0.0/10: what machines of a simulated host listen on; no other server of ours does. */
+/** 127.64.0.0/10, where only machines of a simulated host listen. */
 const FIRST = 0x7f_40_00_00;
 const LAST = 0x7f_7f_ff_ff;
 const LISTENING = '0A';
 
-/** Finds sockets of this network namespace that are ours by name or address (proc(5)). @param places all that are in it */
+/** Finds sockets of this network namespace with Mayfly's names or addresses (proc(5)). @param places all hosts in it */
 export async function socketsIn(places: readonly CensusPlace[]): Promise<Finding[]> {
   const [unix, tcp, leaseFiles, ofSources] = await Promise.all([
     readFile('/proc/net/unix', 'utf8'),
@@ -40,7 +40,6 @@ function listenersIn(table: string): string[] {
   });
 }
 
-/** A simulated host's running sources listen there too. */
 async function addressesOfSources({ stateDir }: CensusPlace): Promise<Set<string>> {
   const images = join(stateDir, 'images');
   const names = await readdir(images).catch(() => []);

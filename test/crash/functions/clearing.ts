@@ -2,7 +2,7 @@ import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
 import { ask } from '../asking.ts';
 import type { Stage } from '../stage.ts';
 
-/** Takes away functions with all that they have kept, and who calls or hears of them, as their users would. */
+/** Deletes functions with all their data, callers and webhooks, through the API as a user would. */
 export async function withoutFunctions({ client }: Stage): Promise<void> {
   for (const { id } of (await ask(() => client.webhookEndpoints.list())).items)
     await unlessGone(() => client.webhookEndpoints.delete(id));
@@ -18,7 +18,7 @@ export async function withoutFunctions({ client }: Stage): Promise<void> {
   }
 }
 
-/** Also when it was deleted by a request whose answer was lost. */
+/** Ignores a 404: the answer of an earlier deletion may have been lost. */
 export async function unlessGone(send: () => Promise<unknown>): Promise<void> {
   await ask(send).catch((error: unknown) => {
     if (!(error instanceof MayflyApiError && error.status === 404)) throw error;

@@ -5,15 +5,15 @@ import type { MayflyClient } from '../../../clients/typescript/mayfly-client.ts'
 import { ask } from '../asking.ts';
 import { noncesIn } from './nonce.ts';
 
-/** What runs of functions came to; over all cells of a matrix it is added up. */
+/** Counts of function runs; summed over all cells of a matrix. */
 export interface Account {
-  /** Ids of runs that callers were told. */
+  /** Run ids returned to callers. */
   accepted: number;
   runs: number;
   startedAttempts: number;
-  /** Of started processes. */
+  /** Nonces of started processes. */
   nonces: number;
-  /** Of a started attempt that ended as unknown nobody may have heard what it printed. */
+  /** Started attempts with an unknown outcome, whose output may be missing. */
   unheard: number;
   ended: number;
   proofs: number;
@@ -37,10 +37,10 @@ export function sumOf(accounts: readonly Account[]): Account {
   return sum;
 }
 
-/** Who says so ended by itself, so all that it printed is there. */
+/** Outcomes of a process that ended on its own, with complete output. */
 const HEARD: readonly unknown[] = ['succeeded', 'failed', 'timed-out'];
 
-/** What one cell was told of functions, to be held against what there is. */
+/** Record of what one cell was answered about functions, to compare with the actual runs. */
 export class Ledger {
   readonly #functions = new Set<string>();
   readonly #accepted = new Set<string>();
@@ -53,12 +53,15 @@ export class Ledger {
     this.#functions.add(name);
   }
 
-  /** Callers were told of this run. */
+  /** Records a run id that was returned to a caller. */
   accepted(runId: string): void {
     this.#accepted.add(runId);
   }
 
-  /** Checks that accepted ids are runs, started attempts have one nonce each, and ended runs have a proof. @throws Error otherwise */
+  /**
+   * Checks that accepted ids are runs, started attempts have one nonce each, and ended runs have a proof. @throws Error
+   * otherwise
+   */
   async account(client: MayflyClient): Promise<Account> {
     const account = { ...NOTHING, accepted: this.#accepted.size };
     const nonces: string[] = [];
@@ -104,7 +107,7 @@ async function noncesOf(client: MayflyClient, id: string, attempt: number): Prom
     const { bytes } = await ask(() => client.runs.output(id, { attempt }));
     return noncesIn(await text(bytes));
   } catch (error) {
-    if (error instanceof MayflyApiError && error.status === 404) return []; // it never came to a command
+    if (error instanceof MayflyApiError && error.status === 404) return []; // no command was started
     throw error;
   }
 }

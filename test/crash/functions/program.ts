@@ -2,12 +2,12 @@ import type { DeployFunction, Run } from '../../../clients/typescript/http/opena
 import { ask, outcomeOf } from '../asking.ts';
 import type { Act, Stage } from '../stage.ts';
 
-/** What {@link outcomeOf} asks again for. */
+/** State that {@link outcomeOf} repeats on. */
 export const UNDER_WAY = 'creating';
 
 type Wish = Omit<DeployFunction, 'command'> & { command: string };
 
-/** The same function, however often it is asked for. @param key of the act */
+/** Deploys a function; idempotent per key. @param key of the act */
 export async function deployed(stage: Stage, key: string, wish: Wish): Promise<string> {
   const name = `fn-${key.slice(0, 8)}`;
   const made = wish.setup ? {} : stage.made;
@@ -16,7 +16,7 @@ export async function deployed(stage: Stage, key: string, wish: Wish): Promise<s
   return name;
 }
 
-/** The same run, however often it is asked for. */
+/** Starts a run; idempotent per key. */
 export async function triggered(stage: Stage, name: string, key: string): Promise<Run> {
   const { id } = await ask(({ idempotencyKey }) => stage.client.runs.create(name, {}, { idempotencyKey }), key);
   stage.ledger.accepted(id);
@@ -27,7 +27,10 @@ export function isOver({ state, cleanup }: Run): boolean {
   return state === 'ended' && cleanup !== 'pending';
 }
 
-/** One event of a function. @param told what its end is to the user @param wanted of those @param meanwhile what is done while it is not over */
+/**
+ * Creates an act of one event. @param told outcome of the run for the user @param wanted of these @param meanwhile
+ * action while the run is unfinished
+ */
 export function oneRun(
   wish: Wish,
   wanted: string,

@@ -3,7 +3,7 @@ import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 let opened: Promise<WebhookReceiver> | null = null;
 
-/** The program that is told of events: one of this process, which it does not keep alive. */
+/** Returns the webhook receiver of this process, which does not keep it alive. */
 export function receiver(): Promise<WebhookReceiver> {
   const server = createServer();
   server.unref();

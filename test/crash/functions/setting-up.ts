@@ -12,18 +12,18 @@ const wishOf = (key: string) => ({
   setup: { source: SOURCE, script: `echo ${key} >> ~/made` },
 });
 
-/** `ready`, or why it is not; of what is still prepared {@link UNDER_WAY}. */
+/** Returns `ready`, the reason it is not, or {@link UNDER_WAY} while it is prepared. */
 async function stateOf(stage: Stage, name: string): Promise<string> {
   const [version] = (await ask(() => stage.client.functions.versions(name))).items;
   const { state, failure } = version?.setup ?? { state: 'none', failure: null };
   return state === 'preparing' ? UNDER_WAY : `${state}${failure ? `: ${failure.message}` : ''}`;
 }
 
-/** What is saved is what its script made once, and a run begins with it. */
+/** Sets a function up: its script runs once, and a run starts from the saved result. */
 export const SET_A_FUNCTION_UP: Act = {
   prepare: async () => [],
   run: (stage, _ids, key) => {
-    let name: string | undefined; // one that has failed is prepared anew for whoever deploys it again
+    let name: string | undefined; // one name per act: a failed setup is prepared again for the next deploy
     return outcomeOf(async () => {
       name ??= await deployed(stage, key, wishOf(key));
       const state = await stateOf(stage, name);
@@ -36,7 +36,7 @@ export const SET_A_FUNCTION_UP: Act = {
   },
 };
 
-/** Nothing of a setup is left when no version needs it any more. */
+/** Deletes a setup that no version needs; nothing of it remains. */
 export const TAKE_A_SETUP_BACK: Act = {
   prepare: async (stage) => {
     const key = crypto.randomUUID();

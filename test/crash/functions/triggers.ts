@@ -5,7 +5,7 @@ import { SAYS_ITS_NONCE } from './nonce.ts';
 import { deployed, isOver, triggered, UNDER_WAY } from './program.ts';
 import { receiver } from './receiver.ts';
 
-/** A time of a schedule, by somebody's wish: one event, one run. */
+/** Triggers a schedule by hand: one event, one run. */
 export const RUN_BY_A_SCHEDULE: Act = {
   prepare: async (stage) => {
     const name = await deployed(stage, randomUUID(), { command: SAYS_ITS_NONCE });
@@ -25,7 +25,7 @@ export const RUN_BY_A_SCHEDULE: Act = {
     }, '1 run: succeeded, ran as that'),
 };
 
-/** The end of a run, and its proof, are told to an endpoint: at least once, each time under the same id. */
+/** Delivers the end of a run and its proof to an endpoint: at least once, always under the same id. */
 export const DELIVER_A_WEBHOOK: Act = {
   prepare: async ({ client }) => {
     const url = (await receiver()).at(`/${randomUUID()}`);
@@ -46,7 +46,7 @@ export const DELIVER_A_WEBHOOK: Act = {
     }, 'succeeded: delivered, delivered; heard'),
 };
 
-/** Two dead letters: a run takes the place of each, and one alone. */
+/** Redrives two dead letters in bulk: one new run for each. */
 export const REDRIVE_IN_BULK: Act = {
   prepare: async (stage) => {
     const name = await deployed(stage, randomUUID(), { command: `${SAYS_ITS_NONCE}; exit 3` });

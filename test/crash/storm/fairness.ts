@@ -1,14 +1,14 @@
-/** A run of a key, as it counted against its rule: from its admission until nothing of it was left. Milliseconds. */
+/** Run of a key as its rule counted it, from admission to the end of its cleanup. Milliseconds. */
 export interface Counted {
   key: string;
-  /** When its attempt was begun, and when its sandbox was proved gone. */
+  /** Start of its attempt, and proof of its sandbox's end. */
   alive: { from: number; to: number };
   admitted: number;
-  /** When its slot was given back, a moment after that proof; until then its key is as full as it was. */
+  /** Release of its slot, shortly after that proof; until then the key counts it. */
   freed: number;
 }
 
-/** Where more of a key were alive at once than may be; one line each key. */
+/** Returns keys with more concurrent runs than the limit, one line each. */
 export function crowds(runs: readonly Counted[], limit: number): string[] {
   return [...byKey(runs)].flatMap(([key, own]) => {
     const most = Math.max(...own.map(({ alive: { from } }) => aliveAt(own, from)));
@@ -16,7 +16,7 @@ export function crowds(runs: readonly Counted[], limit: number): string[] {
   });
 }
 
-/** Lists keys that were passed over: waiting, below the limit and not admitted, while another key was admitted twice. */
+/** Lists starved keys: waiting, below the limit and not admitted, while another key was admitted twice. */
 export function passedOver(runs: readonly Counted[], limit: number): string[] {
   const keys = byKey(runs);
   const faults: string[] = [];

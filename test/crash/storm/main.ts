@@ -1,5 +1,6 @@
-/** `npm run storm`: sends more events than can run, a fifth of them duplicates, while the API and the store are killed. Options: docs/tests.md.
- * Exit code 1: a lost or doubled event, answers slower than {@link MOST_MS}, growth, a crowd or a starved key. @module */
+/** `npm run storm` sends more events than can run, a fifth of them duplicates, and kills the API and the store.
+ * Options: docs/tests.md. Exit code 1: a lost or doubled event, answers slower than {@link MOST_MS}, memory growth, an
+ * exceeded limit or a starved key. @module */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SeededRandom } from '../random.ts';
 
-/** One event as it is sent, of which another may have been sent before. */
+/** Event as it was sent; may be a duplicate. */
 export interface Sent {
   event: number;
   runId: string;
-  /** Of the request that was answered, the first that was made: milliseconds since the storm began; null: it was asked again. */
+  /** Time of the answered request from its first send, ms since the storm began; null: it was retried. */
   answered: { from: number; to: number } | null;
 }
 
-/** Of a client that wants its answer. Milliseconds. */
+/** Pause and timeout of a client's retries, ms. */
 const PAUSE_MS = 100;
 const PATIENCE_MS = 120_000;
 
-/** What is sent, in its order: a fifth of them an event that is sent elsewhere, too. */
+/** Returns the events in sending order; a fifth are duplicates. */
 export function stormOf(count: number, random: SeededRandom): number[] {
   const unique = Math.max(1, Math.round((count * 4) / 5));
   const events = Array.from({ length: count }, (_, n) => (n < unique ? n : random.below(unique)));
@@ -22,15 +22,14 @@ export function stormOf(count: number, random: SeededRandom): number[] {
 
 export interface Sending {
   rate: number;
-  /** Milliseconds, of whatever origin. */
+  /** Milliseconds, of any origin. */
   began: number;
-  /** Where the event goes. */
   urlOf: (event: number) => string;
   bodyOf: (event: number) => string;
   key: string;
 }
 
-/** Sends each at its time, however long those before it take. */
+/** Sends each event at its time, independently of slow ones. */
 export async function sendAll(events: readonly number[], sending: Sending): Promise<Sent[]> {
   const { rate, began } = sending;
   const sent = events.map(async (event, n) => {
@@ -51,7 +50,9 @@ async function insisted(event: number, sending: Sending): Promise<Sent> {
   }
 }
 
-/** Null: it was not answered, or shall be sent again. @throws Error it is refused for good */
+/**
+ * Sends an event once. @returns null to retry, after no answer or a retryable one. @throws Error it is refused for good
+ */
 async function sentOnce(event: number, { urlOf, bodyOf, key }: Sending): Promise<string | null> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/cloudevents+json' };
   try {
@@ -62,6 +63,6 @@ async function sentOnce(event: number, { urlOf, bodyOf, key }: Sending): Promise
     throw new TypeError(`event ${event} is refused: ${answer.status} ${text.slice(0, 500)}`);
   } catch (error) {
     if (error instanceof TypeError && error.message.startsWith('event ')) throw error;
-    return null; // the connection broke: nobody knows whether it was stored
+    return null; // the connection broke: the event may be stored or not
   }
 }

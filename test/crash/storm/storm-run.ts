@@ -1,4 +1,4 @@
-/** The storm itself, in a place of its own: main.ts starts it, and is told the report. */
+/** Runs the storm in its own place; started by main.ts, to which it sends the report. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Run } from '../../../clients/typescript/http/openapi.ts';
@@ -14,9 +14,9 @@ export interface StormSettings {
   root: string;
   seed: string;
   seconds: number;
-  /** Events a second. */
+  /** Events per second. */
   rate: number;
-  /** Events that run to their proofs afterwards. */
+  /** Number of events that run to their proofs afterwards. */
   run: number;
   keys: number;
   kills: number;
@@ -27,12 +27,12 @@ export interface StormReport {
   lines: string[];
 }
 
-/** Of answers outside the restarts: their 50th and 99th percentiles. Milliseconds. */
+/** Limits of the 50th and 99th percentiles of answers outside restarts, ms. */
 export const MOST_MS = { p50: 20, p99: 150 };
-/** Of each key at once. */
+/** Concurrent runs per key. */
 const LIMIT = 2;
 const LOOK_EVERY_MS = 1_000;
-/** After a restart connections are made anew, and what was kept waiting is answered. Milliseconds. */
+/** Time after a restart until connections are remade and delayed requests are answered, ms. */
 const SETTLED_MS = 3_000;
 const PATIENCE_MS = 120_000;
 const PROVED_WITHIN_MS = 3_600_000;
@@ -60,7 +60,7 @@ class Storm {
     return { faults: this.#faults, lines: [...this.#lines, ...lines] };
   }
 
-  /** Paused: the storm is of events that are stored. */
+  /** Deploys a paused function: the storm only stores events. */
   async #deploy(name: string): Promise<void> {
     const { client, made } = this.standing.stage;
     const concurrency = [{ limit: LIMIT, key: '/key' }];
@@ -99,7 +99,7 @@ class Storm {
     return sent;
   }
 
-  /** The kills of the API and the one of the store, spread over the storm. */
+  /** Kills the API and, once, the store, spread over the storm. */
   async #restartAll(began: number): Promise<void> {
     const { api, store } = this.standing.stage.mayfly.parts;
     const { seconds, kills } = this.settings;

@@ -3,7 +3,7 @@ import { useDispatcher } from '../../activities/dispatch-cases.ts';
 
 const { store, admit, deploy, queue, getStates } = useDispatcher();
 
-it('more keys that wait than one look sees are seen by the next, after a pause', async () => {
+it('keys beyond the limit of one poll are read by the next, after a pause', async () => {
   const name = await deploy({ concurrency: [{ limit: 1, key: '/k', onFull: 'queue' }] });
   const keys = Array.from({ length: 205 }, (_, n) => JSON.stringify(`k${n}`));
   const runs = await Promise.all(keys.map((lane) => queue(name, { keys: [lane], lane })));
@@ -12,7 +12,7 @@ it('more keys that wait than one look sees are seen by the next, after a pause',
   expect(new Set(await getStates(runs))).toEqual(new Set(['preparing']));
   await Promise.all(keys.map((lane) => queue(name, { keys: [lane], lane })));
   const first = await lookAfter('');
-  const next = await lookAfter(first.after); // it comes to the end of the keys, and begins again
+  const next = await lookAfter(first.after); // it reaches the last key, and starts over
   for (const each of [first, next]) {
     expect(each).toMatchObject({ isEmpty: false, isMore: false, waitMs: expect.any(Number) });
   }

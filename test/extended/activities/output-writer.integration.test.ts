@@ -27,7 +27,7 @@ function randomFrom(seed: number): () => number {
   };
 }
 
-/** What a guest's log holds: frames of both streams, of all sizes. */
+/** Makes the log of a guest: frames of both streams, of all sizes. */
 function log(seed: number, frames: number, largest: number): OutputFrame[] {
   const random = randomFrom(seed);
   const ends = { stdout: 0, stderr: 0 };
@@ -40,7 +40,7 @@ function log(seed: number, frames: number, largest: number): OutputFrame[] {
   });
 }
 
-/** As the agent answers: whole frames are left out, and one is cut. */
+/** Skips frames as the agent does: complete ones are left out, and one is cut. */
 function* from(frames: OutputFrame[], place: Record<OutputStream, number>): Generator<OutputFrame> {
   for (const frame of frames) {
     const skipped = Math.max(0, place[frame.stream] - frame.offset);
@@ -49,7 +49,7 @@ function* from(frames: OutputFrame[], place: Record<OutputStream, number>): Gene
   }
 }
 
-/** Every byte with its stream and time, in order: independent of where frames begin. */
+/** Concatenates the bytes with stream and time, independent of the frame boundaries. */
 async function flat(frames: Iterable<OutputFrame> | AsyncIterable<OutputFrame>): Promise<string> {
   const digest: string[] = [];
   let last = '';
@@ -65,7 +65,7 @@ const open = (commandId: string, onStored = async () => {}) =>
   OutputWriter.resume({ output: store.output, commandId, backlog, onStored });
 
 describe('the output of a command', () => {
-  it('comes back with its order and its times', async () => {
+  it('is returned with its order and its times', async () => {
     const frames = log(1, 400, 4_000);
     const writer = await open(commandId(1));
     for (const frame of frames) {
@@ -88,13 +88,13 @@ describe('the output of a command', () => {
   });
 
   sweep([1, 2, 3, 4, 5, 6, 7, 8])(
-    'is whole, and nothing is twice, wherever its writer was killed (seed %s)',
+    'is complete, without duplicates, wherever its writer was killed (seed %s)',
     async (seed) => {
       const id = commandId(100 + seed);
       const frames = log(seed, 300, seed % 2 ? 20_000 : 300);
       const random = randomFrom(seed * 977);
       for (let isOver = false, kills = 0; !isOver; kills++) {
-        // A worker that dies between two writes: the store takes so many more, and then none.
+        // A worker that dies between two writes: the store accepts that many more, and then none.
         let writes = kills < 12 ? Math.floor(random() * 8) : Number.POSITIVE_INFINITY;
         const dying = new Proxy(store.output, {
           get: (output, name) => {
@@ -123,7 +123,7 @@ describe('the output of a command', () => {
     },
   );
 
-  it('that ends at the end of a chunk goes on in the next', async () => {
+  it('that ends at the end of a chunk continues in the next', async () => {
     const id = commandId(50);
     const frame = { stream: 'stdout', atMs: 1, offset: 0, bytes: Buffer.alloc(OUTPUT_CHUNK_BYTES, 1) } as const;
     const first = await open(id);
@@ -136,7 +136,7 @@ describe('the output of a command', () => {
     expect((await open(id)).from).toEqual({ stdout: OUTPUT_CHUNK_BYTES + 1, stderr: 0 });
   });
 
-  it('that leaves bytes out, or sends some twice, is refused', async () => {
+  it('with a gap or an overlap is refused', async () => {
     const writer = await open(commandId(51));
     const frame = { stream: 'stdout', atMs: 1, offset: 1, bytes: Buffer.from('x') } as const;
     expect(() => writer.add(frame)).toThrow(expect.objectContaining({ code: 'guest_failed' }));
@@ -146,7 +146,7 @@ describe('the output of a command', () => {
     expect(backlog.bytes).toBe(0);
   });
 
-  it('is all told of when it is finished', async () => {
+  it('is reported completely before it finishes', async () => {
     let goOn = () => {};
     const going = new Promise<void>((resolve) => {
       goOn = resolve;
@@ -171,7 +171,7 @@ describe('the output of a command', () => {
     await finishing;
   });
 
-  it('counts what is stored also where it is to be asked for again', async () => {
+  it('counts stored bytes even if they must be requested again', async () => {
     const chunk = { bytes: Buffer.from('ahead'), marks: [{ position: 9, atMs: 1, offset: 0 }] };
     await store.output.put(commandId(54), 'stderr', 0, chunk);
     const writer = await open(commandId(54));
@@ -179,7 +179,7 @@ describe('the output of a command', () => {
     expect(writer.kept).toEqual({ stdout: 0, stderr: 5 });
   });
 
-  it('is stored while it comes', async () => {
+  it('is stored while it arrives', async () => {
     let stored: (() => void) | undefined;
     const seen = new Promise<void>((resolve) => {
       stored = resolve;

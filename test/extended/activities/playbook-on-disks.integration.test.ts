@@ -17,8 +17,8 @@ import { BASE, CHANGES, DEB, LEFT, SECRETS } from '../../support/playbook-change
 import { useFolder } from '../../support/use-folder.ts';
 
 /**
- * Playbooks of the golden image's own file system, which no machine boots: with dpkg, apt, useradd and systemctl as they
- * are there, and real Ansible, in seconds. Units are only files here; that systemd reads them is for worker/playbook.e2e.
+ * Playbooks of the golden image's own file system, which no machine boots: with its dpkg, apt, useradd and systemctl,
+ * and real Ansible, in seconds. Units are only files here; worker/playbook.e2e tests them with systemd.
  */
 const archive = ansibleArchive();
 const tools = readyAnsibleTools();
@@ -43,7 +43,7 @@ async function writtenOf(before: string, after: string): Promise<WrittenPlaybook
   return writePlaybook({ ...change, sandboxId: 'sbx-0123456789abcdef', base: 'golden-debian12', commands });
 }
 
-/** @param ansible an archive as set-up makes it */
+/** Runs a playbook in a disk. @param ansible an archive as set-up makes it */
 async function tried({ text, files, variables }: WrittenPlaybook, disk: string, ansible: string): Promise<Ended> {
   const playbook = Buffer.concat(
     archiveOf([partOf(filesOf({ text, files, variables })), partOf(checkFiles(variables))]),
@@ -53,7 +53,9 @@ async function tried({ text, files, variables }: WrittenPlaybook, disk: string, 
   return disks.run(disk, CHECK_ARGV);
 }
 
-/** The archive of set-up with the Ansible of the tools in the place of its own; what apt's module needs stays. */
+/**
+ * Packs the archive of set-up with the Ansible of the tools instead of its own; dependencies of the apt module stay.
+ */
 async function laterArchive(python: string): Promise<string> {
   const own = join(folder, 'later');
   await mkdir(own);
@@ -69,7 +71,8 @@ async function laterArchive(python: string): Promise<string> {
   return packed;
 }
 
-// Promise: ten kinds of change are brought about, with the oldest and the latest Ansible, all others are said, and ansible-lint finds nothing. Costs two minutes.
+// Promise: ten kinds of change are reproduced, by the oldest and the latest Ansible, all others are reported, and
+// ansible-lint finds nothing. Costs two minutes.
 describe.skipIf(!canMount || archive === null)('of ten kinds of change', { tags: ['tool'] }, () => {
   let written: WrittenPlaybook;
   beforeAll(async () => {
@@ -98,7 +101,7 @@ describe.skipIf(!canMount || archive === null)('of ten kinds of change', { tags:
     expect(broughtAbout / paths).toBeGreaterThanOrEqual(0.95);
   }
 
-  it('with the Ansible that goes into guests', async () => {
+  it('with the Ansible that guests get', async () => {
     refuseUnlessWhole(await outcomeOn('applied', archive?.archive ?? ''));
   }, 600_000);
 
@@ -125,14 +128,14 @@ describe.skipIf(!canMount || archive === null)('of ten kinds of change', { tags:
     600_000,
   );
 
-  it('has no secret in it', () => {
+  it('contains no secret', () => {
     const all = filesOf(written).map(({ bytes }) => Buffer.from(bytes).toString('latin1'));
     for (const secret of SECRETS) expect(all.join('\n')).not.toMatch(secret);
   });
 });
 
-describe.skipIf(!canMount || archive === null)('of a package that no repository gives', { tags: ['tool'] }, () => {
-  it('ends at its installation, and names it (case 4)', async () => {
+describe.skipIf(!canMount || archive === null)('of a package without a repository', { tags: ['tool'] }, () => {
+  it('fails at its installation, and names it (case 4)', async () => {
     await disks.copy('golden', 'lonely');
     await changed(
       'lonely',

@@ -19,7 +19,7 @@ import { textOf } from '../../support/stream-text.ts';
 type Rule = Pick<PolicyRule, 'when' | 'effect'> & Partial<PolicyRule>;
 
 const door = useDoor();
-/** Of a project with nothing else in it. */
+/** Key of an agent in the default project. */
 let agent: string;
 let agentKeyId: string;
 let person: string;
@@ -78,8 +78,8 @@ async function codeOf(response: Response | Promise<Response>): Promise<Problem['
   return answer.ok ? answer.status : (await problemOf(answer)).code;
 }
 
-// Promise: docs/approvals.md: nothing that a rule is about is done by any door without what the rule asks. Costs 2 s.
-describe('each rule at each of its doors', () => {
+// Promise: docs/approvals.md: no endpoint bypasses a rule. Costs 2 s.
+describe('each rule at each of its endpoints', () => {
   const line = () => makeKeyPair('me').publicKey;
   const doors: [string, Rule['when'], () => Promise<Response>][] = [
     ['a create with egress', { egress: 'internet' }, () => create({ network: { egress: 'internet' } })],
@@ -126,7 +126,7 @@ describe('each rule at each of its doors', () => {
     expect(await codeOf(request())).not.toBe('policy_denied');
   });
 
-  it('denies what has no way to be asked for', async () => {
+  it('denies requests that cannot wait for an approval', async () => {
     const bytes = { 'Content-Type': 'application/octet-stream' };
     await setRules([{ when: { elevation: true }, effect: 'ask' }]);
     const file = `/v1/sandboxes/${sandboxId}/files/etc/sudoers`;
@@ -137,7 +137,7 @@ describe('each rule at each of its doors', () => {
     expect(await codeOf(door.call('GET', read, undefined, {}, agent))).toBe('policy_denied');
   });
 
-  it('lets be done what no rule is about', async () => {
+  it('allows requests that match no rule', async () => {
     await setRules([
       { when: { egress: 'internet' }, effect: 'deny' },
       { when: { memoryMibOver: 100 }, effect: 'deny' },
@@ -151,12 +151,12 @@ describe('each rule at each of its doors', () => {
   });
 });
 
-describe('a request that waits', () => {
+describe('a request that requires approval', () => {
   const EGRESS: Rule = { when: { egress: 'internet' }, effect: 'ask' };
   const wish = { network: { egress: 'internet' } };
   beforeEach(() => setRules([EGRESS]));
 
-  it('is done once it is approved, by the same request, once (cases 3 and 8)', async () => {
+  it('is done after its approval, by the same request, once (cases 3 and 8)', async () => {
     const headers = named();
     const before = door.sagas.started.length;
     const first = await waiting(create(wish, headers));
@@ -175,7 +175,7 @@ describe('a request that waits', () => {
     expect(await codeOf(create({ ...wish, cpus: 2 }, headers))).toBe('idempotency_key_reused');
   });
 
-  it('is the same for every process, also for one that has just been started (case 1)', async () => {
+  it('is the same for every process, including a new one (case 1)', async () => {
     const headers = named();
     const approval = await waiting(create(wish, headers));
     const { store, sagas } = door;
@@ -195,7 +195,7 @@ describe('a request that waits', () => {
     expect(again.id).toBe(made.id);
   });
 
-  it('is one of those that may wait, when it was approved before they are counted', async () => {
+  it('counts as waiting even if it is approved before the count', async () => {
     const { approvals } = door.store;
     vi.spyOn(approvals, 'isAmong').mockImplementationOnce(async ({ id }) => {
       const asked = await approvals.get(id);
@@ -205,14 +205,14 @@ describe('a request that waits', () => {
     expect((await create(wish, { ...named(), Prefer: 'wait=60' })).status).toBe(201);
   });
 
-  it('goes on by itself when it is approved while its caller waits', async () => {
+  it('continues when it is approved while its caller waits', async () => {
     const headers = { ...named(), Prefer: 'wait=60' };
     const answer = create(wish, headers);
     await decide('approve', await untilAsked(headers['Idempotency-Key']));
     expect((await answer).status).toBe(201);
   });
 
-  it('cannot be used after the idempotency key was forgotten, for another machine', async () => {
+  it('cannot reuse its approval for another machine after the idempotency key was released', async () => {
     const headers = named();
     const approval = await waiting(create(wish, headers));
     await decide('approve', approval);
@@ -223,7 +223,7 @@ describe('a request that waits', () => {
     expect(await codeOf(create(wish, headers))).toBe('approval_decided');
   });
 
-  it('has its approval back when nothing could be begun', async () => {
+  it('gets its approval back when nothing was started', async () => {
     const headers = { ...named(), Prefer: 'wait=60' };
     const other = await jsonOf<{ id: string }>(create({ name: 'taken' }));
     const answer = create({ ...wish, name: 'taken' }, headers);
@@ -252,7 +252,7 @@ describe('a request that waits', () => {
     expect(await listAuditKinds(door, approval.id)).toEqual(['approval.requested', 'approval.refused']);
   });
 
-  it('expires, and is withdrawn', async () => {
+  it('expires, and can be withdrawn', async () => {
     await setRules([{ ...EGRESS, expiresSeconds: 1 }]);
     const late = named();
     const expiring = await waiting(create(wish, late));
@@ -270,7 +270,7 @@ describe('a request that waits', () => {
     expect(await codeOf(create(wish, late))).toBe('approval_decided');
   });
 
-  it('is stale when its source is another (case 4)', async () => {
+  it('is stale when its source has changed (case 4)', async () => {
     const headers = named();
     const approval = await waiting(create(wish, headers));
     await decide('approve', approval);
@@ -282,7 +282,7 @@ describe('a request that waits', () => {
     expect(await codeOf(create(wish, headers))).toBe(202);
   });
 
-  it('is denied when the policy was tightened, or an approver of less is not enough (case 5)', async () => {
+  it('is denied when the policy was tightened, or its approver lacks the role (case 5)', async () => {
     const headers = named();
     await decide('approve', await waiting(create(wish, headers)));
     await setRules([{ ...EGRESS, role: 'admin' }]);
@@ -291,7 +291,7 @@ describe('a request that waits', () => {
     expect(await codeOf(create(wish, headers))).toBe('policy_denied');
   });
 
-  it('is not done by the word of a key that was revoked since (case 6)', async () => {
+  it("is not done after the approver's key was revoked (case 6)", async () => {
     const { key, secret } = await door.store.apiKeys.create({
       project: 'default',
       name: 'gone',
@@ -299,7 +299,7 @@ describe('a request that waits', () => {
     });
     const headers = named();
     const [one, two] = [await waiting(create(wish, headers)), await waiting(create(wish))];
-    // Made after what it decides on.
+    // Created after the approval request.
     const { key: _late, secret: since } = await door.store.apiKeys.create({
       project: 'default',
       name: 'late',
@@ -312,7 +312,7 @@ describe('a request that waits', () => {
     expect(await codeOf(create(wish, headers))).toBe('approval_stale');
   });
 
-  it('is not decided by who asks, by digest of something else, or from elsewhere', async () => {
+  it('cannot be decided by its requester, for another digest, or from another project', async () => {
     const both = await door.key('sandboxes:write', 'approvals:decide');
     const asked = await waiting(ask('/v1/sandboxes', { source: 'golden', agentId: 'bot', ...wish }, named(), both));
     expect(await codeOf(decide('approve', asked, both))).toBe('forbidden');
@@ -326,7 +326,7 @@ describe('a request that waits', () => {
     expect(await codeOf(others)).toBe('project_not_found');
   });
 
-  it('needs a name for itself', async () => {
+  it('needs an idempotency key', async () => {
     const problem = await problemOf(create(wish, { Prefer: 'wait=0' } as never));
     expect(problem).toMatchObject({ code: 'idempotency_key_required', status: 400 });
   });
@@ -342,7 +342,7 @@ describe('a request that waits', () => {
   }
 });
 
-test('values of variables and standard input are not shown, and decide all the same', async () => {
+test('values of variables and standard input are hidden, but part of the digest', async () => {
   await setRules([{ when: { command: '*' }, effect: 'ask' }]);
   const headers = named();
   const asked = await waiting(run({ command: 'ls', env: { TOKEN: 'hidden-value' }, stdin: 'hidden-input' }, headers));
@@ -352,7 +352,7 @@ test('values of variables and standard input are not shown, and decide all the s
   expect(other.digest).not.toBe(asked.digest);
 });
 
-test('nobody finds out by its digest what is not shown', async () => {
+test('a digest does not reveal hidden values', async () => {
   await setRules([{ when: { command: '*' }, effect: 'ask' }]);
   const [one, two] = [
     await waiting(run({ command: 'login', stdin: '1234' })),
@@ -363,7 +363,7 @@ test('nobody finds out by its digest what is not shown', async () => {
 });
 
 test.each([{ restoreId: 'op-0123456789abcdef' }, { parentSnapshotId: 'snp-0123456789abcdef' }])(
-  'a command that was approved is not run on other disks: %j',
+  'an approved command does not run on other disks: %j',
   async (changes) => {
     await setRules([{ when: { command: '*' }, effect: 'ask' }]);
     const headers = named();
@@ -377,7 +377,7 @@ test.each([{ restoreId: 'op-0123456789abcdef' }, { parentSnapshotId: 'snp-012345
   },
 );
 
-test('sandboxes that are asked for at once are counted as quotas count them', async () => {
+test('concurrent creates are counted as quotas count them', async () => {
   const alive = (await door.store.admissions.useOf('default')).sandboxes;
   await setRules([{ when: { sandboxesOver: alive + 1 }, effect: 'deny' }]);
   const codes = await Promise.all(Array.from({ length: 6 }, () => codeOf(create())));
@@ -400,7 +400,8 @@ test('a policy that denies commands closes the ports that type into a desktop, a
   }
 });
 
-// Promise: docs/approvals.md: who decides is told of what waits, whatever broke meanwhile, and of no other project's. Costs 5 s.
+// Promise: docs/approvals.md: the stream reports all waiting approvals of its project after any interruption, and no
+// others. Costs 5 s.
 describe('the stream of approvals', () => {
   const wish = { network: { egress: 'internet' } };
   const asking: PolicyRule = {
@@ -422,7 +423,7 @@ describe('the stream of approvals', () => {
     throw new Error(`${id} was never ${state}`);
   };
 
-  it('says what waits, and each change of it', async () => {
+  it('reports waiting approvals, and each change of them', async () => {
     await setRules([asking]);
     const headers = named();
     const before = await waiting(create(wish, headers));
@@ -444,7 +445,7 @@ describe('the stream of approvals', () => {
     await expect(seen.next()).rejects.toThrow();
   });
 
-  it('goes on behind what was seen, also of what was decided meanwhile', async () => {
+  it('resumes after the last seen event, including decided approvals', async () => {
     await setRules([asking]);
     const since = new Date().toISOString();
     const approval = await waiting(create(wish));
@@ -454,7 +455,7 @@ describe('the stream of approvals', () => {
     stop.abort();
   });
 
-  it('is of one project', async () => {
+  it('is limited to one project', async () => {
     await door.store.projects.create('watched');
     const own = await door.key.in('watched', 'approvals:decide');
     await setRules([asking]);
@@ -473,7 +474,7 @@ describe('the stream of approvals', () => {
   });
 });
 
-test('a project has so many that wait, and no more', async () => {
+test('a project has a limit of waiting approvals', async () => {
   const { key, secret } = await door.store.apiKeys.create({
     project: 'default',
     name: 'many',
@@ -492,7 +493,7 @@ test('a project has so many that wait, and no more', async () => {
   expect(key.project).toBe('default');
 });
 
-test('a policy that cannot be read denies, until it is set anew', async () => {
+test('an unreadable policy denies until it is replaced', async () => {
   const { version } = await jsonOf<{ version: number }>(door.call('GET', '/v1/policies', undefined, {}, agent));
   const createdBy = { apiKeyId: 'x', agentId: null, project: 'default' };
   const createdAt = new Date().toISOString();
@@ -504,7 +505,7 @@ test('a policy that cannot be read denies, until it is set anew', async () => {
   expect(await codeOf(create())).toBe(202);
 });
 
-test('a policy is changed by who has read it last', async () => {
+test('a policy can only be changed with its latest ETag', async () => {
   const read = await door.call('GET', '/v1/policies', undefined, {}, agent);
   const match = { 'If-Match': read.headers.get('ETag') ?? '' };
   expect((await door.call('PUT', '/v1/policies', { rules: [] }, match, admin)).status).toBe(200);
@@ -517,7 +518,7 @@ test.each([
   [{ when: { egress: 'internet' }, effect: 'maybe' }],
   [{ when: { egress: 'internet' }, effect: 'ask', role: 'sandboxes:write' }],
   [{ when: { egress: 'internet' }, effect: 'ask', expiresSeconds: 604_801 }],
-])('%j is no rule', async (rule) => {
+])('%j is not a valid rule', async (rule) => {
   const response = await door.call('PUT', '/v1/policies', { rules: [{ name: 'a', ...rule }] }, {}, admin);
   expect(response.status).toBe(422);
 });
@@ -536,7 +537,7 @@ test.each([
   [{ command: 'a  b' }, 'rules.1.when.command', expect.stringContaining('1 to 8 words')],
   ['internet', 'rules.1.when', expect.stringContaining('expected object')],
   [{ '\u001b[2J': 1 }, 'rules.1.when.\ufffd[2J', `is none of ${CONDITIONS}`],
-])('what is wrong with %j is said, and where', async (when, field, problem) => {
+])('an error in %j is reported with its field', async (when, field, problem) => {
   const rules = [
     { name: 'good', when: { egress: 'internet' }, effect: 'ask' },
     { name: 'bad', when, effect: 'ask' },

@@ -23,7 +23,7 @@ const bake = (body: object, headers: Record<string, string> = {}, key?: string) 
   door.call('POST', '/v1/sources', body, headers, key);
 
 describe('baking', () => {
-  it('answers 201 with what was made, once for each key', async () => {
+  it('answers 201 with the source, once for each key', async () => {
     const headers = { 'Idempotency-Key': 'bake-1' };
     const response = await bake({ name: 'tools', fromSnapshot }, headers);
     expect([response.status, response.headers.get('Location')]).toEqual([201, '/v1/sources/tools']);
@@ -40,7 +40,7 @@ describe('baking', () => {
     expect(detail).toMatchObject({ cloneable: false, problem: 'It is ready.', baked: [baked] });
   });
 
-  it('answers 202 when the wait is over first, and can be looked at meanwhile', async () => {
+  it('answers 202 when the wait ends first, and can be polled', async () => {
     door.sagas.outcome = 'never';
     const response = await bake({ name: 'slow', fromSnapshot }, { Prefer: 'wait=0' });
     expect([response.status, response.headers.get('Preference-Applied')]).toEqual([202, 'wait=0']);
@@ -73,7 +73,7 @@ describe('baking', () => {
     expect(door.sagas.started).toEqual([]);
   });
 
-  it('refuses what cannot be baked, and leaves the key free', async () => {
+  it('refuses requests that cannot be baked, and releases the key', async () => {
     const headers = { 'Idempotency-Key': 'bake-2' };
     const named = (name: string) => bake({ name, fromSnapshot }, headers);
     expect(await problemOf(await named('golden'))).toMatchObject({ status: 409, code: 'source_exists' });
@@ -92,7 +92,7 @@ describe('baking', () => {
     expect((await named('now')).status).toBe(201);
   });
 
-  it('is an admin’s', async () => {
+  it('requires the scope admin', async () => {
     const writer = await door.key('sandboxes:write', 'sandboxes:read');
     expect((await problemOf(await bake({ name: 'x', fromSnapshot }, {}, writer))).code).toBe('forbidden');
     const response = await door.call('DELETE', '/v1/sources/tools', undefined, {}, writer);
@@ -103,7 +103,7 @@ describe('baking', () => {
 describe('deleting', () => {
   const remove = (name: string, query = '') => door.call('DELETE', `/v1/sources/${name}${query}`);
 
-  it('answers 200 when nothing is left, and again', async () => {
+  it('answers 200 after the delete, and again', async () => {
     await bake({ name: 'short', fromSnapshot });
     door.sagas.started = [];
     for (let twice = 0; twice < 2; twice++) {
@@ -113,7 +113,7 @@ describe('deleting', () => {
     expect(door.sagas.started).toEqual(['delete short']);
   });
 
-  it('is refused while something refers to it, and for what Mayfly did not make', async () => {
+  it('is refused while the source is in use, and for sources that Mayfly did not make', async () => {
     await bake({ name: 'used', fromSnapshot });
     door.sagas.outcome = 'failed';
     expect(await problemOf(await remove('used'))).toMatchObject({ status: 409, code: 'source_in_use' });

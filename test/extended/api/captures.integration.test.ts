@@ -21,7 +21,7 @@ const taken = async () => jsonOf<CaptureView>(take());
 const sandbox = (body: object) => door.call('POST', '/v1/sandboxes', body);
 
 describe('capturing a source', () => {
-  it('answers 201 with it, then it is read and listed, newest first', async () => {
+  it('answers 201 with the capture, which is then read and listed, newest first', async () => {
     const response = await take();
     const capture = await jsonOf<CaptureView>(response);
     expect([response.status, response.headers.get('Location')]).toEqual([201, `/v1/captures/${capture.id}`]);
@@ -32,13 +32,13 @@ describe('capturing a source', () => {
     expect(items.map(({ id }) => id)).toEqual([second.id, capture.id]);
   });
 
-  it('answers 202 when the wait is over first, also before anything is recorded', async () => {
+  it('answers 202 when the wait ends first, even before a record exists', async () => {
     const response = await take({}, { Prefer: 'wait=0' });
     expect(response.status).toBe(202);
     expect(await response.json()).toMatchObject({ state: 'creating', saved: null });
   });
 
-  it('is made once for one key, and a failure is told with its step', async () => {
+  it('happens once for one key, and a failure names its step', async () => {
     const headers = { 'Idempotency-Key': 'once' };
     const first = await jsonOf(take({}, headers));
     const again = await take({}, headers);
@@ -75,7 +75,7 @@ describe('capturing a source', () => {
 });
 
 describe('deleting a capture', () => {
-  it('answers 200 when it is gone, and again', async () => {
+  it('answers 200 after the delete, and again', async () => {
     const { id } = await taken();
     for (let twice = 0; twice < 2; twice++) {
       const response = await door.call('DELETE', `/v1/captures/${id}`);
@@ -83,7 +83,7 @@ describe('deleting a capture', () => {
     }
   });
 
-  it('answers 409 with who refers to it, and 202 when the wait is over first', async () => {
+  it('answers 409 with the reference to it, and 202 when the wait ends first', async () => {
     const { id } = await taken();
     door.sagas.outcome = 'failed';
     const refused = await door.call('DELETE', `/v1/captures/${id}`);
@@ -98,7 +98,7 @@ describe('deleting a capture', () => {
 });
 
 describe('a sandbox of a running source', () => {
-  it('is made from its newest capture, or from the one that is named', async () => {
+  it('starts from its newest capture, or from a named one', async () => {
     const first = await taken();
     const second = await taken();
     const newest = await jsonOf<SandboxView>(sandbox({ source: 'web 1' }));
@@ -109,7 +109,7 @@ describe('a sandbox of a running source', () => {
     expect(stopped.spec.captureId).toBeNull();
   });
 
-  it('is refused for a capture that is of another source, not ready, unknown, or on a host that is away', async () => {
+  it('is refused for a capture of another source, unready, unknown, or on an unavailable host', async () => {
     const { id } = await taken();
     const refused = async (body: object) => (await problemOf(await sandbox(body))).code;
     expect(await refused({ captureId: id })).toBe('invalid_request');

@@ -47,7 +47,7 @@ async function call(
   return app.request(path, { method, headers: { Authorization: `Bearer ${key}`, ...type, ...headers }, ...json });
 }
 
-/** Asks the API for a certificate for a new key pair. */
+/** Requests a certificate from the API for a new key pair. */
 async function admitted(id: string, ttlSeconds?: number): Promise<SshCaller> {
   const pair = makeKeyPair('caller');
   const answer = await call('POST', `/v1/sandboxes/${id}/credentials`, { publicKey: pair.publicKey, ttlSeconds });
@@ -73,7 +73,7 @@ describe('with a running sandbox', () => {
     expect(sandbox.state).toBe('running');
   });
 
-  test("a caller's own key is signed: principal, identity, lifetime to the second, pinned host key, and it opens", async () => {
+  test("a caller's own key is signed: principal, identity, lifetime to the second, pinned host key, and login work", async () => {
     const caller = await admitted(sandbox.id, 90);
     const { issued } = caller;
     expect(issued).toMatchObject({ principal: sandbox.id, ...sandbox.ssh });
@@ -96,7 +96,7 @@ describe('with a running sandbox', () => {
     );
   });
 
-  test('caa-015: a revoked certificate opens nothing, its shell ends; another and the platform stay', async () => {
+  test('caa-015: a revoked certificate is refused and its shell ends; another one and the platform stay connected', async () => {
     const [one, other] = [await admitted(sandbox.id), await admitted(sandbox.id)];
     const [mine, idle, theirs] = [await one.shell(), await one.shell(), await other.shell()] as const;
     const platform = await agentOf(sandbox.id);
@@ -125,7 +125,7 @@ describe('with a running sandbox', () => {
     expect(events[0]?.detail.certificates.map(({ serial }) => serial)).toEqual([one.issued.serial]);
   });
 
-  test('a connection that is kept open without a session does not outlive its certificate', async () => {
+  test('an open connection without a session ends with the revocation of its certificate', async () => {
     const one = await admitted(sandbox.id);
     const master = spawn('ssh', ['-M', '-S', join(folder, 'master'), '-N', ...one.argv], { stdio: 'ignore' });
     const check = ['-S', join(folder, 'master'), '-O', 'check', 'x'];
@@ -139,7 +139,7 @@ describe('with a running sandbox', () => {
     await ended(master);
   });
 
-  test('by key id, and all that callers have at once; the platform keeps its own', async () => {
+  test('certificates are revoked by key id, or all of callers at once; the platform keeps its own', async () => {
     const [one, other, third] = [await admitted(sandbox.id), await admitted(sandbox.id), await admitted(sandbox.id)];
     expect((await call('DELETE', `${path()}/${encodeURIComponent(one.issued.keyId)}`)).status).toBe(200);
     expect(await one.isRefused()).toBe(true);
@@ -159,7 +159,7 @@ describe('with a running sandbox', () => {
     expect(await (await admitted(sandbox.id)).run('echo new')).toBe('new\n');
   });
 
-  test('one that ended days ago is revoked too, because what it opened may still be open', async () => {
+  test('a certificate that expired days ago can be revoked, since its connection may still be open', async () => {
     const { store } = mayfly();
     const caller = await admitted(sandbox.id);
     const [held] = await store.certificates.of(sandbox.id);
@@ -177,7 +177,7 @@ describe('with a running sandbox', () => {
     expect(await caller.isRefused()).toBe(true);
   });
 
-  test('a request that was too late for its signature is answered when it comes again', async () => {
+  test('a request whose first signature timed out is answered when it is repeated', async () => {
     const { publicKey } = makeKeyPair('caller');
     const workflowId = `certificate/${sandbox.id}/late`;
     await mayfly().client.workflow.start('certificate', {
@@ -197,7 +197,7 @@ describe('with a running sandbox', () => {
     expect(await mayfly().sagas.certificates.issue('late', request)).toMatchObject({ serial: expect.any(String) });
   });
 
-  test('two revocations at once both hold: no older list replaces a newer one', async () => {
+  test('two concurrent revocations both hold: no older list replaces a newer one', async () => {
     const callers = [];
     for (let i = 0; i < 4; i++) callers.push(await admitted(sandbox.id));
     const answers = await Promise.all(callers.map(({ issued }) => call('DELETE', `${path()}/${issued.serial}`)));
@@ -205,7 +205,7 @@ describe('with a running sandbox', () => {
     for (const caller of callers) expect(await caller.isRefused()).toBe(true);
   });
 
-  test('a host worker that is down: the answer is 202, and the revocation holds when it is back', async () => {
+  test('a host worker is down: the response is 202, and the revocation holds when it returns', async () => {
     const one = await admitted(sandbox.id);
     await mayfly().host?.stop();
     const answer = await call('DELETE', `${path()}/${one.issued.serial}`, undefined, secrets.both, {
@@ -218,7 +218,7 @@ describe('with a running sandbox', () => {
     expect(await one.isRefused()).toBe(true);
   });
 
-  test('the same Idempotency-Key gets the same certificate, also when the first answer was lost', async () => {
+  test('the same Idempotency-Key gets the same certificate, even if the first response was lost', async () => {
     const { publicKey } = makeKeyPair('caller');
     const headers = { 'Idempotency-Key': 'once' };
     const first = await jsonOf(call('POST', path(), { publicKey }, secrets.both, headers));
@@ -243,7 +243,7 @@ describe('with a running sandbox', () => {
     expect(await mayfly().sagas.certificates.issue('lost', request)).toEqual(one);
   });
 
-  test("the platform's own certificate is renewed for the key that it had, and for no other", async () => {
+  test("the platform's own certificate is renewed for its existing key, and for no other", async () => {
     const ask = (publicKey: string) =>
       new Reconciliation(mayfly().client, mayfly().machine().signer).certificates.issue(randomUUID(), {
         sandboxId: sandbox.id,
@@ -268,7 +268,7 @@ describe('with a running sandbox', () => {
     ['too much', `${makeKeyPair('a').publicKey} ${'x'.repeat(20_000)}`],
   ] as const;
 
-  test('a key with more or less than one key in it is refused, and says why without repeating it', async () => {
+  test('a value that is not exactly one public key is refused, with a reason and without an echo', async () => {
     for (const [what, publicKey] of REFUSED_KEYS) {
       const answer = await call('POST', path(), { publicKey });
       expect(answer.status, what).toBe(422);
@@ -279,7 +279,7 @@ describe('with a running sandbox', () => {
     }
   });
 
-  test('caa-026, and other fields, lifetimes and scopes that are refused', async () => {
+  test('caa-026, and other invalid fields, lifetimes and scopes are refused', async () => {
     const { publicKey } = makeKeyPair('caller');
     const bodies = [{ publicKey, privateKeyPath: '/root/.ssh/id_rsa' }, { publicKey, user: 'root' }, {}];
     for (const body of bodies) expect((await call('POST', path(), body)).status).toBe(422);
@@ -294,7 +294,7 @@ describe('with a running sandbox', () => {
     }
   });
 
-  test('when it is destroyed all are revoked, told once; and its certificate does not open the next at that address (caa-016)', async () => {
+  test('a destroy revokes all certificates with one event; none opens the next sandbox at that address (caa-016)', async () => {
     const caller = await admitted(sandbox.id);
     await admitted(sandbox.id);
     await mayfly().destroy(input);
@@ -317,7 +317,7 @@ describe('with a running sandbox', () => {
   });
 });
 
-test('a sandbox that does not run yet has no certificate to give', async () => {
+test('a sandbox that does not run yet issues no certificate', async () => {
   mayfly().failpoints.arm('awaitIp.before=hang');
   const creating = mayfly().input();
   await mayfly().sagas.sandboxes.create(creating);

@@ -42,7 +42,7 @@ afterAll(async () => {
 
 const port = () => (server.address() as AddressInfo).port;
 
-/** Promise: a client that leaves in the middle of its request is no failure of the API's, and no line on its stderr. Seconds. */
+/** Promise: a client that disconnects during its request causes no API failure, and no line on stderr. Seconds. */
 const JSON_TYPE = 'Content-Type: application/json';
 
 it.each([
@@ -50,14 +50,14 @@ it.each([
   ['/v1/sandboxes', 'Transfer-Encoding: chunked', '4\r\n{"a"\r\n'],
   ['/mcp', 'Content-Length: 100', '{"a"'],
   ['/mcp', 'Transfer-Encoding: chunked', '4\r\n{"a"\r\n'],
-])('POST %s of which the end is cut (%s)', async (route, length, body) => {
+])('a POST %s that is cut off causes no error (%s)', async (route, length, body) => {
   const socket = connect(port(), '127.0.0.1');
   const coming = once(server, 'request') as Promise<[IncomingMessage]>;
   const head = [`POST ${route} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${key}`, JSON_TYPE, length];
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
   const [incoming] = await coming;
   const cut = new Promise((resolve) => incoming.once('close', resolve));
-  // What is there of its body is read, and the rest is waited for.
+  // The received part of the body is read, and the rest is awaited.
   await expect.poll(() => incoming.readableFlowing).toBe(true);
   socket.destroy();
   await cut;
@@ -66,14 +66,14 @@ it.each([
   expect(lines).toEqual([]);
 });
 
-/** Promise: what is sent of a context counts while it is sent, and not when that ends before its end, whoever ends it. Seconds. */
+/** Promise: an upload of a context counts while it runs, and not after it is cut off, for any cause. Seconds. */
 const counted = () => store.sentContexts.bytesOf(DEFAULT_PROJECT);
 const archive = tarOf([{ path: 'large', type: 'file', mode: 0o644, bytes: randomBytes(3 * PIECE_BYTES), link: null }]);
 const digest = createHash('sha256').update(archive).digest('hex');
 const path = `/v1/image-contexts/${digest}`;
 
 it.each([0, 1, 511, 512, PIECE_BYTES, 2 * PIECE_BYTES + 3, archive.length - 1])(
-  'cut at byte %i: nothing is left',
+  'an upload cut at byte %i leaves no residue',
   async (bytes) => {
     const begin = vi.spyOn(store.sentContexts, 'begin');
     const remove = vi.spyOn(store.sentContexts, 'remove');
@@ -90,7 +90,7 @@ it.each([0, 1, 511, 512, PIECE_BYTES, 2 * PIECE_BYTES + 3, archive.length - 1])(
   },
 );
 
-it('the store fails in the middle: it is said so, nothing is left, and the same can be sent again', async () => {
+it('a store failure during an upload is reported, leaves no residue, and the upload can be repeated', async () => {
   const put = store.sentContexts.put.bind(store.sentContexts);
   vi.spyOn(store.sentContexts, 'put').mockImplementation(async (id, n, bytes) => {
     if (n === 1) throw new MayflyError('store_unavailable', 'away');
@@ -110,7 +110,7 @@ it('the store fails in the middle: it is said so, nothing is left, and the same 
   expect(await counted()).toBe(archive.length);
 });
 
-it('an API that died in the middle: what was half sent is found soon; who sends on is told, and leaves nothing', async () => {
+it('a partial upload of a dead API is found soon; a client that continues it gets an error, and leaves no residue', async () => {
   const { sentContexts } = store;
   const piece = randomBytes(PIECE_BYTES);
   const id = await sentContexts.begin('half', digest);

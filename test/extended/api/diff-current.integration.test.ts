@@ -12,7 +12,7 @@ describe('the present state', () => {
   const current = (query = '', key?: string) =>
     door().call('GET', `/v1/snapshots/${a()}/diff/current${query}`, undefined, {}, key);
 
-  it('is a snapshot that is let go of, and that no list has', async () => {
+  it('is an ephemeral snapshot that no list contains', async () => {
     const inOrder: number[] = [];
     snapshots().records = async function* () {
       inOrder.push(door().sagas.passing.length);
@@ -32,7 +32,7 @@ describe('the present state', () => {
     expect(door().sagas.passing).toEqual([]);
   });
 
-  it('is let go of when the host fails, when the caller goes, and when it cannot be taken', async () => {
+  it('is released when the host fails, the caller disconnects, or the snapshot fails', async () => {
     snapshots().records = () => fails(new MayflyError('diff_failed', 'a loop'));
     expect((await problemOf(current())).code).toBe('diff_failed');
     expect((await problemOf(current('?format=ndjson'))).code).toBe('diff_failed');
@@ -53,14 +53,14 @@ describe('the present state', () => {
     expect(door().sagas.passing).toEqual([]);
   });
 
-  it('is left to time when nobody knows whether it will be taken', async () => {
+  it('expires by its timeout when it is unknown if the snapshot will be taken', async () => {
     door().sagas.refusal = new MayflyError('temporal_unavailable', 'no');
     expect((await problemOf(current())).code).toBe('temporal_unavailable');
     expect(door().sagas.passing).toHaveLength(1);
     door().sagas.passing = [];
   });
 
-  it('is for who may write, of a sandbox that lives', async () => {
+  it('requires write scope, and a sandbox that is alive', async () => {
     expect((await problemOf(current('', await door().key('sandboxes:read')))).code).toBe('forbidden');
     await door().store.sandboxes.update(sandboxId(), { state: 'destroyed' });
     expect((await problemOf(current())).code).toBe('sandbox_ended');

@@ -23,7 +23,7 @@ describe('changes as lines', () => {
     ]);
   });
 
-  it('end with the reason when the host fails in the middle, whether it can say why or not', async () => {
+  it('end with the reason when the host fails in the middle, known or not', async () => {
     const failing = (error: Error) => {
       snapshots().records = async function* () {
         for (let i = 0; i < 1_000; i++) yield { line: 'change', ...fileChange(`/${i}`) };
@@ -45,7 +45,7 @@ describe('changes as lines', () => {
     await expect(followed()).rejects.toMatchObject({ name: 'MayflyApiError', code: 'host_unavailable' });
   });
 
-  it('of a caller that has gone are not looked for any more', async () => {
+  it('stop when the caller disconnects', async () => {
     let found = 0;
     snapshots().records = async function* () {
       for (; ; found++) yield { line: 'change', ...fileChange(`/${'x'.repeat(1_000)}${found}`) };
@@ -82,7 +82,7 @@ describe('one file', () => {
     });
   });
 
-  it('with a name that no line can carry is quoted, and one that is nowhere is not found', async () => {
+  it('with an unprintable name is quoted, and a missing one is not found', async () => {
     snapshots().files.set(b(), Buffer.from('a\n'));
     const { diff: text } = await client().snapshots.diff.file(a(), b(), Buffer.from('/a"\n+++ \xff', 'latin1'));
     expect(text).toMatch(/^--- \/dev\/null\n\+\+\+ "b\/a\\"\\n\+\+\+ \\377"\n@@/);
@@ -91,7 +91,7 @@ describe('one file', () => {
   });
 });
 
-it('an archive is passed on, and broken off when it is not whole', async () => {
+it('an archive is passed through, and cut off when it is incomplete', async () => {
   snapshots().archive = async function* () {
     yield Buffer.alloc(100_000, 1);
   };

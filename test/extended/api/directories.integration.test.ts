@@ -8,8 +8,8 @@ import { jsonOf } from '../../api/support.ts';
 const execute = promisify(execFile);
 const { folder, ask } = useFiles();
 
-it('directories of many entries are listed in little time and memory', async () => {
-  // Not waited for with the event loop: the API, which is in this process, would let idle connections go meanwhile.
+it('large directories are listed in little time and memory', async () => {
+  // Asynchronous, since the API is in this process, and would drop idle connections during a blocked event loop.
   await execute('sh', ['-c', 'cd "$1" && seq -f "entry-%06g" 1 20000 | xargs touch', '-', folder()]);
   const response = await ask(`${filePathInUrl(Buffer.from(folder()))}?limit=10000`);
   const page = await jsonOf<{ items: { name: string }[]; nextCursor: string }>(response);

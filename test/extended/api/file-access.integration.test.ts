@@ -7,7 +7,7 @@ const MIB = 1_048_576;
 const { files, client, id, folder, at, ask } = useFiles();
 
 describe('an access', () => {
-  it('is in the audit before it happens, also one that then fails', async () => {
+  it('is in the audit before it happens, even if it then fails', async () => {
     const path = at('a\nb');
     const before = ((await files().door.store.audit.head(id()))?.count ?? 0) - 1;
     await client().files.write(id(), path, Buffer.from('secret content'));
@@ -30,7 +30,7 @@ describe('an access', () => {
     expect((await files().door.store.activity.get(id())).usedAt).toBeGreaterThan(Date.now() - 60_000);
   });
 
-  it('is a use of the sandbox for as long as bytes move', async () => {
+  it('counts as use of the sandbox for as long as bytes move', async () => {
     const touch = vi.spyOn(files().door.store.activity, 'touch');
     try {
       await client().files.write(id(), at('large'), new Uint8Array(4 * MIB));
@@ -58,7 +58,7 @@ describe('an access', () => {
       ['destroying', 'sandbox_ended'],
     ] as const) {
       await files().door.store.sandboxes.update(id(), { state });
-      expect(await jsonOf(ask(path))).toMatchObject({ code }); // the client would try again for a while
+      expect(await jsonOf(ask(path))).toMatchObject({ code }); // the client would retry for a while
     }
     await files().door.store.sandboxes.update(id(), { state: 'running' });
     await expect(client().files.stat('sbx-0000000000000000', '/etc')).rejects.toMatchObject({

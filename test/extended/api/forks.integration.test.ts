@@ -22,7 +22,7 @@ describe('forking', () => {
     expect([response.status, await response.json()]).toMatchObject([201, { spec, parentSnapshotId: snapshotId }]);
   });
 
-  it('can reach what its snapshot could, unless it asks otherwise, and says so', async () => {
+  it('inherits the egress of its snapshot, unless the request sets it, and reports it', async () => {
     const egressOf = async (answer: Promise<Response>) =>
       (await jsonOf<{ spec: { network: { egress: string } } }>(await answer)).spec.network.egress;
     const open = { egress: 'internet' as const };
@@ -41,13 +41,13 @@ describe('forking', () => {
     expect(await egressOf(fork({ snapshotId: closed, network: { egress: 'internet' } }))).toBe('internet');
   });
 
-  it('is refused what its host could never hold', async () => {
+  it('is refused for sizes that its host could never hold', async () => {
     const { id: snapshotId } = await taken();
     const refused = await fork({ snapshotId, memoryMib: 200_000 });
     expect(await problemOf(refused)).toMatchObject({ status: 422, code: 'exceeds_hosts', retryable: false });
   });
 
-  it('makes as many as are asked for; the same key is the same sandboxes', async () => {
+  it('makes the requested number; the same key returns the same sandboxes', async () => {
     const { id: snapshotId } = await taken();
     const headers = { 'Idempotency-Key': `forks-${snapshotId}` };
     const first = await fork({ snapshotId, count: 12 }, headers);
@@ -58,7 +58,7 @@ describe('forking', () => {
     expect(door().sagas.started.length).toBe(12);
   });
 
-  it('answers 202 while some are being made, and 207 when some will not run', async () => {
+  it('answers 202 during the creates, and 207 when some fail', async () => {
     const { id: snapshotId } = await taken();
     expect((await fork({ snapshotId, count: 2 }, { Prefer: 'wait=0' })).status).toBe(202);
     door().sagas.outcome = 'failed';
@@ -69,7 +69,7 @@ describe('forking', () => {
     });
   });
 
-  it('goes on with those that Temporal did not take, under the same key', async () => {
+  it('continues with those that Temporal did not accept, under the same key', async () => {
     const { id: snapshotId } = await taken();
     const headers = { 'Idempotency-Key': `away-${snapshotId}` };
     door().sagas.failsAfter = 2;
@@ -83,14 +83,14 @@ describe('forking', () => {
     expect([second.status, door().sagas.started.length]).toEqual([201, 3]);
   });
 
-  it('is refused as a whole when nothing could be begun', async () => {
+  it('is refused as a whole when nothing could be started', async () => {
     const { id: snapshotId } = await taken();
     door().sagas.failing = new MayflyError('temporal_unavailable', 'away');
     expect((await fork({ snapshotId, count: 2 })).status).toBe(503);
   });
 
   it.each<SnapshotState>(['creating', 'failed', 'deleting', 'deleted'])(
-    'is refused of one that is %s',
+    'is refused for a snapshot that is %s',
     async (state) => {
       const { id: snapshotId } = await inState(state);
       const problem = await problemOf(await fork({ snapshotId }));
@@ -98,7 +98,7 @@ describe('forking', () => {
     },
   );
 
-  it('is refused when only a host that is away has it', async () => {
+  it('is refused when only an unavailable host has the snapshot', async () => {
     const { id: snapshotId } = await taken();
     await door().store.hosts.describe(host('kvm-1', { lastSeenAt: '2026-01-01T00:00:00.000Z' }));
     await door().store.hosts.describe(host('kvm-2'));
@@ -123,7 +123,7 @@ describe('forking', () => {
     expect(door().sagas.started).toEqual([]);
   });
 
-  it('of saved memory are as large as it is: another size is refused, and named', async () => {
+  it('of saved memory keeps its size: another size is refused by field', async () => {
     const { id: snapshotId } = (await (await take({ kind: 'full' })).json()) as SnapshotView;
     expect(door().sagas.operations.at(-1)).toMatchObject({ kind: 'snapshot', snapshotKind: 'full' });
     for (const size of [{ cpus: 2 }, { memoryMib: 256 }, { cpus: 1, memoryMib: 512, count: 2 }]) {
@@ -136,7 +136,7 @@ describe('forking', () => {
     expect((await door().call('POST', '/v1/sandboxes', { snapshotId: disk, cpus: 2 })).status).toBe(201);
   });
 
-  it('of a snapshot that is none is refused', async () => {
+  it('of an unknown snapshot is refused', async () => {
     const problem = await problemOf(await fork({ snapshotId: 'snp-0000000000000000' }));
     expect(problem.code).toBe('snapshot_not_found');
   });

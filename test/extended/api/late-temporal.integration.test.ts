@@ -5,7 +5,7 @@ import type { Problem } from '../../../services/problems/problem.ts';
 import { type Headers, useSandbox } from '../../api/sandbox-door.ts';
 import { jsonOf } from '../../api/support.ts';
 
-/** As sagas/failure.ts says it when a call's time was over: Temporal may have taken it. */
+/** Error of a call that timed out: Temporal may have accepted it. */
 const LATE = new MayflyError('temporal_unavailable', 'Temporal did not take the request.', { mayHaveBegun: true });
 const AWAY = new MayflyError('temporal_unavailable', 'Temporal did not take the request.', { mayHaveBegun: false });
 
@@ -14,7 +14,7 @@ const post = (path: string, body: object, headers: Headers = {}) => door().call(
 const begun = (id: string) => expect.poll(() => door().sagas.started).toContain(id);
 
 describe('when Temporal is late', () => {
-  it.each(['wait=0', 'wait=1'])('a create answers with its id, which begins as soon as it can (%s)', async (prefer) => {
+  it.each(['wait=0', 'wait=1'])('a create answers with its id, and starts as soon as it can (%s)', async (prefer) => {
     door().sagas.failing = LATE;
     door().sagas.outcome = 'never';
     const response = await post('/v1/sandboxes', { source: 'golden' }, { Prefer: prefer });
@@ -30,7 +30,7 @@ describe('when Temporal is late', () => {
     expect(door().sagas.started.filter((one) => one === id)).toEqual([id]);
   });
 
-  it('a create of a name does so too', async () => {
+  it('a create with a name does so too', async () => {
     door().sagas.failing = LATE;
     door().sagas.outcome = 'never';
     const { id } = await jsonOf<SandboxView>(
@@ -61,7 +61,7 @@ describe('when Temporal is late', () => {
     for (const { sandbox } of items) await begun(sandbox.id);
   });
 
-  it('a snapshot that may have begun is refused with its id', async () => {
+  it('a snapshot that may have started is refused with its id', async () => {
     door().sagas.refusal = LATE;
     const response = await post(`/v1/sandboxes/${sandboxId()}/snapshots`, {});
     const problem = await jsonOf<Problem>(response);
@@ -71,7 +71,7 @@ describe('when Temporal is late', () => {
   });
 });
 
-it('when Temporal is away and nothing began, a create is refused, without an id', async () => {
+it('when Temporal is unavailable and nothing started, a create is refused without an id', async () => {
   door().sagas.failing = AWAY;
   const response = await post('/v1/sandboxes', { source: 'golden' });
   const problem = await jsonOf<Problem>(response);

@@ -21,7 +21,7 @@ beforeAll(async () => {
   ({ id: runId } = await jsonOf<{ id: string }>(door.call('POST', '/v1/functions/echo/runs', { n: 1 })));
 });
 
-/** The operations that take JSON, and what they say of it. */
+/** Lists the operations that take JSON, with their descriptions of it. */
 function operations() {
   return door.app.openAPIRegistry.definitions.flatMap((definition) => {
     if (definition.type !== 'route') return [];
@@ -37,7 +37,7 @@ function isOf(pattern: string, path: string): boolean {
   return new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path);
 }
 
-/** Its answer's first line and body, over a connection: what no client of HTTP sends by itself. */
+/** Sends bytes that no HTTP client produces, and returns the response. */
 async function raw(lines: string[], body = ''): Promise<string> {
   const listening = server();
   const socket = connect(await listen(listening), '127.0.0.1');
@@ -49,15 +49,15 @@ async function raw(lines: string[], body = ''): Promise<string> {
   return text;
 }
 
-// 1 s. Promise: an operation that takes `{}` takes no body as well, however that is said; no other does.
+// 1 s. Promise: an operation that accepts `{}` also accepts a missing body in any form; no other does.
 describe('a body that is missing', () => {
-  it('is described as what it is, for each operation', () => {
+  it('is described correctly for each operation', () => {
     const wrong = operations().filter(({ required, isEmptyFine }) => required === isEmptyFine);
     expect(wrong).toEqual([]);
     expect(operations().filter(({ isEmptyFine }) => isEmptyFine).length).toBeGreaterThan(10);
   });
 
-  it('is no matter of the body where that may be left out', async () => {
+  it('is not refused for its media type where it is optional', async () => {
     for (const { method, path, isEmptyFine } of operations()) {
       const filled = path.replace('{name}', 'echo').replaceAll(/\{\w+\}/g, runId);
       const response = await door.app.request(filled, { method, headers: { 'X-API-Key': key } });
@@ -91,13 +91,13 @@ describe('a body that is missing', () => {
     ['no chunk', ['Transfer-Encoding: chunked'], '0\r\n\r\n', ' 202 '],
     ['a blank', ['Content-Length: 1', 'Content-Type: application/json'], ' ', ' 400 '],
     ['another type', ['Content-Length: 2', 'Content-Type: text/plain'], '{}', ' 415 '],
-  ])('is told by its bytes: %s', async (_how, lines, body, status) => {
+  ])('is recognized by its bytes: %s', async (_how, lines, body, status) => {
     expect((await raw([`POST /v1/runs/${runId}/replay HTTP/1.1`, ...lines], body)).split('\r\n')[0]).toContain(status);
   });
 
-  it('is not in the way of who waits: that the caller has left is still heard', async () => {
+  it('does not hide the disconnect of a waiting caller', async () => {
     const app = new Hono<Env>();
-    const waiting: unknown[] = []; // as whoever waits holds its request
+    const waiting: unknown[] = []; // as a waiting handler holds its request
     const left = new Promise<void>((resolve) => {
       app.post('/waits', readJson(true), (c) => {
         waiting.push(c);
@@ -113,7 +113,7 @@ describe('a body that is missing', () => {
     listening.close();
   });
 
-  it('has one operation to be asked of: no path is of two', () => {
+  it('belongs to one operation: no path matches two', () => {
     const routes = door.app.openAPIRegistry.definitions.flatMap((one) => (one.type === 'route' ? [one.route] : []));
     for (const { method, path } of operations()) {
       const filled = path.replaceAll(/\{\w+\}/g, 'x');
@@ -122,7 +122,7 @@ describe('a body that is missing', () => {
     }
   });
 
-  it('that is needed is refused as before', async () => {
+  it('that is required is refused', async () => {
     const post = (headers: Record<string, string>) =>
       door.app.request('/v1/sandboxes', { method: 'POST', headers: { 'X-API-Key': key, ...headers } });
     expect((await problemOf(post({}))).code).toBe('unsupported_media_type');

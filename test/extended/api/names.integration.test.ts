@@ -14,14 +14,14 @@ const post = (body: object, headers: Record<string, string> = {}, key?: string) 
 const made = (name: string) => jsonOf<SandboxView>(post({ name }));
 const keyed = (key: string) => ({ 'Idempotency-Key': key });
 
-// Promise: a name is of one sandbox that lives, and whoever asks for it again hears so at once. Costs 1 s.
+// Promise: a name belongs to one living sandbox, and a second create of it is refused at once. Costs 1 s.
 describe('POST /v1/sandboxes with a name', () => {
   it('answers with it, and with null without one', async () => {
     expect(await made('first')).toMatchObject({ name: 'first', id: expect.stringMatching(/^sbx-/) });
     expect(await jsonOf<SandboxView>(post({}))).toMatchObject({ name: null });
   });
 
-  it('is refused while another has it, which is named; and nothing is begun', async () => {
+  it('is refused while another has it, whose id is named, and starts nothing', async () => {
     const { id } = await made('taken');
     const before = door.sagas.started.length;
     const refused = await problemOf(post({ name: 'taken' }));
@@ -30,7 +30,7 @@ describe('POST /v1/sandboxes with a name', () => {
     expect(door.sagas.started).toHaveLength(before);
   });
 
-  it('does not say who has it to a key that may not read sandboxes', async () => {
+  it('does not name the holder to a key that cannot read sandboxes', async () => {
     const { id } = await made('unseen');
     const blind = await door.key('sandboxes:write');
     const refused = await problemOf(post({ name: 'unseen' }, {}, blind));
@@ -38,7 +38,7 @@ describe('POST /v1/sandboxes with a name', () => {
     expect(JSON.stringify(refused)).not.toContain(id);
   });
 
-  it('gives the same answer to the same Idempotency-Key, also while the first is under way', async () => {
+  it('gives the same answer to the same Idempotency-Key, also during the first request', async () => {
     const both = await Promise.all([1, 2].map(() => post({ name: 'same' }, keyed('same'))));
     const again = await post({ name: 'same' }, keyed('same'));
     const ids = await Promise.all([...both, again].map(async (one) => (await jsonOf<SandboxView>(one)).id));
@@ -46,7 +46,7 @@ describe('POST /v1/sandboxes with a name', () => {
     expect((await problemOf(post({ name: 'other' }, keyed('same')))).code).toBe('idempotency_key_reused');
   });
 
-  it('keeps no Idempotency-Key for a refusal: the same request is heard when the name is free', async () => {
+  it('keeps no Idempotency-Key for a refusal: the same request works when the name is free', async () => {
     const { id } = await made('later');
     expect((await problemOf(post({ name: 'later' }, keyed('later')))).code).toBe('name_taken');
     await door.call('DELETE', `/v1/sandboxes/${id}`);
@@ -55,7 +55,7 @@ describe('POST /v1/sandboxes with a name', () => {
     expect(second.id).not.toBe(id);
   });
 
-  it('takes no name that is none, or could be taken for an id', async () => {
+  it('refuses invalid names, and names that look like an id', async () => {
     const hostile = [
       '',
       'Web',
@@ -94,9 +94,9 @@ describe('POST /v1/sandboxes with a name', () => {
   });
 });
 
-// Promise: the name stands for the id wherever that is asked for. Costs 1 s.
-describe('a name in the place of an id', () => {
-  it('is taken by every route of a sandbox, and answered with the id', async () => {
+// Promise: a name works wherever an id does. Costs 1 s.
+describe('a name instead of an id', () => {
+  it('is accepted by every route of a sandbox, and answered with the id', async () => {
     const { id } = await made('everywhere');
     const routes = Object.keys((await jsonOf<{ paths: object }>(door.call('GET', '/openapi.json'))).paths)
       .filter((route) => route.startsWith('/v1/sandboxes/{id}'))
@@ -114,7 +114,7 @@ describe('a name in the place of an id', () => {
         if (response.status === 405) continue;
         const text = await response.text();
         answers.push(`${method} ${path} ${response.status} ${text}`);
-        // Nothing behind the door has seen the name: it would not find it, or refuse it.
+        // No handler has seen the name: it would not find it, or refuse it.
         expect(text).not.toMatch(/"code":"(?:invalid_id|sandbox_not_found|internal)"/);
       }
     }
@@ -124,7 +124,7 @@ describe('a name in the place of an id', () => {
     expect(audit).toEqual(await jsonOf(door.call('GET', `/v1/audit?sandboxId=${id}`)));
   });
 
-  it('finds it in the list', async () => {
+  it('filters the list', async () => {
     const { id } = await made('listed');
     const list = async (query: string) =>
       (await jsonOf<{ items: SandboxView[] }>(door.call('GET', `/v1/sandboxes?${query}`))).items.map((one) => one.id);
@@ -134,7 +134,7 @@ describe('a name in the place of an id', () => {
     expect((await problemOf(door.call('GET', '/v1/sandboxes?name=sbx-x'))).code).toBe('invalid_request');
   });
 
-  it('is nobody when its sandbox has ended: that is found by its id', async () => {
+  it('is not found after its sandbox has ended, which is found by its id', async () => {
     const { id } = await made('gone');
     expect((await door.call('DELETE', '/v1/sandboxes/gone')).status).toBe(200);
     for (const method of ['GET', 'DELETE']) {
@@ -147,7 +147,7 @@ describe('a name in the place of an id', () => {
     expect(await jsonOf(door.call('GET', '/v1/sandboxes/gone'))).toMatchObject({ id: next });
   });
 
-  it('does not do to the next of that name what was asked of the one before', async () => {
+  it('does not apply an old request to the next sandbox of that name', async () => {
     const { id } = await made('moves');
     const run = (sandbox: string) =>
       door.call('POST', `/v1/sandboxes/${sandbox}/pause`, undefined, keyed('pause-once'));
@@ -160,7 +160,7 @@ describe('a name in the place of an id', () => {
     expect((await jsonOf<SandboxView>(door.call('GET', `/v1/sandboxes/${next}`))).state).toBe('running');
   });
 
-  it('tells a key without the scope of the route nothing: 403 whether or not there is one', async () => {
+  it('reveals nothing to a key without the scope of the route: 403 in either case', async () => {
     await made('hidden');
     const keys = { look: await door.key('sources:look'), write: await door.key('sandboxes:write') };
     for (const name of ['hidden', 'nobody']) {
@@ -176,7 +176,7 @@ describe('a name in the place of an id', () => {
     );
   });
 
-  it('is refused when it is none', async () => {
+  it('is refused when it is invalid', async () => {
     for (const text of [
       'Web',
       'sbx-x',

@@ -31,7 +31,7 @@ it('the audit is read page by page, with the head to anchor it', async () => {
 });
 
 describe('events', () => {
-  it('tell what happens until the end, and go on after the last one seen', async () => {
+  it('are streamed until the end, and resume after the last one seen', async () => {
     const id = await sandbox(3);
     const response = await door.call('GET', `/v1/sandboxes/${id}/events`);
     expect(response.headers.get('Content-Type')).toContain('text/event-stream');
@@ -44,7 +44,7 @@ describe('events', () => {
     expect([...(await rest.text()).matchAll(/^id: (\d+)$/gm)].map((match) => match[1])).toEqual(['3']);
   });
 
-  it('are for a bounded number of listeners, who free their place by leaving', async () => {
+  it('have a limited number of listeners, who free their slot by disconnecting', async () => {
     const id = await sandbox(0);
     const path = `/v1/sandboxes/${id}/events`;
     const open = await Promise.all(Array.from({ length: 32 }, () => door.call('GET', path)));
@@ -63,7 +63,7 @@ describe('events', () => {
 describe('a host', () => {
   const call = (method: string, id: string, body?: object) => door.call(method, `/v1/hosts/${id}`, body);
 
-  it('is drained and taken back; forgotten only when nobody serves it, by an admin', async () => {
+  it('is drained and undrained; decommissioned only when no worker serves it, by an admin', async () => {
     await door.store.hosts.describe(host('kvm-1'));
     await door.store.hosts.describe(host('kvm-8', { lastSeenAt: '2026-01-01T00:00:00.000Z' }));
     const drained = await jsonOf<{ drainedAt: string | null }>(call('PATCH', 'kvm-1', { drained: true }));
@@ -80,7 +80,7 @@ describe('a host', () => {
   });
 });
 
-it('hosts and sources are merged over those that live', async () => {
+it('hosts and sources are merged over live hosts', async () => {
   const [golden] = host('kvm-2').sources;
   if (!golden) throw new Error('the host of the tests has a source');
   const broken = { ...golden, cloneable: false, problem: 'it runs' };
@@ -112,7 +112,7 @@ describe('keys', () => {
     expect((await door.call('POST', '/v1/keys', { name: 'x', scopes: ['root'] })).status).toBe(422);
   });
 
-  it('are made once for each Idempotency-Key; the last answer has the secret that opens', async () => {
+  it('are made once for each Idempotency-Key; the last answer has the valid secret', async () => {
     const wish = { name: 'once', scopes: ['sandboxes:read'] };
     const ask = (body: object) => door.call('POST', '/v1/keys', body, { 'Idempotency-Key': 'key-1' });
     const [first, second] = [await ask(wish), await ask(wish)];
@@ -127,7 +127,7 @@ describe('keys', () => {
 });
 
 describe('operations', () => {
-  it('say what is missing', async () => {
+  it('report a missing dependency', async () => {
     expect((await door.app.request('/readyz')).status).toBe(200);
     door.sagas.failing = new MayflyError('temporal_unavailable', 'Temporal is away.');
     const response = await door.app.request('/readyz');
@@ -162,8 +162,8 @@ describe('operations', () => {
   });
 });
 
-/** The last of this file: it leaves the door without its key. */
-it('the last admin key is refused to be revoked, until there is another', async () => {
+/** Last of this file: it revokes the harness's key. */
+it('the last admin key cannot be revoked until there is another', async () => {
   for (const { id } of await door.store.apiKeys.list()) await door.store.apiKeys.revoke(id);
   const { key, secret } = await door.store.apiKeys.create({ project: 'default', name: 'last', scopes: ['operator'] });
   const refused = await door.call('DELETE', `/v1/keys/${key.id}`, undefined, {}, secret);

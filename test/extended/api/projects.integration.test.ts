@@ -16,19 +16,19 @@ import {
 import { Described, type DescribedOperation } from '../../support/described.ts';
 import { textOf } from '../../support/stream-text.ts';
 
-/** One request that names something of the first project, and the same of what never was. */
+/** Request for a resource of the first project, and the same for one that never existed. */
 interface Pair {
   path: string;
   never: string;
   body?: unknown;
   neverBody?: unknown;
-  /** What the requests themselves say, and an answer may repeat. */
+  /** Words of the requests themselves, which an answer may repeat. */
   said: string[];
 }
 
 /**
- * How each operation is asked for another project's things. `own` has no way to name them: its answers are searched.
- * `operator` is refused whatever is named. An operation that is not here fails the test.
+ * Requests of each operation for another project's resources. `own` cannot name them: its answers are searched.
+ * `operator` is refused for any resource. An operation that is missing here fails the test.
  */
 const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every(
@@ -275,7 +275,7 @@ beforeAll(async () => {
 interface Asked {
   status: number;
   code: string | null;
-  /** As it is without what the request said. */
+  /** Response without the words of the request. */
   text: string;
 }
 
@@ -297,19 +297,19 @@ async function ask(
   return { status: response.status, code: response.headers.get('X-Mayfly-Code'), text: without(said, told) };
 }
 
-/** What an operation is not asked without. */
+/** Returns the query that an operation requires. */
 function queryOf(method: string, path: string, { of = '' }: Parameters): string {
   if (path === '/v1/sandboxes/{id}/commands/{commandId}/output') return '?stream=stdout';
   return method.toLowerCase() === 'get' && path === '/v1/hooks' ? `?function=${of}` : '';
 }
 
-/** What it is answered of one that never was, by what it was asked. */
+/** Cache of the answers for resources that never existed, by request. */
 const nevers = new Map<string, Promise<Asked>>();
 
-/** What is put is one's own, whatever it is called. */
+/** Operations whose resource belongs to the caller, under any name. */
 const OF_ONES_OWN = new Set(['putImageContext', 'putSecret']);
 
-/** Null: it is answered as if it never had been. */
+/** Compares the answers; null when the resource appears never to have existed. */
 async function differenceOf(
   operation: DescribedOperation,
   pair: Pair,
@@ -338,7 +338,7 @@ function without(said: string[], text: string): string {
 
 const ROLES = ['sandboxes:read', 'sandboxes:write', 'sources:look', 'admin'] as const;
 
-// Promise: docs/security.md, "Projects": nothing of one is seen or touched from another, on any route. Costs 20 s.
+// Promise: docs/security.md, "Projects": no route shows or changes anything of another project. Costs 20 s.
 describe('a second project', () => {
   it('every operation of the description has a row here, and every row an operation', () => {
     const named = operations.map(({ operationId }) => operationId);
@@ -347,7 +347,7 @@ describe('a second project', () => {
     expect(Object.values(things).flat().length).toBeGreaterThanOrEqual(200);
   });
 
-  it('is answered of what is the first one’s as of what never was, whoever asks, in the same words', async () => {
+  it("gets the same answer for the first project's resources as for missing ones, with any key", async () => {
     const differences: string[] = [];
     for (const operation of operations) {
       const how = ASKED[operation.operationId];
@@ -365,7 +365,7 @@ describe('a second project', () => {
     expect(differences).toEqual([]);
   });
 
-  it('sees nothing of it in its lists, and is refused what is the installation’s', async () => {
+  it('sees nothing of it in lists, and is refused resources of the installation', async () => {
     for (const operation of operations) {
       const how = ASKED[operation.operationId];
       if (typeof how === 'function') continue;
@@ -392,7 +392,7 @@ describe('a second project', () => {
     expect(metrics.status).toBe(403);
   });
 
-  it('left all of it as it was', async () => {
+  it('left all of it unchanged', async () => {
     for (const id of world.sandboxes) expect((await door.store.sandboxes.get(id))?.state).toMatch(/running|destroyed/);
     for (const id of world.snapshots) expect((await door.store.snapshots.get(id))?.state).toBe('ready');
     for (const id of world.approvals) expect((await door.store.approvals.get(id))?.state).toBe('awaiting-approval');

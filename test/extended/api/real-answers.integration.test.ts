@@ -42,13 +42,13 @@ interface Request {
   query?: string;
   body?: unknown;
   headers?: Record<string, string>;
-  /** The status of the problem that it is answered with. */
+  /** Expected status of a problem. */
   refused?: number;
 }
 
 type Parameters = Record<string, string>;
 
-/** Asks one operation of the description, as who reads it would. */
+/** Calls an operation by its description. */
 async function ask<T = { id: string }>(
   operationId: string,
   parameters: Parameters = {},
@@ -65,7 +65,7 @@ async function ask<T = { id: string }>(
   return answer as T;
 }
 
-/** JSON as what it says; of NDJSON each line is described, so the first stands for all. */
+/** Parses JSON; of NDJSON each line is described, so the first represents all. */
 function read(type: string, text: string): unknown {
   if (type === 'application/x-ndjson') return JSON.parse(text.split('\n')[0] ?? '');
   return type.endsWith('json') ? JSON.parse(text) : text;
@@ -120,7 +120,7 @@ async function ports(id: string): Promise<void> {
   server.close();
 }
 
-/** A simulated guest has no screen; test/desktop asks one that has. */
+/** Calls the desktop operations: a simulated guest has no screen; test/desktop uses one that has. */
 async function desktop(id: string): Promise<void> {
   const refused = { refused: 409 };
   await ask('getDesktop', { id }, refused);
@@ -260,7 +260,7 @@ async function projects(): Promise<void> {
   await ask('listProjects');
 }
 
-/** What needs an approval is asked for by an agent's key, and decided by another. */
+/** Calls the approval operations, with an agent's key for requests and another for decisions. */
 async function approvals(sandboxId: string): Promise<void> {
   const rules = [
     { name: 'no-netcat', when: { command: 'nc' }, effect: 'deny' },
@@ -304,7 +304,7 @@ async function deadLetter(): Promise<void> {
   await ask('deleteFunction', { name }, { query: '?drain=true' });
 }
 
-/** What is sent to a hook is no operation: test/api/hooks. */
+/** Calls the function operations. Events for hooks are tested in test/api/hooks. */
 async function functions(): Promise<void> {
   const name = 'summarise';
   const command = 'echo seen; echo \'{"words":2}\' > $MAYFLY_RESULT; echo one > $MAYFLY_ARTIFACTS/log.txt';
@@ -398,7 +398,7 @@ async function webhooks(): Promise<void> {
   await ask('deleteWebhookEndpoint', { id });
 }
 
-/** Those of a past that was not: what became of its times is written by the control worker. */
+/** Calls the schedule operations, with a made-up missed time, which the control worker would write. */
 async function schedules(): Promise<void> {
   const [name, of] = ['nightly', 'report'];
   await ask('putFunction', { name: of }, { body: { source: 'golden-debian12', command: 'true' } });
@@ -497,7 +497,7 @@ afterAll(async () => {
 
 const isStream = ({ type }: Asked) => type === STREAM;
 
-/** Events as a client takes them (HTML, Server-sent events). */
+/** Parses events as a client does (HTML, Server-sent events). */
 function eventsIn(text: string): Record<string, unknown>[] {
   const blocks = text.split('\n\n').filter((block) => block !== '' && !block.startsWith(':'));
   return blocks.map((block) => {
@@ -508,7 +508,7 @@ function eventsIn(text: string): Record<string, unknown>[] {
 
 // Promise: the OpenAPI document is true of every operation. One life on a simulated host; half a minute.
 // New examples: `MAYFLY_RECORD_EXAMPLES=1 node scripts/test.mjs --tier all test/extended/api/real-answers.integration.test.ts`.
-test('every operation was asked, and answered as it says, with no field that it does not name', () => {
+test('every operation was called, and answered as described, with no undescribed field', () => {
   const ids = described.operations.map(({ operationId }) => operationId);
   expect(ids.filter((id) => !asked.some(({ operationId }) => operationId === id))).toEqual([]);
   const faults = asked
@@ -519,7 +519,7 @@ test('every operation was asked, and answered as it says, with no field that it 
   expect(faults).toEqual([]);
 });
 
-test('every request was one that the document allows', () => {
+test('every request is valid by the document', () => {
   const faults = asked.flatMap(({ operationId, request }) => {
     const { schema } = described.operation(operationId).requestBody?.content['application/json'] ?? {};
     return schema ? described.faults(schema, request) : [];
@@ -527,7 +527,7 @@ test('every request was one that the document allows', () => {
   expect(faults).toEqual([]);
 });
 
-test('every event is as the schema of its stream says', () => {
+test('every event matches the schema of its stream', () => {
   const seen = new Set<unknown>();
   for (const { operationId, answer } of asked.filter(isStream)) {
     for (const event of eventsIn(answer as string)) {
@@ -551,7 +551,9 @@ test('the examples of the document are of these operations and their statuses', 
   expect(shape(recordedExchanges())).toEqual(shape(exchanges));
 });
 
-/** The first of each status and media type, with short lists, and without what is only of this run or secret. */
+/**
+ * Returns the first answer of each status and media type, with short lists, and without secrets and values of this run.
+ */
 function examplesOf(all: readonly Asked[]): Record<string, Exchange> {
   const exchanges: Record<string, Exchange> = {};
   for (const { operationId, request, status, type, answer } of all) {
@@ -565,7 +567,7 @@ function examplesOf(all: readonly Asked[]): Record<string, Exchange> {
   return exchanges;
 }
 
-/** Of a stream its first event; the bytes of an archive are nothing to read. */
+/** Returns the first event of a stream; the bytes of an archive are replaced. */
 function exampleOf(type: string, answer: unknown): unknown {
   if (type === 'application/x-tar') return '(the bytes of a tar archive)';
   return type === STREAM ? eventsIn(String(answer))[0] : answer;
@@ -582,7 +584,7 @@ function shown(answer: unknown): unknown {
   return JSON.parse(placed(JSON.stringify(short)));
 }
 
-/** Where this run had its state is where an installation has it; tokens are of this run alone. */
+/** Replaces paths of this run by those of an installation, and tokens by examples. */
 function placed(text: string): string {
   const kept = text
     .replaceAll(/mfp_[\w-]+\.[\w-]+/g, `mfp_eyJpIjoi.${'x'.repeat(43)}`)

@@ -10,7 +10,7 @@ beforeEach(() => {
 const ask = (task: string, body: object = {}, headers: Record<string, string> = {}, name = 'golden') =>
   door.call('POST', `/v1/sources/${name}/${task}`, body, headers);
 
-it('starts and stops a source, and answers again in the same words', async () => {
+it('starts and stops a source, and repeats its answers', async () => {
   const running = { name: 'golden', hostId: 'kvm-1', state: 'running', guestAnswers: true };
   for (let twice = 0; twice < 2; twice++) {
     const response = await ask('start', { hostId: 'kvm-1' });
@@ -26,7 +26,7 @@ it('starts and stops a source, and answers again in the same words', async () =>
   expect(door.sagas.started).toEqual([...Array(2).fill('start golden on kvm-1'), 'stop golden on kvm-1, forced']);
 });
 
-it('answers 202 when the wait is over first, and with why it failed', async () => {
+it('answers 202 when the wait ends first, and the reason when it failed', async () => {
   door.sagas.outcome = 'never';
   for (const [task, state] of [
     ['start', 'starting'],
@@ -53,7 +53,7 @@ it('is refused for bad input, an unknown source, several hosts, a busy one and a
     expect((await door.call('POST', `/v1/sources/golden/${task}`, {}, {}, writer)).status).toBe(403);
   }
   expect(door.sagas.started).toEqual([]);
-  // a refusal leaves its key free
+  // a refusal releases its key
   const headers = { 'Idempotency-Key': 'refused' };
   door.sagas.refusal = new MayflyError('source_busy', 'busy', { retryAfterSeconds: 5 });
   const busy = await ask('stop', { hostId: 'kvm-2' }, headers);

@@ -68,7 +68,7 @@ beforeAll(async () => {
     await symlink('lines', join(root(name), 'srv/data/link'));
     await hypervisor().runningSources.start(name);
   }
-  // A host says what it has when it starts, and then every five seconds.
+  // A host reports its sources when it starts, and then every five seconds.
   await mayfly().host?.stop();
   await mayfly().startHost();
 });
@@ -78,7 +78,7 @@ afterAll(async () => {
   for (const name of [NAME, OTHER]) await hypervisor().runningSources.stop(name);
 });
 
-/** The same certificate with another end, which the signature does not cover: only its holder reads it. */
+/** Changes the end of a certificate, which breaks the signature: only its holder reads it. */
 function endingSoon(line: string): string {
   const [type = '', base64 = ''] = line.split(' ');
   const blob = Buffer.from(base64, 'base64');
@@ -89,7 +89,7 @@ function endingSoon(line: string): string {
 }
 
 describe('before it is prepared', () => {
-  test('looks are refused, each with what to do', async () => {
+  test('reads are refused, each with a remedy', async () => {
     expect(await (await run('uname -s')).json()).toMatchObject({ code: 'source_not_prepared', status: 409 });
     expect(await (await run('uname -s', {}, 'nowhere')).json()).toMatchObject({ code: 'source_not_found' });
     expect(await (await call('GET', `/v1/sources/${NAME}/files/etc/passwd`)).json()).toMatchObject({
@@ -111,7 +111,7 @@ describe('prepared', () => {
     }
   });
 
-  test('it says so, and who did it', async () => {
+  test('it reports its state and its sshd', async () => {
     const shown = await call('GET', `/v1/sources/${NAME}`, undefined, {}, admin);
     expect(await shown.json()).toMatchObject({
       name: NAME,
@@ -121,7 +121,7 @@ describe('prepared', () => {
     });
   });
 
-  test('commands run without a shell, as a user that may change nothing', async () => {
+  test('commands run without a shell, as a user without write access', async () => {
     expect(await ran('uname -s')).toMatchObject({
       exitCode: 0,
       signal: null,
@@ -137,7 +137,7 @@ describe('prepared', () => {
     expect(await ran('grep nothing /srv/data/lines || echo none')).toMatchObject({ stdout: { text: 'none\n' } });
   });
 
-  test('output is bounded', async () => {
+  test('output is limited', async () => {
     const cut = await ran('cat /srv/data/big', { maxOutputBytes: 1_000 });
     expect([cut.stdout.text?.length, cut.stdout.truncated]).toEqual([1_000, true]);
   });
@@ -167,7 +167,7 @@ describe('prepared', () => {
     expect(await other.json()).toMatchObject({ code: 'idempotency_key_reused' });
   });
 
-  test('several looks at once, and no more than that', async () => {
+  test('concurrent reads have a limit', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => run('find /usr/share -name nothing')));
     const statuses = answers.map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set([200, 429]));
@@ -194,7 +194,7 @@ describe('prepared', () => {
     expect(await (await file(odd?.path ?? '')).text()).toBe('odd');
   });
 
-  test('a file of /proc is read although it says that it is empty', async () => {
+  test('a file of /proc is read although its size is zero', async () => {
     const { stdout } = await ran('cat /proc/sys/kernel/ostype');
     expect([stdout.text, await (await file('proc/sys/kernel/ostype')).text()]).toEqual(['Linux\n', 'Linux\n']);
   });
@@ -208,7 +208,7 @@ describe('prepared', () => {
     expect(await (await file(path)).json()).toMatchObject({ code });
   });
 
-  test('every look is in the audit, with who and what', async () => {
+  test('every read is in the audit, with its actor and object', async () => {
     await ran('uname -r', { agentId: 'agent-7' });
     await file('etc/passwd');
     const seen = async () => {
@@ -230,7 +230,7 @@ describe('prepared', () => {
     expect((await mayfly().store.audit.verify(sourceIdOf('test', NAME))).ok).toBe(true);
   });
 
-  /** A login with the host's own credentials for one source, at the sshd of another one or of the same. */
+  /** Logs in with the host's own credentials for one source, at the sshd of another one or of the same. */
   async function loginTo(name: string, credentialsOf: string, user = 'mayfly-readonly'): Promise<CertClient> {
     const folder = mayfly().host?.machine.credentials.directory(sourceIdOf('test', credentialsOf)) ?? '';
     const certificate = await readFile(join(folder, CERTIFICATE_FILE), 'utf8');
@@ -259,7 +259,7 @@ describe('prepared', () => {
     (await loginTo(NAME, NAME)).end();
   });
 
-  test('whoever has the certificate gets the gate and nothing else', async () => {
+  test('a certificate holder gets the gate and nothing else', async () => {
     const client = await loginTo(NAME, NAME);
     try {
       const said = await new Promise<string>((resolve, reject) => {
@@ -287,7 +287,7 @@ describe('prepared', () => {
     }
   });
 
-  test('a certificate that has run out is replaced by the next look', async () => {
+  test('an expired certificate is replaced by the next read', async () => {
     const machine = mayfly().host?.machine;
     const id = sourceIdOf('test', NAME);
     const path = join(machine?.credentials.directory(id) ?? '', CERTIFICATE_FILE);
@@ -297,7 +297,7 @@ describe('prepared', () => {
     expect(validBefore(await readFile(path, 'utf8'))).toBeGreaterThan(Date.now() + 600_000);
   });
 
-  test('a host that has lost its key to a source is told to prepare it again', async () => {
+  test('a host that has lost its key to a source requires another prepare', async () => {
     const machine = mayfly().host?.machine;
     const id = sourceIdOf('test', NAME);
     await machine?.credentials.removeCredentials(id);
@@ -308,7 +308,7 @@ describe('prepared', () => {
     expect(await ran('uname -s')).toMatchObject({ exitCode: 0 });
   });
 
-  test('unprepare ends it, and the certificate that is left opens nothing', async () => {
+  test('unprepare removes the access, and the remaining certificate is refused', async () => {
     const path = `/v1/sources/${OTHER}/unprepare`;
     const response = await call('POST', path, {}, PATIENT, admin);
     expect([response.status, await response.json()]).toMatchObject([200, { state: 'unprepared', changes: [] }]);

@@ -5,7 +5,7 @@ import { record, sandboxId } from '../../store/support.ts';
 
 const ALL = LIMITS.streams.ofSandboxes;
 
-/** Each has the sandbox of its number. */
+/** Projects, each with the sandbox of its index. */
 const PROJECTS = ['default', 'alpha', 'beta', 'gamma'];
 
 const door = useDoor();
@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const response of open.splice(0)) await response.body?.cancel();
 });
 
-/** Opens streams until one is refused, at most so many; how many there are, and what was said of the next. */
+/** Opens streams until one is refused, at most `most`; returns their number, and the refusal. */
 async function openAll(n: number, key: string, most = ALL + 1): Promise<{ opened: number; refusal: Response | null }> {
   for (let opened = 0; opened < most; opened++) {
     const response = await door.call('GET', `/v1/sandboxes/${sandboxId(n)}/events`, undefined, {}, key);
@@ -29,7 +29,7 @@ async function openAll(n: number, key: string, most = ALL + 1): Promise<{ opened
   return { opened: most, refusal: null };
 }
 
-it('a key gets no more streams than it leaves free, and the next one gets some too', async () => {
+it('a key gets at most as many streams as it leaves free, and the next one gets some too', async () => {
   const [first, second] = [await door.key('sandboxes:read'), await door.key('sandboxes:read')];
   const { opened, refusal } = await openAll(0, first);
   expect(opened).toBe(ALL / 2);
@@ -41,10 +41,10 @@ it('a key gets no more streams than it leaves free, and the next one gets some t
   expect((await openAll(0, second)).opened).toBe(ALL / 4);
 });
 
-it('a project with many keys gets no more streams than it leaves free to others', async () => {
+it('a project with many keys gets at most as many streams as it leaves to others', async () => {
   for (const project of PROJECTS.slice(1)) await door.store.projects.create(project);
   const keys = await Promise.all(Array.from({ length: 6 }, () => door.key.in('alpha', 'sandboxes:read')));
-  // Those of the test before end when they notice that nobody listens.
+  // Streams of the previous test end when their disconnect is noticed.
   const openWithAll = async () => {
     for (const key of keys) await openAll(1, key);
     return open.length;
@@ -53,7 +53,7 @@ it('a project with many keys gets no more streams than it leaves free to others'
   expect((await openAll(2, await door.key.in('beta', 'sandboxes:read'))).opened).toBe(ALL / 4);
 });
 
-it('a stream that ended is given to who comes next, and a project’s own limit holds', async () => {
+it("an ended stream frees its slot, and a project's own limit holds", async () => {
   await door.store.projects.change('gamma', { limits: { streams: 2 } });
   const key = await door.key.in('gamma', 'sandboxes:read');
   const { opened, refusal } = await openAll(3, key);

@@ -15,7 +15,7 @@ const make = (body: object = { source: SOURCE }, headers: Record<string, string>
 const refused = async (response: Promise<Response>) => (await problemOf(await response)).code;
 
 describe('a template', () => {
-  it('is begun with 202, then read, listed and deleted, and never shows what is its host’s', async () => {
+  it('is started with 202, then read, listed and deleted, and hides internals of its host', async () => {
     const response = await make({ source: SOURCE, cpus: 2, memoryMib: 256 });
     const template = await jsonOf<Template>(response);
     expect([response.status, response.headers.get('Location')]).toEqual([202, `/v1/templates/${template.id}`]);
@@ -30,7 +30,7 @@ describe('a template', () => {
     expect((await door.call('DELETE', `/v1/templates/${template.id}`)).status).toBe(200);
   });
 
-  it('is begun once for one key', async () => {
+  it('is started once for one key', async () => {
     const headers = { 'Idempotency-Key': 'once' };
     const first = await jsonOf(make(undefined, headers));
     const again = await make(undefined, headers);
@@ -39,7 +39,7 @@ describe('a template', () => {
     expect((await make({ source: SOURCE, cpus: 2 }, headers)).status).toBe(422);
   });
 
-  it('is refused for bad input, an unknown source or host, where none can be made, and without the scope', async () => {
+  it('is refused for bad input, an unknown source or host, an unsupported host, and without the scope', async () => {
     expect(await refused(make({}))).toBe('invalid_request');
     expect(await refused(make({ source: SOURCE, more: 1 }))).toBe('invalid_request');
     expect(await refused(make({ source: SOURCE, cpus: 0 }))).toBe('invalid_request');
@@ -58,7 +58,7 @@ describe('a template', () => {
     expect(await refused(door.call('DELETE', '/v1/templates/snp-0123456789abcdef'))).toBe('template_not_found');
   });
 
-  it('that a sandbox shall wake from is asked for with it, and what it came to is answered', async () => {
+  it('is requested with a sandbox, and the result is in the answer', async () => {
     const asked = await jsonOf<{ spec: object; boot: unknown }>(
       door.call('POST', '/v1/sandboxes', { source: SOURCE, boot: 'cold' }),
     );

@@ -4,17 +4,17 @@ import { useMayfly } from '../../support/use-mayfly.ts';
 
 const mayfly = useMayfly();
 
-test('a wait ends when its signal fires, however long the server would hold it', async () => {
+test("a wait ends when its signal fires, for any duration of the server's poll", async () => {
   const { id } = await mayfly().create();
   const sagas = new TemporalSagas(mayfly().client, { roundMs: 600_000 });
   const waiting = new AbortController();
   const ended = expect(sagas.sandboxes.ended(id, waiting.signal)).rejects.toThrow('long enough');
-  await mayfly().client.workflowService.getSystemInfo({}); // the server has the wait by then: both go over one connection
+  await mayfly().client.workflowService.getSystemInfo({}); // the server has the wait by then: both use one connection
   waiting.abort(new Error('long enough'));
   await ended;
 });
 
-test('a call that Temporal is too late for may have begun what it asked for, and is told to have', async () => {
+test('a call that timed out may have started its workflow, and reports that', async () => {
   const input = mayfly().input();
   const sagas = new TemporalSagas(mayfly().client, { callMs: 1 });
   const late = { code: 'temporal_unavailable', options: { mayHaveBegun: true } };
@@ -24,7 +24,7 @@ test('a call that Temporal is too late for may have begun what it asked for, and
   expect((await mayfly().record(input.id)).state).toBe('running');
 });
 
-test('a wait for an update and for an end go on over many rounds with the server', async () => {
+test('a wait for an update and for an end continues over many polls', async () => {
   const input = mayfly().input();
   const sagas = new TemporalSagas(mayfly().client, { roundMs: 200 });
   mayfly().failpoints.arm('verifySsh.before=delay(1100);removeDomain.before=1*delay(1100)');

@@ -38,7 +38,7 @@ const readManifest = async () => JSON.parse(await readFile(manifestPath(), 'utf8
 const version = `${manifestOfPackage.version}\n`;
 
 describe('bin/mayfly', () => {
-  it('keeps the scripts that it was made into, for as long as no source changes', async () => {
+  it('keeps its compiled scripts while no source changes', async () => {
     expect(await run(['--version'])).toEqual({ code: 0, stdout: version, stderr: '' });
     const made = await readManifest();
     expect(await run(['--version'])).toEqual({ code: 0, stdout: version, stderr: '' });
@@ -50,7 +50,7 @@ describe('bin/mayfly', () => {
     ['a file of a package has changed', { packages: { 'node_modules/citty/dist/index.mjs': 'another' } }],
     ['a source is gone', { sources: { 'cli/gone.ts': 'it was' } }],
     ['its scripts are gone', { build: 'gone' }],
-  ])('makes them anew when %s', async ([, change]) => {
+  ])('compiles again when %s', async ([, change]) => {
     const made = await readManifest();
     const sources = { ...made.sources, ...change.sources };
     const packages = { ...made.packages, ...change.packages };
@@ -62,7 +62,7 @@ describe('bin/mayfly', () => {
     expect(anew.packages).toEqual(made.packages);
   });
 
-  it('makes them anew when what says of what they are made cannot be read', async () => {
+  it('compiles again when its manifest is unreadable', async () => {
     await writeFile(manifestPath(), '{');
     expect(await run(['--version'])).toEqual({ code: 0, stdout: version, stderr: '' });
     expect(Object.keys((await readManifest()).sources)).toContain('cli/main.ts');
@@ -78,13 +78,13 @@ describe('bin/mayfly', () => {
     expect(source.split('\n')[Number(line) - 1]).toContain('usageError');
   });
 
-  it('makes no home where there is none', async () => {
+  it('creates no missing home folder', async () => {
     const home = join(root, 'no-home');
     expect(await run(['--version'], '', { HOME: home })).toEqual({ code: 0, stdout: version, stderr: '' });
     expect(existsSync(home)).toBe(false);
   });
 
-  it('says in a fresh clone how it is set up, in one shape for people and programs', async () => {
+  it('explains the set-up in a fresh clone, in one format for people and programs', async () => {
     const clone = join(root, 'clone');
     const wanted = ['bin', 'cli', 'clients', 'model', 'worker', 'package.json', 'package-lock.json', 'tsconfig.json'];
     for (const name of wanted) await cp(join(REPOSITORY, name), join(clone, name), { recursive: true });
@@ -96,7 +96,7 @@ describe('bin/mayfly', () => {
     }
     const asJson = await run(['sandbox', 'list', '--json'], join(root, 'fresh'), { MAYFLY_DEBUG: '' }, program);
     expect(JSON.parse(asJson.stdout)).toEqual({ error: expect.objectContaining({ exitCode: 2 }) });
-    // what one installation of packages leaves out is named as well
+    // packages missing from a partial installation are named as well
     await mkdir(join(clone, 'node_modules'));
     for (const name of ['tsx', 'esbuild', '@esbuild', 'get-tsconfig', 'resolve-pkg-maps', 'citty']) {
       const from = join(REPOSITORY, 'node_modules', name);
@@ -118,7 +118,7 @@ describe('bin/mayfly', () => {
     expect(Number(/loaded (\d+) files/.exec(stderr)?.[1])).toBeLessThan(25);
   });
 
-  it('runs where nothing can be kept', async () => {
+  it('runs without a writable cache', async () => {
     const file = join(root, 'no-folder');
     await writeFile(file, '');
     const { stdout, stderr } = await run(['--version'], file);

@@ -7,16 +7,16 @@ import { MAYFLY, useCopies } from '../../cli/copy-cases.ts';
 
 const { here, guest, environment, remote, cp } = useCopies();
 
-it('a file is told about in JSON', async () => {
+it('a file is reported in JSON', async () => {
   await writeFile(join(here(), 'file'), '12345');
   const { code, out } = await cp([join(here(), 'file'), remote(), '--json']);
   expect([code, JSON.parse(out.toString())]).toMatchObject([0, { target: remote('/file'), bytes: 5 }]);
 });
 
 describe('a copy that fails', () => {
-  it.each(['into', 'out of'])('by Ctrl-C leaves no half file, %s the sandbox', async (way) => {
+  it.each(['into', 'out of'])('by Ctrl-C leaves no partial file, %s the sandbox', async (way) => {
     const [from, to] = way === 'into' ? [here(), guest()] : [guest(), here()];
-    // Sparse: the test waits for no disk.
+    // Sparse, so that the test waits for no disk.
     execFileSync('truncate', ['-s', '8G', join(from, 'large')]);
     const args = way === 'into' ? [join(from, 'large'), remote()] : [remote('/large'), to];
     const child = spawn(MAYFLY, ['cp', ...args], { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
@@ -26,7 +26,7 @@ describe('a copy that fails', () => {
     await expect.poll(() => readdir(to)).toEqual([]);
   });
 
-  it.each(['into', 'out of'])('by Ctrl-C leaves no half file of a directory, %s the sandbox', async (way) => {
+  it.each(['into', 'out of'])('by Ctrl-C leaves no partial file of a directory, %s the sandbox', async (way) => {
     const [from, to] = way === 'into' ? [here(), guest()] : [guest(), here()];
     await mkdir(join(from, 'dir'));
     execFileSync('truncate', ['-s', '8G', join(from, 'dir/large')]);

@@ -15,7 +15,7 @@ async function demo(args: string[], interruptAt?: string) {
     ...process.env,
     MAYFLY_HOST: 'simulated',
     NO_COLOR: '1',
-    // Its last step takes long enough to be interrupted in.
+    // Its last step takes long enough to be interrupted.
     ...(interruptAt && { MAYFLY_FAILPOINTS: 'removeDomain.before=1*delay(2000)' }),
   };
   const child = spawn(process.execPath, [PROGRAM, 'demo', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -30,7 +30,7 @@ async function demo(args: string[], interruptAt?: string) {
   return { code, output: lines.join('\n'), name: `mayfly-demo-${child.pid}` };
 }
 
-/** What a demo's own names are found in afterwards. */
+/** Lists namespaces, folders and processes with the names of a demo. */
 async function left(name: string): Promise<string[]> {
   const namespaces = (await exec('ip', ['netns', 'list'])).stdout.split('\n');
   const folders = await readdir('/var/tmp');
@@ -39,7 +39,7 @@ async function left(name: string): Promise<string[]> {
 }
 
 describe('mayfly demo', () => {
-  it('says what it does, shows a life from request to proof, and leaves nothing', async () => {
+  it('shows each step of a life from request to proof, and leaves no residue', async () => {
     const { code, output, name } = await demo([]);
     expect(output).toMatch(/^Mayfly demo: boots a simulated VM .*\nIt takes about /);
     expect(output).toContain('both agree: nothing is left');
@@ -53,7 +53,7 @@ describe('mayfly demo', () => {
     expect(await left(name)).toEqual([]);
   });
 
-  it('shows the quicker ways beside it, and leaves nothing', async () => {
+  it('also shows the quicker ways, and leaves no residue', async () => {
     const { code, output, name } = await demo(['--ways']);
     expect(output).toContain('this host makes no templates');
     for (const way of ['cold', 'warm']) expect(output).toMatch(new RegExp(`^ +${way} +[\\d.]+ m?s +[\\d.]+ m?s$`, 'm'));
@@ -63,7 +63,7 @@ describe('mayfly demo', () => {
   });
 
   sweep(['3. run', '1. start', '2. create', 'cloneDisk', '4. destroy', '7. and another', '8. the ways'])(
-    'leaves nothing when interrupted at "%s"',
+    'leaves no residue when interrupted at "%s"',
     async (moment) => {
       const { code, output, name } = await demo(['--ways'], moment);
       expect(output).toContain('nothing is left');

@@ -13,7 +13,7 @@ const { cli, told } = useCommandLine(mayfly);
 
 const sh = (id: string, command: string) => cli('run', id, '--command', command);
 
-test('what a sandbox did between two snapshots, and since, is listed, shown and carried away', async () => {
+test('changes of a sandbox between two snapshots, and since, are listed, shown and archived', async () => {
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');
   const { out: home } = await sh(id, 'printf %s "$HOME"');
   await sh(id, "cd; printf 'one\\ntwo\\n' > kept; echo gone > gone; chmod 644 kept");
@@ -57,7 +57,7 @@ test('what a sandbox did between two snapshots, and since, is listed, shown and 
   expect(since.changes.filter(({ type }) => type === 'file')).toMatchObject([{ change: 'added', path: `${home}/now` }]);
   expect(since.after).toMatchObject({ snapshotId: null, sandboxId: id });
   expect((await cli('diff', two, 'current', '--stat')).code).toBe(0);
-  // What was taken for them goes away by and by.
+  // The ephemeral snapshots are deleted eventually.
   await expect
     .poll(async () => (await operations().onHost()).map(({ snapshotId }) => snapshotId).sort())
     .toEqual([one, two].sort());

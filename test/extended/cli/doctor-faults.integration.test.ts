@@ -28,8 +28,8 @@ import { payloadKeyIn } from '../../support/payload-key.ts';
 import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
 
 /**
- * Promise: `mayfly doctor` finds each fault that an operator meets, and says what to type. Each is seeded in a real store, a
- * real Temporal and a real state folder, one at a time; what needs libvirt is told as libvirt would. About half a second each.
+ * Promise: `mayfly doctor` finds each common fault, and prints the command that fixes it. Each is seeded in a real
+ * store, a real Temporal and a real state folder, one at a time; libvirt is simulated. About half a second each.
  */
 
 let server: StoreServer;
@@ -94,7 +94,7 @@ async function temporalService(): Promise<Connection> {
   return connection;
 }
 
-/** A namespace of its own, in which nobody has registered anything. */
+/** Registers a namespace without search attributes. */
 async function bareNamespace(): Promise<string> {
   const { workflowService } = await temporalService();
   const namespace = `bare-${process.pid}-${nth}`;
@@ -105,7 +105,7 @@ async function bareNamespace(): Promise<string> {
   return namespace;
 }
 
-/** Somebody asks for work there, as a worker of that name does. */
+/** Polls a task queue, as a worker of that name does. */
 async function polls(name: string, identity: string, kind: 'workflow' | 'activity'): Promise<void> {
   const connection = await temporalService();
   const { workflowService } = connection;
@@ -125,7 +125,7 @@ async function polls(name: string, identity: string, kind: 'workflow' | 'activit
   );
 }
 
-/** @returns what is to be set for the doctor that looks at it */
+/** Seeds a fault. @returns environment for the doctor that looks at it */
 type Seed = () => Promise<NodeJS.ProcessEnv>;
 
 /** Seeds the store alone. */
@@ -421,7 +421,7 @@ it.each(FAULTS)('finds that %s', async (_fault, name, found, remedy, seed) => {
   expect(code).toBe(1);
 });
 
-it('finds residue that nobody has a record of', async () => {
+it('finds residue without a record', async () => {
   await withStore(() => Promise.resolve());
   await mkdir(state.workspace(sandboxId(9)), { recursive: true });
   await writeFile(join(state.workspace(sandboxId(9)), 'disk'), 'x');
@@ -430,7 +430,7 @@ it('finds residue that nobody has a record of', async () => {
   expect(code).toBe(1);
 });
 
-it('finds nothing where nothing is wrong', async () => {
+it('reports no fault in a healthy installation', async () => {
   await withStore((store) => store.hosts.describe(host('well', { lastSeenAt: new Date().toISOString() })));
   await auditKey(join(state.root, 'control', 'audit.key'));
   await UserCa.open(join(state.root, 'control', 'ca'));
@@ -442,7 +442,7 @@ it('finds nothing where nothing is wrong', async () => {
   expect(code).toBe(0);
 });
 
-it('a probe that fails, or hangs, could not look: that is not fine', async () => {
+it('a probe that fails or hangs is reported as a fault', async () => {
   const remedy = 'mend it';
   const checks = await runProbes(
     [
@@ -457,7 +457,7 @@ it('a probe that fails, or hangs, could not look: that is not fine', async () =>
   ]);
 });
 
-describe('as libvirt, nft and a store tell', () => {
+describe('as libvirt, nft and a store report', () => {
   const telling = (answers: Record<string, string>) => async (program: string, args: readonly string[]) => {
     const line = [program, ...args].join(' ');
     const [, answer] = Object.entries(answers).find(([part]) => line.includes(part)) ?? [];
@@ -516,12 +516,12 @@ describe('as libvirt, nft and a store tell', () => {
     expect(faults[0]?.remedy).toMatch(remedy);
   });
 
-  it('says that the store is not encrypted', () => {
+  it('reports that the store is not encrypted', () => {
     const said = judgeStore({ ...store, sealedWith: null }).filter(({ ok }) => !ok);
     expect(said).toMatchObject([{ name: 'store encryption', remedy: expect.stringMatching(/serve control/) }]);
   });
 
-  it('finds nothing wrong with what is right', async () => {
+  it('reports no fault in a healthy host and store', async () => {
     const told = await Promise.all([
       network(up),
       judgeVersions(telling({ virsh: '9.0.0', 'qemu-img': 'qemu-img version 7.2.17 (Debian)' })),
@@ -535,7 +535,7 @@ describe('as libvirt, nft and a store tell', () => {
     expect(checks.filter(({ ok }) => !ok)).toEqual([]);
   });
 
-  it('finds that the golden image is not what was built', async () => {
+  it('finds that the golden image was changed', async () => {
     const images = await mkdtemp(join(tmpdir(), 'mayfly-images-'));
     closers.add('images', () => rm(images, { recursive: true, force: true }));
     const digest = '2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881'; // of `x`

@@ -30,7 +30,7 @@ interface Report {
   };
 }
 
-/** `mayfly doctor` writes nothing to it. */
+/** Store that `mayfly doctor` only reads. */
 let server: StoreServer;
 let closers: Closers;
 let state: StateDir;
@@ -55,7 +55,7 @@ beforeEach(async () => {
 });
 afterEach(() => closers.close());
 
-/** What three sandboxes leave, and what others keep in the same folders. */
+/** Creates the residue of three sandboxes, and foreign files in the same folders. */
 async function plant(): Promise<void> {
   for (const id of [UNKNOWN, ALIVE, ENDED]) {
     await mkdir(state.workspace(id), { recursive: true });
@@ -75,13 +75,13 @@ async function plant(): Promise<void> {
       await writeFile(join(folder, foreign, 'file'), 'not ours');
     }
   }
-  // A link in a workspace leads to what is not the sandbox's.
+  // A link in a workspace points to a foreign folder.
   await mkdir(join(state.root, 'foreign'));
   await writeFile(join(state.root, 'foreign', 'file'), 'not ours');
   await symlink(join(state.root, 'foreign'), join(state.workspace(UNKNOWN), 'link'));
 }
 
-/** Folders of snapshots: whole ones, and with `.new` one that is being saved. */
+/** Creates folders of snapshots: complete ones, and with `.new` one that is being saved. */
 async function plantSnapshots(...folders: string[]): Promise<void> {
   const spec = { sandboxId: ALIVE, kind: 'disk', savedAt: new Date(0).toISOString(), sha256: null };
   for (const folder of folders) {
@@ -90,7 +90,7 @@ async function plantSnapshots(...folders: string[]): Promise<void> {
   }
 }
 
-/** All paths below the state folder. */
+/** Lists all paths below the state folder. */
 async function tree(): Promise<string[]> {
   const entries = await readdir(state.root, { recursive: true, withFileTypes: true });
   return entries.map((entry) => relative(state.root, join(entry.parentPath, entry.name))).sort();
@@ -128,13 +128,13 @@ describe('mayfly doctor', () => {
     expect(await tree()).toEqual(before);
   });
 
-  it('makes nothing where there never was a sandbox', async () => {
+  it('creates nothing where there never was a sandbox', async () => {
     const { report } = await doctor(['--fix']);
     expect(report).toMatchObject({ healthy: true, residue: [] });
     expect(await tree()).toEqual([]);
   });
 
-  it('--fix removes what carries the mark of a sandbox that is not alive, and nothing else', async () => {
+  it('--fix removes the marked residue of sandboxes that are not alive, and nothing else', async () => {
     await plant();
     const expected = (await tree()).filter((path) => {
       const [folder = '', name = ''] = path.split('/');
@@ -144,7 +144,7 @@ describe('mayfly doctor', () => {
     const { code, report } = await doctor(['--fix']);
     expect(report.residue?.every(({ removed }) => removed)).toBe(true);
     expect(code).toBe(0);
-    const opened = ['installation.json', 'request.key', 'host.lock']; // by whoever opens the machine to remove something
+    const opened = ['installation.json', 'request.key', 'host.lock']; // created when the machine is opened for a removal
     expect((await tree()).filter((path) => !path.startsWith('images') && !opened.includes(path))).toEqual(expected);
     expect(await readFile(join(state.root, 'simulated.leases'), 'utf8')).toBe(
       `${macAddress(ALIVE)} 127.64.0.2 ${ALIVE}\n`,
@@ -153,7 +153,7 @@ describe('mayfly doctor', () => {
     expect((await doctor()).report).toMatchObject({ healthy: true, residue: [] });
   });
 
-  it('looks while the host worker runs, and leaves the removing to a worker that does not answer', async () => {
+  it('inspects beside a host worker, and leaves the removal to that worker, which does not answer', async () => {
     await plant();
     const machine = await openHostMachine(readConfig(env), Failpoints.parse(undefined));
     closers.add('machine', () => machine.close());
@@ -166,7 +166,7 @@ describe('mayfly doctor', () => {
     expect(await tree()).toEqual(before);
   });
 
-  it('--fix removes snapshots that failed or were deleted, and leaves those that somebody can want', async () => {
+  it('--fix removes failed and deleted snapshots, and keeps those that may be needed', async () => {
     const [ready, creating, failed, deleted, lost, unknown, half] = [1, 2, 3, 4, 5, 6, 7].map(snapshotId);
     await plantSnapshots(...[ready, failed, deleted, unknown].map(String), 'backup');
     await plantSnapshots(...[creating, lost, half].map((id) => `${id}.new`));
@@ -183,7 +183,7 @@ describe('mayfly doctor', () => {
     expect(new Set(await readdir(state.snapshots))).toEqual(new Set(left));
   });
 
-  it('lists snapshots while the host worker runs, and leaves the removing to it', async () => {
+  it('lists snapshots beside a host worker, and leaves the removal to it', async () => {
     await plantSnapshots(snapshotId(3));
     const machine = await openHostMachine(readConfig(env), Failpoints.parse(undefined));
     closers.add('machine', () => machine.close());
@@ -193,7 +193,7 @@ describe('mayfly doctor', () => {
     expect(await readdir(state.snapshots)).toEqual([snapshotId(3)]);
   });
 
-  it('looks at no machine of another kind than its worker was: nothing would be found, and called clean', async () => {
+  it("inspects no machine of another kind than its worker's, which would appear clean", async () => {
     await plant();
     const store = await connectStore(server.uri);
     closers.add('store', () => store.close());
@@ -209,7 +209,7 @@ describe('mayfly doctor', () => {
     expect(layersOf(same)).toEqual(RESIDUE);
   });
 
-  it('calls nothing residue where there is no store to ask', async () => {
+  it('reports no residue without a store', async () => {
     await plant();
     await plantSnapshots(snapshotId(3));
     const before = await tree();

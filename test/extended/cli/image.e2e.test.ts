@@ -13,8 +13,8 @@ import { answerJson, useStandIn } from '../../clients/typescript/stand-in.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 import { proveCleanSlate } from '../../support/clean-slate.ts';
 
-// Promise: what was pulled is a source of a real libvirt, at once or as soon as the host worker starts, and no other
-// domain is touched. The image is an empty disk of the right shape, so nothing is built or booted. Costs 5 s.
+// Promise: a pulled image is a source of a real libvirt, at once or when the host worker starts, and no other domain
+// changes. The image is an empty disk of the right shape, so nothing is built or booted. Costs 5 s.
 const NAME = 'golden-agent';
 const BESIDE = ['vmlinux', 'initrd'];
 
@@ -51,14 +51,14 @@ async function state(): Promise<unknown> {
     ?.source;
 }
 
-/** What images/build.sh would have left in the cache. @returns the digest of its disk */
+/** Fills the cache as images/build.sh would. @returns the digest of its disk */
 async function build(label: string): Promise<string> {
   const dir = imageCachePath(NAME);
   await rm(dir, { recursive: true, force: true });
   await mkdir(dir, { recursive: true });
   const disk = join(dir, 'disk.qcow2');
   await exec('qemu-img', ['create', '-q', '-f', 'qcow2', disk, '8G']);
-  await exec('qemu-img', ['bitmap', '--add', disk, label]); // so that one is not as another
+  await exec('qemu-img', ['bitmap', '--add', disk, label]); // so that each differs
   const hex = createHash('sha256')
     .update(await readFile(disk))
     .digest('hex');
@@ -82,7 +82,7 @@ async function sourceNames(): Promise<string[]> {
   return ((await opened?.hypervisor.sources()) ?? []).map(({ name }) => name);
 }
 
-test('before the host worker runs: it is a source when that starts', async () => {
+test('before the host worker starts, a pulled image becomes a source at its start', async () => {
   expect(await state()).toBe('none');
   const { code, out } = await pull();
   expect([code, out]).toEqual([0, expect.stringContaining('as soon as `mayfly up`')]);
@@ -93,7 +93,7 @@ test('before the host worker runs: it is a source when that starts', async () =>
   expect(await state()).toBe('registered');
 });
 
-test('while the host worker runs: it is a source at once, and the command waits until the host says so', async () => {
+test("while the host worker runs, a pulled image is a source at once, and the command waits for the host's report", async () => {
   await virsh().run(['undefine', NAME]);
   expect(await sourceNames()).not.toContain(NAME);
   let asked = 0;
@@ -107,7 +107,7 @@ test('while the host worker runs: it is a source at once, and the command waits 
   expect(await sourceNames()).toContain(NAME);
 });
 
-test('a later build takes the place of the earlier one, whose files stay for its clones', async () => {
+test('a later build replaces the earlier one, whose files stay for its clones', async () => {
   const [before] = (await readdir(place.state.images)).filter((name) => name.length === 64);
   const hex = await build('two');
   expect(await state()).toBe('earlier');
@@ -117,7 +117,7 @@ test('a later build takes the place of the earlier one, whose files stay for its
   expect(await readdir(place.state.images)).toEqual(expect.arrayContaining([before, hex]));
 });
 
-test('what is not as described is not taken', async () => {
+test('an image that differs from its description is refused', async () => {
   await build('three');
   const description = join(imageCachePath(NAME), 'image.json');
   const text = await readFile(description, 'utf8');
@@ -127,7 +127,7 @@ test('what is not as described is not taken', async () => {
   expect((await readdir(place.state.images)).filter((name) => /^0000|new$/.test(name))).toEqual([]);
 });
 
-test('Ctrl-C while it is copied leaves no part of it', async () => {
+test('Ctrl-C during the copy leaves no partial image', async () => {
   const hex = await build('four');
   const controller = new AbortController();
   controller.abort(new Error('interrupted'));
@@ -136,7 +136,7 @@ test('Ctrl-C while it is copied leaves no part of it', async () => {
   expect((await readdir(place.state.images)).filter((name) => name.startsWith(hex))).toEqual([]);
 });
 
-test('a domain of that name that is none of ours stays as it is, also when the host worker starts', async () => {
+test('a foreign domain of that name is not changed, even when the host worker starts', async () => {
   await virsh().run(['undefine', NAME]);
   await virsh().define(
     'define',

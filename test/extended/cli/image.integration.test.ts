@@ -9,8 +9,8 @@ import { cacheDir, guestCachePath, imageCachePath } from '../../../worker/config
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
-// Promise: a build that is interrupted or fails leaves nothing, and says what to do. images/build.sh itself, in a cache of
-// the test's own; only mmdebstrap is another program, which does what the test says. Costs 2 s.
+// Promise: a build that is interrupted or fails leaves no residue, and reports a remedy. Runs images/build.sh itself,
+// in a cache of the test's own, with a stand-in for mmdebstrap. Costs 2 s.
 const folder = useFolder();
 beforeEach(async () => {
   const guest = dirname(guestCachePath());
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const mmdebstrap = (script: string) => writeFile(join(folder, 'mmdebstrap'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
 
-/** A pull, what it has said so far, and how to press Ctrl-C. */
+/** Starts a pull; returns its exit code, its output, and a function that presses Ctrl-C. */
 function pull() {
   const controller = new AbortController();
   const said: string[] = [];
@@ -37,7 +37,7 @@ function pull() {
   return { code, said: () => said.join(''), interrupt: () => controller.abort(new Error('interrupted')) };
 }
 
-/** What is left of builds: nothing but the lock, no process that works on one, no state folder. */
+/** Returns the residue of builds: cached files, processes, state folder. */
 async function left() {
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const lines = await Promise.all(processes.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
@@ -49,7 +49,7 @@ async function left() {
 }
 const NOTHING = { cached: ['.lock'], processes: [], state: null };
 
-test('Ctrl-C ends all of a build; a second pull says that it waits, and can be interrupted too', async () => {
+test('Ctrl-C ends all of a build; a second pull reports that it waits, and can be interrupted too', async () => {
   await mmdebstrap(`mkdir -p "$(dirname "$0")/begun"; exec sleep infinity`);
   const first = pull();
   await eventually(async () => existsSync(join(folder, 'begun')), Boolean);
@@ -64,7 +64,7 @@ test('Ctrl-C ends all of a build; a second pull says that it waits, and can be i
   expect(await left()).toEqual(NOTHING);
 });
 
-test('a mirror that is not reached', async () => {
+test('an unreachable mirror is reported', async () => {
   const error = "E: Failed to fetch http://deb.example/InRelease  Temporary failure resolving 'deb.example'";
   await mmdebstrap(`echo "${error}" >&2; echo 'E: mmdebstrap failed to run' >&2; exit 25`);
   const failed = pull();
@@ -74,7 +74,7 @@ test('a mirror that is not reached', async () => {
   expect(await left()).toEqual(NOTHING);
 });
 
-test('a build that fails otherwise: what was said last', async () => {
+test('any other failure of a build is reported with its last output', async () => {
   await mmdebstrap("echo 'tar: write error: No space left on device' >&2; exit 2");
   const failed = pull();
   expect(await failed.code).toBe(1);
@@ -82,7 +82,7 @@ test('a build that fails otherwise: what was said last', async () => {
   expect(await left()).toEqual(NOTHING);
 });
 
-test('without the agent for guests nothing is begun', async () => {
+test('without the agent for guests no build starts', async () => {
   await rm(join(folder, 'mayfly', 'guest'));
   const failed = pull();
   expect(await failed.code).toBe(1);

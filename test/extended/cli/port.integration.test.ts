@@ -35,7 +35,7 @@ test('a port is opened, listed, given another token, and closed', async () => {
   expect(await run('close', id, '3000')).toMatchObject({ code: 3, err: expect.stringContaining('mayfly port open') });
 });
 
-test('other settings, a port that is not passed on, a 21st, and nonsense are refused, with what to do', async () => {
+test('other settings, a reserved port, a 21st, and invalid values are refused with a remedy', async () => {
   const { id } = door.ports;
   const open = (port: number, ...more: string[]) => run('open', id, String(port), ...more);
   expect((await open(4_000, '--visibility', 'project')).err).toContain('X-Mayfly-Key');

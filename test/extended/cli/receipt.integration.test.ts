@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { beforeAll, describe, expect } from 'vitest';
 import { replaceReceiptKey } from '../../../ca/receipt-key.ts';
+import { attemptIds } from '../../../model/functions/run.ts';
 import type { Statement } from '../../../model/receipts/in-toto.ts';
 import type { Envelope } from '../../../model/receipts/receipt.ts';
-import { attemptIds } from '../../../model/functions/run.ts';
 import { readyAttestationTools } from '../../../scripts/setup/python/attestation-tools.mjs';
 import { ReceiptWatch } from '../../../worker/receipts/receipt-watch.ts';
 import { textOf } from '../../docs/documented.ts';
@@ -23,7 +23,7 @@ const folder = useFolder();
 let keyFile: string;
 let functions: TestFunctions;
 let watch: ReceiptWatch;
-/** One that has left all that a run can leave. */
+/** Run with every kind of output. */
 let over: Run;
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ function statementIn({ payload }: Envelope): Statement {
   return JSON.parse(Buffer.from(payload, 'base64').toString()) as Statement;
 }
 
-/** A folder with the receipt of a run, and all that it is about. */
+/** Saves the receipt of a run with all that it covers, and returns the folder. */
 async function saved({ id }: Pick<Run, 'id'>, name = id): Promise<string> {
   const path = join(folder, name);
   expect(await cli('receipt', 'get', id, '--save', path)).toMatchObject({ code: 0 });
@@ -63,7 +63,7 @@ async function saved({ id }: Pick<Run, 'id'>, name = id): Promise<string> {
 
 const verified = (path: string, ...more: string[]) => cli('receipt', 'verify', path, '--key', keyFile, ...more);
 
-test('what a run was, what it left, and that nothing of it is left, is signed once', async () => {
+test('the outcome, output and cleanup of a run are signed once', async () => {
   const envelope = await receiptOf(over);
   const { subject, predicate } = statementIn(envelope);
   expect(subject.map(({ name }) => name)).toEqual(['result', 'artifacts/a.txt']);
@@ -90,12 +90,12 @@ test('what a run was, what it left, and that nothing of it is left, is signed on
   const path = await saved(over, 'whole');
   expect((await readdir(path, { recursive: true })).length).toBe(11);
   expect(await verified(path)).toMatchObject({ code: 0, out: expect.stringContaining('succeeded, cleanup proved') });
-  await all().store.runs.free(over.id, { cleanup: 'proved' }); // whoever was killed before it was told says it again
+  await all().store.runs.free(over.id, { cleanup: 'proved' }); // as a worker that was killed before it was notified
   await watch.look();
   expect(await receiptOf(over)).toEqual(envelope);
 });
 
-test('docs/receipts.md says how openssl alone verifies it, and what was changed does not pass', async () => {
+test('openssl alone verifies a receipt by docs/receipts.md, and a changed one fails', async () => {
   const [, block = ''] = /## By hand.*?```sh\n(.*?)```/s.exec(textOf('docs/receipts.md')) ?? [];
   const [fetched = '', ...steps] = block.split('\n');
   expect(fetched).toMatch(/^curl .* > receipt\.json$/);
@@ -124,7 +124,7 @@ describe('62: one byte is changed', () => {
     ['an artifact', 'artifacts/a.txt'],
     ['the proof', 'proofs'],
   ];
-  test.each(changes)('in %s: verify says which', async (what, file) => {
+  test.each(changes)('in %s: verify names it', async (what, file) => {
     const path = await saved(over, `changed ${what}`);
     const name = file === 'proofs' ? `proofs/${attemptIds(over.id, 1).sandboxId}.json` : file;
     const bytes = await readFile(join(path, name));
@@ -138,7 +138,7 @@ describe('62: one byte is changed', () => {
     });
   });
 
-  test('in the receipt itself, anywhere: nothing of it is believed', async () => {
+  test('in the receipt itself, at any place: the receipt is not valid', async () => {
     const path = join(folder, 'changed receipt');
     const envelope = await receiptOf(over);
     const [signature] = envelope.signatures;
@@ -157,7 +157,7 @@ describe('62: one byte is changed', () => {
     }
   });
 
-  test('in the store, after it was signed: what is fetched then does not fit', async () => {
+  test('in the store, after it was signed: the fetched content differs', async () => {
     const run62 = await ran(LEAVES);
     await all().store.runContents.put(run62.id, 'result', Buffer.from('{"n":2}\n'));
     await all().store.runs.change(run62.id, ['ended'], { outcome: 'failed', exitCode: 1 });
@@ -176,7 +176,7 @@ describe('62: one byte is changed', () => {
   });
 });
 
-test('a file that is missing, and one that the receipt does not speak of, are named', async () => {
+test('a missing file, and one that the receipt does not cover, are named', async () => {
   const path = await saved(over, 'missing');
   await rm(join(path, 'result'));
   await writeFile(join(path, 'artifacts', 'b.txt'), 'b');
@@ -185,7 +185,7 @@ test('a file that is missing, and one that the receipt does not speak of, are na
   expect(out).toContain('not of the receipt artifacts/b.txt');
 });
 
-test('a run that has left nothing, and one that never began, have one too', async () => {
+test('a run without output, and one that never started, have a receipt too', async () => {
   const nothing = await ran('exit 3');
   expect(statementIn(await receiptOf(nothing)).predicate.runDetails.metadata).toMatchObject({
     mayfly_run: { outcome: 'failed', exitCode: 3, failure: 'run_failed' },
@@ -206,7 +206,7 @@ test('a run that has left nothing, and one that never began, have one too', asyn
   expect(await verified(await saved(waiting))).toMatchObject({ code: 0 });
 });
 
-test('a run whose cleanup is not proved has none yet', async ({ mayfly }) => {
+test('a run without a proved cleanup has no receipt yet', async ({ mayfly }) => {
   const name = await functions.deploy('true');
   await functions.pause(name);
   const { id } = await functions.trigger(name);
@@ -218,7 +218,7 @@ test('a run whose cleanup is not proved has none yet', async ({ mayfly }) => {
   expect(await response.json()).toMatchObject({ status: 409, code: 'receipt_not_ready', retryable: true });
 });
 
-test('libraries of others verify it: securesystemslib the envelope, in-toto-attestation the statement', async () => {
+test('third-party libraries verify it: securesystemslib the envelope, in-toto-attestation the statement', async () => {
   const python = readyAttestationTools();
   if (python === null) throw new Error('they are not here: npm run setup -- --only attestation-tools');
   const path = join(folder, 'for others.json');

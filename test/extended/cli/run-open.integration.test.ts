@@ -10,7 +10,7 @@ import { type HttpServer, serveHttp } from '../../support/http-server.ts';
 import { PseudoTerminal } from '../../support/pseudo-terminal.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
-/** `mayfly run open`: what a failed run left, as a shell, and nothing of it afterwards. */
+/** `mayfly run open`: the disks of a failed run in a shell, without residue afterwards. */
 const PROGRAM = fileURLToPath(new URL('../../../bin/mayfly', import.meta.url));
 const { alone: test, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
@@ -38,7 +38,7 @@ const forks = async () =>
   (await all().store.sandboxes.list({ limit: 200 })).items.filter((one) => one.spec.snapshotId === snapshotId);
 const open = (more = '') => `${process.execPath} ${PROGRAM} run open ${runId} ${more}`;
 
-test('a shell in it has what the process wrote, and its sandbox goes with the shell', async () => {
+test('a shell shows the files of the process, and its sandbox ends with the shell', async () => {
   const terminal = new PseudoTerminal(`${open()}; echo "code $?"`, { env });
   try {
     await terminal.shows('goes with this shell');
@@ -54,7 +54,7 @@ test('a shell in it has what the process wrote, and its sandbox goes with the sh
   expect(made).toMatchObject([{ state: 'destroyed', spec: { ttlSeconds: 3_600 } }]);
 });
 
-test('Ctrl-C while it is made destroys it', async () => {
+test('Ctrl-C during the create destroys the sandbox', async () => {
   const before = (await forks()).length;
   const terminal = new PseudoTerminal(`${open()}; echo "code $?"`, { env });
   try {

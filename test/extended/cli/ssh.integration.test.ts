@@ -40,7 +40,7 @@ afterEach(async () => {
   expect(await keyFolders()).toEqual([]);
 });
 
-/** What `mayfly ssh` has made; tsx keeps its own there. */
+/** Lists folders of `mayfly ssh`; tsx keeps its own there. */
 async function keyFolders(): Promise<string[]> {
   return (await readdir(temporary)).filter((name) => name.startsWith('mayfly-'));
 }
@@ -56,14 +56,14 @@ function run(...args: string[]) {
   return { child, ended };
 }
 
-test('a command has the output, the input and the exit code of its own', async () => {
+test('a command has its own output, input and exit code', async () => {
   const { id } = await mayfly().create();
   const { child, ended } = run('ssh', id, '--', 'cat; echo err >&2; exit 7');
   child.stdin.end('through\n');
   expect(await ended).toEqual({ code: 7, out: 'through\n', err: 'err\n' });
 });
 
-test('the key is in a folder of its own while ssh runs, and gone when it was stopped by a signal', async () => {
+test('the key is in a folder of its own while ssh runs, and deleted after a signal', async () => {
   const { id } = await mayfly().create();
   const { child, ended } = run('ssh', id, '--', 'echo in; sleep 60');
   await once(child.stdout, 'data');
@@ -74,7 +74,7 @@ test('the key is in a folder of its own while ssh runs, and gone when it was sto
   expect((await ended).code).toBe(130);
 });
 
-test('two signals at once remove the key as well', async () => {
+test('two signals at once delete the key as well', async () => {
   const { id } = await mayfly().create();
   const { child, ended } = run('ssh', id, '--', 'echo in; trap "" HUP TERM; sleep 60');
   await once(child.stdout, 'data');
@@ -83,12 +83,12 @@ test('two signals at once remove the key as well', async () => {
   expect((await ended).code).toBe(130);
 });
 
-test('a sandbox that is not there, and one that does not run, are told as the API tells them', async () => {
+test('a missing sandbox, and one that does not run, are reported as by the API', async () => {
   expect(await cli('ssh', 'sbx-0000000000000000')).toMatchObject({ code: 3, out: '' });
   expect(await cli('ssh', '-oProxyCommand=x')).toMatchObject({ code: 2 });
 });
 
-test('credential issue, list and revoke', async () => {
+test('credentials are issued, listed and revoked', async () => {
   const { id } = await mayfly().create();
   const key = join(temporary, 'mine.pub');
   await writeFile(key, makeKeyPair('me').publicKey);

@@ -33,7 +33,7 @@ it.each([
   [['run', ID, '--', 'yes']],
   [['exec', ID, '--', 'yes']],
   [['cp', `${ID}:/y`, '-']],
-])('%j ends with 141 and says nothing, when its reader goes', async (args) => {
+])('%j ends with 141 and no message when its reader ends', async (args) => {
   const env = { ...process.env, MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
   const child = spawn(process.execPath, [MAYFLY, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const said: Buffer[] = [];
@@ -44,7 +44,7 @@ it.each([
   expect([(await ended)[0], Buffer.concat(said).toString()]).toEqual([141, '']);
 });
 
-it('an MCP server ends with 141 and says nothing, when its client stops reading', async () => {
+it('an MCP server ends with 141 and no message when its client stops reading', async () => {
   const env = { ...process.env, MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
   const child = spawn(process.execPath, [MAYFLY, 'mcp'], { env });
   const said: Buffer[] = [];

@@ -13,11 +13,11 @@ import { seed, sweep } from '../../support/sweep.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
 const CLAIMS = 100;
-/** Callers at once: each asks, looks at what it got, and destroys it, one after another. */
+/** Concurrent callers: each creates, polls and destroys a sandbox, in a loop. */
 const CALLERS = 6;
 const MEMBERS = 4;
 const WISH = { source: 'golden-debian12', memoryMib: 64 };
-/** As many are answered between two kills, however slow the machine is. */
+/** Number of answers between two kills, for any speed of the machine. */
 const ANSWERS_A_KILL = 4;
 const POOL = 'web';
 const PARTS = ['api', 'control', 'host'] as const;
@@ -36,7 +36,7 @@ afterAll(async () => {
   await mayfly?.stop();
 });
 
-/** How one caller was served, whoever died meanwhile; null: it was told that its sandbox could not be. */
+/** Serves one caller despite kills; null when its create has failed. */
 async function served(): Promise<Sandbox | null> {
   const { client } = mayfly;
   try {
@@ -55,7 +55,7 @@ async function destroyed(id: string): Promise<void> {
   for (;;) if (isFinal((await ask(() => mayfly.client.destroySandbox(id, WAIT))).state)) return;
 }
 
-/** Kills one process, a moment after it is asked to, and starts it again. */
+/** Kills a random process after a moment, and restarts it. */
 async function strike(random: SeededRandom): Promise<void> {
   await delayFault(random.below(500));
   const part = mayfly.parts[PARTS[random.below(PARTS.length)] ?? 'api'];

@@ -12,16 +12,16 @@ import { useFolder } from '../../support/use-folder.ts';
 
 const run = promisify(execFile);
 
-/** How many sandboxes each host has room for on a disk that nobody else writes to. */
+/** Capacity of each host in sandboxes, on a disk without other writers. */
 const ROOMS = [17, 17, 16];
 const ROOM = 50;
 const ASKED = 200;
-/** Of the golden tree as its source describes it: what one sandbox is promised without overcommitment. MiB. */
+/** Disk reservation of one sandbox of the golden tree without overcommitment, MiB. */
 const DISK_MIB = 64;
-/** That much of what is free is promised; and half a sandbox is to be left over. */
+/** Returns the disk size: 80 % of the free space can be reserved, and half a sandbox is left over. */
 const diskOf = (room: number) => Math.ceil(((room + 0.5) * DISK_MIB) / 0.8);
 const WAIT = { waitSeconds: 120 };
-/** 136 s where two cores have nothing else to do, 270 s where they have. */
+/** 136 s on two idle cores, 270 s on busy ones. */
 const SLOW_MS = 900_000;
 const GOLDEN = 'golden-debian12';
 
@@ -88,11 +88,11 @@ test(
 interface Answer {
   status: number;
   code: string | undefined;
-  /** Seconds; null where none is said. */
+  /** Seconds; null without the header. */
   retryAfter: string | null;
 }
 
-/** What the request is told; or, where that is only that it is being made, what came of it: to ask again is to ask for another. */
+/** Returns the answer of a create; after a 202, its final outcome, since another request would be another create. */
 async function finalAnswer(idempotencyKey: string): Promise<Answer> {
   const answer = await fetch(`${mayfly.apiUrl}/v1/sandboxes`, {
     method: 'POST',
@@ -100,7 +100,7 @@ async function finalAnswer(idempotencyKey: string): Promise<Answer> {
       authorization: `Bearer ${await secret()}`,
       'content-type': 'application/json',
       'idempotency-key': idempotencyKey,
-      prefer: `wait=${WAIT.waitSeconds}`, // who waits for less is told 202, and not to come back
+      prefer: `wait=${WAIT.waitSeconds}`, // a shorter wait gets 202 without Retry-After
     },
     body: JSON.stringify({ source: GOLDEN, memoryMib: 64 }),
   });
@@ -121,7 +121,7 @@ async function secret(): Promise<string> {
   return made;
 }
 
-test('a host that is killed under its sandboxes: those of others are used and destroyed meanwhile, its own when it is back', async () => {
+test('a host is killed under its sandboxes: those of others are used and destroyed, its own when it returns', async () => {
   const created = await create(9);
   const lost = created[0]?.hostId;
   const [theirs = [], others = []] = [true, false].map((isLost) =>
@@ -135,6 +135,6 @@ test('a host that is killed under its sandboxes: those of others are used and de
     expect(isFinal((await mayfly.client.destroySandbox(id, WAIT)).state)).toBe(true);
   }
   const waiting = await Promise.all(theirs.map(({ id }) => mayfly.client.destroySandbox(id, { waitSeconds: 0 })));
-  expect(waiting.every(({ state }) => !isFinal(state))).toBe(true); // nobody has looked: nothing is proved
+  expect(waiting.every(({ state }) => !isFinal(state))).toBe(true); // a proof needs an inspection
   host?.up();
 });

@@ -47,7 +47,7 @@ sweep(CELLS)('the cell %s is green', async (name) => {
   expect(result).toMatchObject({ cell: name, verdict: 'green' });
 });
 
-test('what is left on the machine makes a cell red, and so does a point that is never reached', async () => {
+test('residue on the machine makes a cell red, and so does a point that is never reached', async () => {
   const { stage, agreement } = standing;
   const residue = join(stage.mayfly.hostDir(), 'sandboxes', 'sbx-0000000000000000');
   await mkdir(residue);

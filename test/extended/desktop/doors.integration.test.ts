@@ -8,7 +8,7 @@ import { SIZE, StandInScreen } from '../../desktop/stand-in-screen.ts';
 import { connectClient } from '../../mcp/mcp-clients.ts';
 import { listen } from '../../support/listen.ts';
 
-// Promise: docs/desktop.md by the command line and by MCP, which add nothing to what the API does. Costs 5 s.
+// Promise: docs/desktop.md by the command line and by MCP, which only call the API. Costs 5 s.
 let screen: StandInScreen;
 let door: Door;
 let server: Server;
@@ -75,12 +75,12 @@ describe('mayfly desktop', () => {
     ['screenshot'],
     ['stream', '--ttl', '2d'],
     ['open'],
-  ])('%j %j is refused before anything is asked', async (verb, ...rest) => {
+  ])('%j %j is refused before any request', async (verb, ...rest) => {
     expect((await line(verb, id, ...rest)).code).toBe(2);
     expect(screen.connections).toBe(0);
   });
 
-  it('writes a picture, and shows windows without what a title tells a terminal', async () => {
+  it('writes a picture, and shows window titles without control characters', async () => {
     const { code, bytes } = await line('screenshot', id, '-o', '-');
     expect([code, bytes.readUInt32BE(16), bytes.readUInt32BE(20)]).toEqual([0, SIZE.width, SIZE.height]);
     const { out, err } = await line('windows', id);
@@ -89,7 +89,7 @@ describe('mayfly desktop', () => {
     expect(out).not.toContain('\u001b');
   });
 
-  it('says where the screen is seen, and until when', async () => {
+  it('prints the URL of the screen, and its expiry', async () => {
     const { code, out, err } = await line('stream', id, '--ttl', '15m');
     expect(code).toBe(0);
     expect(out).toMatch(

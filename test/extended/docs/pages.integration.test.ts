@@ -10,18 +10,18 @@ import { LONG, listWalks, usePageWalks } from '../../docs/page-walks.ts';
 const run = promisify(execFile);
 const { installation, runPage } = usePageWalks();
 
-// Promise: each line of CONTRIBUTING and docs/ that is a command runs as it stands. README is in test/docs/.
+// Promise: each command line of CONTRIBUTING and docs/ runs unchanged. README is in test/docs/.
 const walks = listWalks().filter(([page]) => page !== 'README.md');
 const isLong = ([page]: [string, string[]]) => LONG.includes(page);
-describe.concurrent('each command runs as it stands', () => {
+describe.concurrent('each command runs unchanged', () => {
   for (const [page, commands] of walks.filter(isLong)) test(page, () => runPage(page, commands));
 });
-// What looks at the whole installation, or at all its keys, comes after them.
+// Commands on the whole installation, or on all its keys, come after them.
 describe('and so does', () => {
   for (const [page, commands] of walks.filter((walk) => !isLong(walk))) test(page, () => runPage(page, commands));
 });
 
-test('the JavaScript of README.md, in a project of its own', async () => {
+test('the JavaScript of README.md runs in its own project', async () => {
   const project = join(installation().folder, 'project');
   await mkdir(project);
   await writeFile(join(project, 'package.json'), '{ "type": "module" }');

@@ -5,7 +5,7 @@ import { goTestEnv } from '../../support/go-test-env.ts';
 
 const project = fileURLToPath(new URL('../../../go', import.meta.url));
 
-test('go test of what runs inside guests', async () => {
+test('go test of the programs for guests passes', async () => {
   const { stdout } = await exec('go', ['-C', project, 'test', './agent/...', './gate/...', './root/...'], {
     env: goTestEnv,
     timeoutMs: 240_000,

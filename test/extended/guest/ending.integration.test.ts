@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => agent.stop());
 
-/** The processes of this machine that carry the mark in their arguments, other than zombies. */
+/** Lists the processes, without zombies, that have a mark in their arguments. */
 async function processesWith(mark: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const found: string[] = [];
@@ -32,7 +32,7 @@ async function printed(id: string, text: string): Promise<void> {
   throw new Error(`it ended without ${text}: ${seen}`);
 }
 
-/** A process tree with one of every kind that gets away easily; none of them ends on SIGTERM but the first. */
+/** Process tree with one of every kind that escapes easily; only the first ends on SIGTERM. */
 const FAMILY = (mark: string) => `
 sleep ${mark} &
 (trap '' TERM HUP; exec sleep ${mark}) &
@@ -42,7 +42,7 @@ echo begun
 wait`;
 
 describe('cancelling', () => {
-  test('ends the whole tree, also what ignores SIGTERM and what has detached itself', async () => {
+  test('ends the whole tree, including processes that ignore SIGTERM or are detached', async () => {
     const mark = '7654.25';
     const id = await begin(agent, { command: FAMILY(mark) });
     await printed(id, 'begun');
@@ -54,7 +54,7 @@ describe('cancelling', () => {
     expect(await processesWith(mark)).toEqual([]);
   });
 
-  test('lets it finish within the grace, and says how it ended', async () => {
+  test('lets it finish within the grace period, and reports its end', async () => {
     const id = await begin(agent, {
       command: "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done",
     });
@@ -65,7 +65,7 @@ describe('cancelling', () => {
     expect(exit).toMatchObject({ outcome: 'cancelled', exitCode: 3, signal: null });
   });
 
-  test('ends by SIGPIPE what nobody reads, and by SIGTERM what ignores that', async () => {
+  test('ends an unread program by SIGPIPE, and one that ignores that by SIGTERM', async () => {
     const read = await begin(agent, { command: 'yes; echo after' });
     await printed(read, 'y');
     await agent.request('POST', `/v1/commands/${read}/cancel?signal=SIGPIPE`, Buffer.alloc(0));
@@ -76,7 +76,7 @@ describe('cancelling', () => {
     expect((await outputOf(agent, deaf)).exit).toMatchObject({ outcome: 'cancelled', signal: 'SIGTERM' });
   });
 
-  test('forces it after the grace that it was given, also what forks meanwhile (case 19)', async () => {
+  test('kills after the configured grace period, including new children (case 19)', async () => {
     const command = `trap 'while :; do echo no; (sleep 1000 &); sleep 0.1; done' TERM; echo ready; while :; do sleep 0.05; done`;
     const id = await begin(agent, { command }, '?graceSeconds=1');
     await printed(id, 'ready');
@@ -85,16 +85,16 @@ describe('cancelling', () => {
     expect(exit).toMatchObject({ outcome: 'cancelled', signal: 'SIGKILL', reason: null });
     const lines = stdout.toString().split('\n').length;
     expect(lines).toBeGreaterThan(2);
-    expect(lines).toBeLessThan(45); // it would be 50 in the 5 s of who says nothing
+    expect(lines).toBeLessThan(45); // it would be 50 in the default of 5 s
   });
 
-  test('is refused with a grace that is none', async () => {
+  test('refuses an invalid grace period', async () => {
     for (const grace of ['0', '601', 'x', '-1', '1.5']) {
       await expect(begin(agent, { command: 'true' }, `?graceSeconds=${grace}`)).rejects.toThrow('graceSeconds');
     }
   });
 
-  test('reaches one that is stopped, and one that has ended is told so', async () => {
+  test('reaches a stopped process, and reports one that has ended', async () => {
     const id = await begin(agent, { command: 'echo ready; kill -STOP $$' });
     await printed(id, 'ready');
     await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));
@@ -106,7 +106,7 @@ describe('cancelling', () => {
     ]);
   });
 
-  test('one does not touch another', async () => {
+  test('affects no other command', async () => {
     const [one, two] = [
       await begin(agent, { argv: ['cat'], stdinOpen: true }),
       await begin(agent, { argv: ['cat'], stdinOpen: true }),
@@ -118,22 +118,22 @@ describe('cancelling', () => {
   });
 });
 
-describe('by itself', () => {
-  test('its time is over', async () => {
+describe('without a cancel', () => {
+  test('a command ends at its timeout', async () => {
     const command = "echo begun; bash -c 'sleep 60; echo never'; sh -c 'sleep 60; echo never'; echo never";
     const output = await run(agent, { command, timeoutSeconds: 1 });
     expect(output.stdout.toString()).toBe('begun\n');
     expect(output.exit).toMatchObject({ outcome: 'timed-out', exitCode: null, signal: 'SIGTERM' });
   });
 
-  test('a signal that is not ours', async () => {
+  test('a command ends by a foreign signal', async () => {
     const { exit } = await run(agent, { argv: ['sh', '-c', 'kill -SEGV $$'] });
     expect(exit).toMatchObject({ outcome: 'signaled', signal: 'SIGSEGV', exitCode: null });
   });
 });
 
 describe('the agent is killed', () => {
-  test('in the middle of a command: unknown, said so, its processes ended, and never a second run', async () => {
+  test('during a command: unknown, with a reason, its processes ended, and never a second run', async () => {
     const file = join(agent.folder, 'lines');
     const request = { command: `echo begun; echo run >> ${file}; sleep 4321.25; echo end >> ${file}` };
     const id = await begin(agent, request);
@@ -144,7 +144,7 @@ describe('the agent is killed', () => {
 
     await agent.kill();
     const log = join(agent.folder, 'state', 'commands', id, 'log');
-    await writeFile(log, Buffer.concat([await readFile(log), Buffer.from([1, 0, 0, 0, 7])])); // a frame half written
+    await writeFile(log, Buffer.concat([await readFile(log), Buffer.from([1, 0, 0, 0, 7])])); // a partial frame
     await agent.restart();
 
     const again = await put(agent, id, request);

@@ -25,9 +25,9 @@ const Cases = z.object({
 });
 
 const TENTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
-/** In each tenth. */
+/** Number of commands in each tenth. */
 const RANDOM_COMMANDS = 3_000;
-/** Of those that the gate lets through. */
+/** Number of permitted commands that run. */
 const RANDOM_RUNS = 40;
 
 let cases: { text: string; allowed: boolean }[];
@@ -49,7 +49,7 @@ afterAll(() => root.stop());
 
 const pathsOf = (program: string) => PROGRAMS.programs[program]?.paths ?? [];
 
-/** Of these, what the gate lets through, each once. */
+/** Returns the distinct commands that the gate permits. */
 function allowedOf(commands: readonly ReadonlyCommand[]): ReadonlyCommand[] {
   const distinct = [...new Map(commands.map((one) => [JSON.stringify(one), one])).values()];
   const verdicts = verdictsOn(distinct);
@@ -57,7 +57,7 @@ function allowedOf(commands: readonly ReadonlyCommand[]): ReadonlyCommand[] {
 }
 
 describe('the gate alone', () => {
-  it('lets through what is to be allowed', () => {
+  it('permits all allowed cases', () => {
     const texts = cases.filter(({ allowed }) => allowed).map(({ text }) => text);
     const commands = texts.map((text) => {
       const read = readReadonlyCommand(text);
@@ -69,7 +69,7 @@ describe('the gate alone', () => {
     expect(refused).toEqual([]);
   });
 
-  it('would notice a change, in the tree that the next tests look at', async () => {
+  it('a change would be detected in the tree of the next tests', async () => {
     const other = await CanaryRoot.start(tmpdir());
     try {
       const commands = [command(['rm', '/tmp/victim']), command(['touch', '/etc/hosts'])];
@@ -80,7 +80,7 @@ describe('the gate alone', () => {
     }
   });
 
-  it('refuses what a broken first layer makes of the cases, or what it lets through changes nothing', async () => {
+  it('refuses forbidden cases of a broken first layer, or their execution changes nothing', async () => {
     const forbidden = cases.filter(({ allowed }) => !allowed).flatMap(({ text }) => brokenStructures(text));
     const allowed = allowedOf(forbidden);
     const shells = allowed.filter(({ pipelines }) =>

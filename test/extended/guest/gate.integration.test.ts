@@ -13,7 +13,7 @@ const fileOf = (path: string, offset = 0, length = 1_000_000) => ({
 });
 
 let folder: string;
-/** Not listed by any test. */
+/** Folder that no test lists. */
 let followed: string;
 
 beforeAll(async () => {
@@ -30,14 +30,14 @@ beforeAll(async () => {
 afterAll(() => Promise.all([folder, followed].map((one) => rm(one, { recursive: true, force: true }))));
 
 describe('the gate', () => {
-  it('says which it is, and what the kernel offers it', async () => {
+  it('reports its version, and the sandboxing of the kernel', async () => {
     const { stdout, end } = await ask({ hello: {} });
     expect(end).toMatchObject({ outcome: 'exited', exitCode: 0 });
     expect(JSON.parse(stdout.toString())).toMatchObject({ sandbox: { seccomp: true, noNewPrivs: true } });
     expect(spawnSync(gateProgram(), ['--version'], { encoding: 'utf8' }).stdout).toMatch(/^mayfly-gate [0-9a-f]+\n$/);
   });
 
-  it('takes no more of the processor than the sshd that runs it, which may be as nice as can be', async () => {
+  it('has nice 10, and 19 below an sshd with nice 19', async () => {
     const { stdout, end } = await ask(command(['ps', '-o', 'ni=', '-C', 'ps']), ['/usr/bin/nice', '-n', '19']);
     expect(end).toMatchObject({ outcome: 'exited', exitCode: 0 });
     expect(stdout.toString().trim()).toBe('19');
@@ -45,7 +45,7 @@ describe('the gate', () => {
     expect(usual.stdout.toString().trim()).toBe('10');
   });
 
-  it('does nothing as root, and nothing that sshd was asked to run', () => {
+  it('does nothing as root, and ignores the command given to sshd', () => {
     const run = (env: Record<string, string>, args: string[]) =>
       spawnSync(gateProgram(), args, { env, input: JSON.stringify(command(['id'])), encoding: 'utf8' });
     expect(run({}, ['-c', 'id'])).toMatchObject({ status: 125, stdout: '', stderr: expect.stringContaining('root') });
@@ -74,7 +74,7 @@ describe('the gate', () => {
 });
 
 describe('a command', () => {
-  it('runs pipelines by the status of the one before, and keeps both streams', async () => {
+  it('runs pipelines by the status of the previous one, and keeps both streams', async () => {
     const { stdout, stderr, end } = await ask({
       pipelines: [
         pipeline([stage(['cat', '/etc/passwd', '/nonexistent-1']), stage(['grep', '-c', '^root:'])]),
@@ -94,7 +94,7 @@ describe('a command', () => {
     expect(end).toMatchObject({ outcome: 'exited', exitCode: 1, signal: null, truncated: false, refusal: null });
   });
 
-  it('takes arguments as they are', async () => {
+  it('gets its arguments unchanged', async () => {
     const odd = ['$(id)', '`id`', '; id', 'a\tb', "'", '"', '\\', '*', '-n', '{}', 'ü'];
     expect((await ask(command(['printf', '<%s>', ...odd]))).stdout.toString()).toBe(odd.map((a) => `<${a}>`).join(''));
   });
@@ -110,7 +110,7 @@ describe('a command', () => {
     expect((await ask(command(['pwd']))).stdout.toString()).toBe('/\n');
   });
 
-  it('sets the variables that are asked for in the place of its own, for that program alone', async () => {
+  it('gets requested variables instead of the defaults, for that program alone', async () => {
     const { stdout } = await ask({
       pipelines: [
         pipeline([
@@ -128,7 +128,7 @@ describe('a command', () => {
     });
   });
 
-  it('throws standard output away where it is asked to, and keeps what went elsewhere before', async () => {
+  it('discards standard output on request, and keeps output that was redirected before', async () => {
     const { stdout, stderr, end } = await ask({
       pipelines: [
         pipeline([stage(['cat', '/etc/passwd', '/nonexistent-1'], { stdout: 'null', stderr: 'stdout' })]),
@@ -141,7 +141,7 @@ describe('a command', () => {
     expect(end).toMatchObject({ outcome: 'exited', exitCode: 1 });
   });
 
-  it('runs a program by its path, of the folders of the system and no other', async () => {
+  it('runs a program by its path, from the folders of the system only', async () => {
     expect((await ask(command(['/usr/bin/cat', join(folder, 'a.log')]))).stdout.toString()).toBe('in a.log\n');
     const nested = await ask(command(['echo', join(folder, 'a.log')], ['xargs', '/usr/bin/cat', '--']));
     expect(nested.stdout.toString()).toBe('in a.log\n');
@@ -177,7 +177,7 @@ describe('a command', () => {
     expect([status.stdout.toString(), body.stdout.toString()]).toEqual(['200', '1\n']);
   });
 
-  it('is not run when any part of it is refused', async () => {
+  it('does not run when any part of it is refused', async () => {
     const { stdout, end } = await ask({
       pipelines: [pipeline([stage(['echo', 'x'])]), pipeline([stage(['rm', 'x'])])],
     });
@@ -186,15 +186,15 @@ describe('a command', () => {
   });
 });
 
-describe('the bounds of a command', () => {
-  it('end one that writes for ever, at exactly as much as was asked for', async () => {
+describe('the limits of a command', () => {
+  it('end endless output at exactly the requested size', async () => {
     const { stdout, end } = await ask({ ...command(['cat', join(folder, 'endless')]), maxOutputBytes: 100_000 });
     expect(stdout.length).toBe(100_000);
     expect(end).toMatchObject({ outcome: 'signaled', signal: 'SIGKILL', truncated: true });
     expect(end.reason).toContain('100000');
   });
 
-  it('end one that takes too long, with all that it started', async () => {
+  it('end a command at its timeout, with all its children', async () => {
     const request = {
       ...command(['cat', join(folder, 'endless')], ['xargs', '-0', '-n', '1', 'cat', '--']),
       timeoutSeconds: 1,
@@ -206,7 +206,7 @@ describe('the bounds of a command', () => {
     expect(spawnSync('pgrep', ['-f', folder], { encoding: 'utf8' }).stdout).toBe('');
   });
 
-  it('end what follows a file at its time, with all that was seen, also by what filters it', async () => {
+  it('end a followed file at its timeout, with all its output, also of filters', async () => {
     const log = join(followed, 'followed.txt');
     await writeFile(log, 'first\nother\n');
     const gate = ask({ ...command(['tail', '-f', log], ['grep', '-v', 'other']), timeoutSeconds: 2 });
@@ -217,7 +217,7 @@ describe('the bounds of a command', () => {
     expect(spawnSync('pgrep', ['-f', log], { encoding: 'utf8' }).stdout).toBe('');
   });
 
-  it('end what follows when nobody listens any more, and a pipe without a writer at its time', async () => {
+  it('end a follower when its reader ends, and a pipe without a writer at its timeout', async () => {
     const fifo = join(followed, 'fifo');
     spawnSync('mkfifo', ['-m', '644', fifo]);
     expect((await ask({ ...command(['tail', '-F', fifo]), timeoutSeconds: 1 })).end.outcome).toBe('timed-out');
@@ -229,14 +229,14 @@ describe('the bounds of a command', () => {
     expect(spawnSync('pgrep', ['-f', `tail -[fF] ${folder}`], { encoding: 'utf8' }).stdout).toBe('');
   });
 
-  it('end one that takes too much memory', async () => {
+  it('end a command that uses too much memory', async () => {
     const { end, stderr } = await ask(command(['awk', 'BEGIN { s = "x"; while (1) s = s s }']));
     expect(end.outcome === 'exited' && end.exitCode === 0).toBe(false);
     expect(end.outcome).not.toBe('timed-out');
     expect(stderr.toString()).toMatch(/memory|allocat/i);
   });
 
-  it('end one whose answer nobody takes any more', async () => {
+  it('end a command whose reader has ended', async () => {
     const gate = startGate({ ...command(['cat', join(folder, 'endless')], ['grep', '-c', 'x']), timeoutSeconds: 60 });
     const closed = once(gate, 'close');
     gate.stdout.destroy();
@@ -246,7 +246,7 @@ describe('the bounds of a command', () => {
 });
 
 describe('a file', () => {
-  it('is read from an offset on, and described', async () => {
+  it('is read from an offset, and described', async () => {
     const { stdout, end } = await ask(fileOf(join(folder, 'a.log'), 3, 4));
     expect(stdout.toString()).toBe('a.lo');
     expect(end).toMatchObject({ outcome: 'exited', file: { type: 'file', size: 9, mode: '0644', user: 'root' } });

@@ -37,7 +37,7 @@ async function resultOf(path: string): Promise<{ stdout: string; exit: unknown }
 
 const run = async (command: string) => (await resultOf(await begin(command))).stdout;
 
-test('the image brings the agent, which systemd keeps and protects; its commands are as after a login', async () => {
+test('the image has the agent, which systemd restarts and protects; its commands run as after a login', async () => {
   expect(JSON.parse((await ask('GET', '/v1/health')).toString())).toMatchObject({ version: builtAgent().version });
   expect(await run('id -un; pwd; cat /proc/self/oom_score_adj; grep -c mayfly /proc/self/cgroup')).toBe(
     'sandbox\n/home/sandbox\n0\n1\n',
@@ -47,7 +47,7 @@ test('the image brings the agent, which systemd keeps and protects; its commands
   );
 });
 
-test('cancelling ends also who has left the session, the parents and the environment', async () => {
+test('a cancel also ends processes outside the session, the process tree and the environment', async () => {
   const path = await begin('(setsid env -i sh -c "trap : TERM; (sleep 5432; sleep 5432) & exit" &); sleep 5432');
   await expect.poll(() => run('pgrep -c -x sleep')).toBe('2\n');
   await ask('POST', `${path}/cancel`, {});
@@ -56,7 +56,7 @@ test('cancelling ends also who has left the session, the parents and the environ
   expect(await run('ls -d /sys/fs/cgroup/mayfly/cmd-* | wc -l')).toBe('1\n');
 });
 
-test('an agent that is killed comes back, and says of what it was running that nobody knows', async () => {
+test('a killed agent restarts, and reports its running command as unknown', async () => {
   const path = await begin('echo begun; sleep 5432');
   await begin('sudo pkill -KILL -o -xf "/opt/mayfly/mayfly-agent serve --user sandbox"');
   await expect.poll(async () => ask('GET', '/v1/health').catch(() => '')).not.toBe('');

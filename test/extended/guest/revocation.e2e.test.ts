@@ -20,7 +20,7 @@ async function tell(method: 'PUT' | 'POST', path: string, body: unknown): Promis
   expect([answer.status, text]).toEqual([204, '']);
 }
 
-test('caa-015, on a real machine: the shell of a revoked certificate ends, it opens nothing, others and the platform stay', async () => {
+test('caa-015, on a real machine: a revoked certificate is refused and its shell ends; others and the platform stay', async () => {
   const [one, other] = [await caller(), await caller()];
   const [mine, theirs] = [await one.shell(), await other.shell()];
   try {

@@ -7,8 +7,8 @@ import { RawRequests } from '../../mcp/raw-request.ts';
 import { letTimePass } from '../../support/passage-of-time.ts';
 
 /**
- * Holds: what waits for approval is shown to the user of who asks, who is led to where people log in; nothing that a client
- * answers decides. A simulated host; about 20 s.
+ * Holds: a request that waits for approval is shown to the caller's user with the approvals page; no answer of a client
+ * decides it. A simulated host; about 20 s.
  */
 let door: McpDoor;
 let api: MayflyClient;
@@ -32,7 +32,7 @@ async function approve(id: string): Promise<void> {
 const askedBy = (revision: Revision, elicitation: Elicitation, answer: Answering) =>
   asks(door, revision, elicitation, answer);
 
-/** As a person does who takes a second to see what it is about. */
+/** Refuses after a second, as a person after reading it. */
 async function refuseLater(id: string): Promise<void> {
   await letTimePass(1_000);
   const { state, digest } = await person.approvals.get(id);
@@ -40,7 +40,7 @@ async function refuseLater(id: string): Promise<void> {
 }
 
 describe.each<Revision>(['2025-11-25', '2026-07-28'])('a user of a client of %s', (revision) => {
-  it('is led to where people log in, and the call goes on when one has approved', async () => {
+  it('is led to the approvals page, and the call continues after the approval', async () => {
     const shown: Params[] = [];
     const { data, text } = await askedBy(revision, { url: {} }, async (params) => {
       shown.push(params);
@@ -57,7 +57,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a user of a client of %s'
     expect(decidedBy?.apiKeyId).not.toBe((await api.getSandbox(String(data['sandboxId']))).createdBy.apiKeyId);
   });
 
-  it('withdraws it by declining, and nothing is begun', async () => {
+  it('withdraws it by declining, and nothing starts', async () => {
     let id = '';
     const { text, isError } = await askedBy(revision, { url: {} }, async ({ message }) => {
       id = approvalOf(message);
@@ -67,7 +67,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a user of a client of %s'
     expect(await api.approvals.get(id)).toMatchObject({ state: 'withdrawn', usedFor: null });
   });
 
-  it('decides nothing with a form, whatever it is filled in with', async () => {
+  it('decides nothing with a form, for any input', async () => {
     let id = '';
     const { text } = await askedBy(revision, { form: {} }, async (params) => {
       id = approvalOf(params.message);
@@ -79,7 +79,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a user of a client of %s'
     expect(text).toContain('it was awaiting-approval');
   });
 
-  it('who looks away gets what waits, as who cannot be shown anything does', async () => {
+  it('who cancels gets the waiting approval, as does a client without elicitation', async () => {
     for (const capabilities of [{ url: {} }, undefined]) {
       const { text, isError } = await askedBy(revision, capabilities, async () => ({ action: 'cancel' }));
       expect({ text, isError }).toMatchObject({
@@ -91,7 +91,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a user of a client of %s'
   });
 });
 
-it('who does not come back has begun nothing; a state that was changed is refused', async () => {
+it('a client that does not return starts nothing; a changed state is refused', async () => {
   const client = new RawRequests(door.apiKey, { elicitation: { url: {} } });
   const wish = { source: 'golden-debian12', egress: 'internet', metadata: { n: 'raw' } };
   const shown = await client.call(door.url, 'create_sandbox', wish);

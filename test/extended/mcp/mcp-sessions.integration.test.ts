@@ -5,8 +5,8 @@ import { McpDoor } from '../../mcp/mcp-door.ts';
 import { answerOf, dataOf, eventsOf, RawSession } from '../../mcp/raw-session.ts';
 
 /**
- * Holds: a session is its key's, outlives the process, and loses neither an answer nor a machine when a stream is cut or a
- * request is sent twice. A simulated host; about 30 s.
+ * Holds: a session belongs to its key, outlives the process, and loses neither an answer nor a machine by a cut stream
+ * or a duplicate request. A simulated host; about 30 s.
  */
 let door: McpDoor;
 let session: RawSession;
@@ -24,13 +24,13 @@ async function living(): Promise<string[]> {
   return items.map(({ id }) => id);
 }
 
-it('goes on at another process of the API', async () => {
+it('continues in another process of the API', async () => {
   await door.restart();
   const answer = await answerOf(await session.call(1, 'list', { kind: 'sources' }));
   expect(JSON.stringify(dataOf(answer))).toContain('golden-debian12');
 });
 
-it('is opened anew by a client that comes with a session of long ago', async () => {
+it('is opened again by a client with an old session id', async () => {
   const other = new RawSession(door.url, door.apiKey);
   const response = await other.initialize({ 'mcp-session-id': 'long-gone' });
   expect(response.status).toBe(200);
@@ -38,7 +38,7 @@ it('is opened anew by a client that comes with a session of long ago', async () 
   expect((await other.call(1, 'list', { kind: 'sources' })).status).toBe(200);
 });
 
-it('is not there for another key of the same project, nor when it is unknown', async () => {
+it('is not found for another key of the same project, nor when it is unknown', async () => {
   const { secret } = await door.mayfly.store.apiKeys.create({ project: 'default', name: 'other', scopes: ['admin'] });
   const thief = new RawSession(door.url, secret);
   thief.id = session.id;
@@ -63,7 +63,7 @@ it('has its streams cut when its key is revoked', async () => {
   await expect(stream.text()).rejects.toThrow();
 });
 
-it('is gone once it was ended', async () => {
+it('is not found after its end', async () => {
   const other = new RawSession(door.url, door.apiKey);
   await other.initialize();
   const headers = { authorization: `Bearer ${door.apiKey}`, 'mcp-session-id': other.id };
@@ -71,7 +71,7 @@ it('is gone once it was ended', async () => {
   expect((await other.call(1, 'list', { kind: 'sources' })).status).toBe(404);
 });
 
-it('ends when its project opens more than it may have, that of the longest ago first', async () => {
+it('ends when its project exceeds its limit, the least recently used first', async () => {
   const oldest = new RawSession(door.url, door.apiKey);
   await oldest.initialize();
   const stream = (await oldest.get()).body?.getReader();
@@ -80,11 +80,11 @@ it('ends when its project opens more than it may have, that of the longest ago f
     await session.initialize();
   }
   expect((await oldest.call(1, 'list', { kind: 'sources' })).status).toBe(404);
-  while (!(await stream?.read())?.done); // the process has let go of it too
+  while (!(await stream?.read())?.done); // the process has released it, too
   expect((await session.call(1, 'list', { kind: 'sources' })).status).toBe(200);
 });
 
-it('gives the one answer of a create whose stream was cut', async () => {
+it('returns the one answer of a create whose stream was cut', async () => {
   const before = await living();
   const cut = new AbortController();
   const response = await session.call('cut', 'create_sandbox', CREATE, cut.signal);
@@ -102,7 +102,7 @@ it('gives the one answer of a create whose stream was cut', async () => {
   expect(await living()).toHaveLength(before.length + 1);
 });
 
-it('makes one machine of a request that comes twice, also at once, also at another process', async () => {
+it('creates one machine for a duplicate request, also concurrent, also in another process', async () => {
   const before = await living();
   const both = await Promise.all([
     session.call('twice', 'create_sandbox', CREATE),
@@ -115,7 +115,7 @@ it('makes one machine of a request that comes twice, also at once, also at anoth
   expect(await living()).toHaveLength(before.length + 1);
 });
 
-it('says of a call that died with its process that it did', async () => {
+it('reports a call that died with its process', async () => {
   const streamId = randomUUID();
   const at = new Date(Date.now() - 60_000).toISOString();
   await door.mayfly.store.mcpEvents.append([{ sessionId: session.id, streamId, place: 0, message: 'died', at }]);
@@ -124,7 +124,7 @@ it('says of a call that died with its process that it did', async () => {
   expect((await session.get({ 'last-event-id': `${randomUUID()}.0` })).status).toBe(404);
 });
 
-it('cancels what is under way at another process', async () => {
+it('cancels a call in another process', async () => {
   const [sandbox = ''] = await living();
   const running = session.call('far', 'run_command', { sandboxId: sandbox, command: 'sleep 300', waitSeconds: 50 });
   const response = await running;

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { call } from '../../mcp/mcp-clients.ts';
 import { McpDoor } from '../../mcp/mcp-door.ts';
 
-/** Holds: `mayfly mcp` is a server that a client starts, which says nothing but JSON-RPC and ends with its client. About 25 s. */
+/** Holds: a client can start `mayfly mcp` as a server that prints only JSON-RPC and ends with it. About 25 s. */
 const MAYFLY = fileURLToPath(new URL('../../../bin/mayfly', import.meta.url));
 let door: McpDoor;
 let env: Record<string, string>;
@@ -39,7 +39,7 @@ function start() {
   return { exited: once(child, 'exit'), stdin: child.stdin, reader, lines };
 }
 
-/** Asks for a session, as the first message. */
+/** Initialization of a session, as the first message. */
 const INITIALIZE = {
   jsonrpc: '2.0',
   id: 1,
@@ -68,7 +68,7 @@ it.each([
   ).toEqual(ids);
 });
 
-it('ends when its input does, and undoes what was under way', async () => {
+it('ends with its input, and undoes open calls', async () => {
   const { exited, stdin, reader, lines } = start();
   stdin.write(`${JSON.stringify(INITIALIZE)}\n`);
   await once(reader, 'line');
@@ -84,7 +84,7 @@ it('ends when its input does, and undoes what was under way', async () => {
   await expect.poll(alive).toEqual([]);
 });
 
-it('says on standard error why it cannot begin', async () => {
+it('reports on standard error why it cannot start', async () => {
   const child = spawn(MAYFLY, ['mcp'], { env: { PATH: env['PATH'], MAYFLY_STATE_DIR: '/nonexistent' }, stdio: 'pipe' });
   let [out, said] = ['', ''];
   child.stdout.on('data', (piece: Buffer) => {

@@ -5,8 +5,8 @@ import { McpDoor } from '../../mcp/mcp-door.ts';
 import { RawRequests } from '../../mcp/raw-request.ts';
 
 /**
- * Holds: what goes on behind a call is a task for those that know tasks, is looked at and ended at any process, and is nobody
- * else's. A simulated host; about 20 s.
+ * Holds: work in the background is a task for clients with tasks, is polled and cancelled in any process, and belongs
+ * to its project. A simulated host; about 20 s.
  */
 const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const UNKNOWN = -32_602;
@@ -36,7 +36,7 @@ async function over(taskId: string): Promise<Record<string, unknown>> {
     .then(async () => (await get(taskId)).result ?? {});
 }
 
-it('a command that goes on is a task at every process, and comes to what the call would have said', async () => {
+it('a command in the background is a task in every process, and returns the result of the call', async () => {
   const command = 'echo begun; sleep 2; echo done; exit 3';
   const begun = await client.call(door.url, 'run_command', { sandboxId: sandbox, command, waitSeconds: 0 });
   const { taskId, status, ttlMs } = CreateTaskResultV2Schema.parse(begun);
@@ -52,7 +52,7 @@ it('a command that goes on is a task at every process, and comes to what the cal
   });
 });
 
-it('what is quick is no task, and one who knows no tasks gets none, and may look at none', async () => {
+it('a quick call makes no task, and a client without tasks gets none, and cannot poll any', async () => {
   const quick = await client.call(door.url, 'run_command', { sandboxId: sandbox, command: 'true' });
   expect(quick).toMatchObject({ resultType: 'complete', structuredContent: { state: 'ended' } });
   const plain = new RawRequests(door.apiKey);
@@ -67,7 +67,7 @@ it('what is quick is no task, and one who knows no tasks gets none, and may look
   }
 });
 
-it('a task that is cancelled ends with its processes, or is undone; one that is over stays as it is', async () => {
+it('a cancelled task ends with its processes, or is undone; a completed one is unchanged', async () => {
   const command = 'sleep 600 & sleep 600';
   const begun = await client.call(door.url, 'run_command', { sandboxId: sandbox, command, waitSeconds: 0 });
   const taskId = begun['taskId'] as string;
@@ -91,7 +91,7 @@ it('a task that is cancelled ends with its processes, or is undone; one that is 
   expect((await api.getSandbox(sandbox)).state).toBe('running');
 });
 
-it('a task that came to an error has completed with it', async () => {
+it('a task that failed is completed with its error', async () => {
   const source = 'golden-debian12';
   const begun = await client.call(door.url, 'run_command', { sandboxId: sandbox, argv: ['/no/such'], waitSeconds: 0 });
   const ended = begun['taskId'] === undefined ? begun : await over(begun['taskId'] as string);
@@ -101,7 +101,7 @@ it('a task that came to an error has completed with it', async () => {
   expect(refused['taskId']).toBeUndefined();
 });
 
-it('a task is of its project, and a made-up one is of nobody', async () => {
+it('a task belongs to its project, and an invalid id is unknown', async () => {
   const { projects, apiKeys } = door.mayfly.store;
   await projects.create('others', { sources: [] });
   const { secret } = await apiKeys.create({ name: 'other', project: 'others', scopes: ['sandboxes:read'] });

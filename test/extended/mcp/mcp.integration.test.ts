@@ -5,8 +5,7 @@ import { call, type Revision, withClient } from '../../mcp/mcp-clients.ts';
 import { McpDoor } from '../../mcp/mcp-door.ts';
 
 /**
- * Holds: agents of both revisions do with Mayfly what they came for, and what they ask for twice is done once. A simulated
- * host; about 40 s.
+ * Holds: agents of both revisions can use Mayfly, and a repeated request is done once. A simulated host; about 40 s.
  */
 let door: McpDoor;
 beforeAll(async () => {
@@ -22,7 +21,7 @@ async function kinds(sandboxId: string): Promise<string[]> {
 }
 
 describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revision) => {
-  it('is told what waits for a person, and goes on when that is approved', () =>
+  it('gets the approval that it waits for, and continues after its decision', () =>
     withClient(door, revision, async (client) => {
       const rules = [{ name: 'no-egress', when: { egress: 'internet' }, effect: 'ask' }] as const;
       const api = new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey });
@@ -49,7 +48,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       }
     }));
 
-  it('is told of the steps of a create, and gets an answer when its wait is over', () =>
+  it('gets progress for the steps of a create, and an answer when its wait ends', () =>
     withClient(door, revision, async (client) => {
       const messages: string[] = [];
       const onprogress = ({ message }: { message?: string }) => messages.push(message ?? '');
@@ -67,7 +66,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       await call(client, 'destroy_sandbox', { sandboxId: sandbox });
     }));
 
-  it('is told of each tool what the audit tells of it', () =>
+  it('gets annotations of each tool that match the audit', () =>
     withClient(door, revision, async (client) => {
       const { tools } = await client.listTools();
       const { data } = await call(client, 'create_sandbox', { source: 'golden-debian12' });
@@ -89,12 +88,12 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       expect(said.toSorted()).toEqual(Object.keys(reading).toSorted());
       for (const [name, args] of Object.entries(reading)) await call(client, name, args);
       const after = (await kinds(sandbox)).slice(before.length);
-      // To compare with the present state, a snapshot is taken for a moment.
+      // A comparison with the present state takes an ephemeral snapshot.
       expect(after.filter((kind) => !/^(?:file\.read|snapshot\..*)$/.test(kind))).toEqual([]);
       await call(client, 'destroy_sandbox', { sandboxId: sandbox });
     }));
 
-  it('is told what to do next about a made-up id', () =>
+  it('gets a remedy for an unknown id', () =>
     withClient(door, revision, async (client) => {
       const result = await call(client, 'run_command', { sandboxId: 'sbx-0000000000000000', command: 'true' });
       expect(result.isError).toBe(true);

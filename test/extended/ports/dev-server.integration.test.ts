@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 // Case 1 of the ports of issue 15.
-test('Vite without any setting: its page, its modules, and a change that comes by itself', async () => {
+test('Vite works without settings: its page, its modules, and a hot reload', async () => {
   const token = await door.expose(port);
   const host = door.hostOf(port);
   const sent = await door.get(host, `/?mayfly-token=${token}`);

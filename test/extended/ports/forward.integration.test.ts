@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** A program of the sandbox. */
+/** Starts a program of the sandbox. */
 async function program(serve: (socket: Socket) => unknown, address = '127.0.0.1'): Promise<number> {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {});
@@ -42,14 +42,14 @@ function dialled({ port }: Forwarded): Socket {
   return connect({ port, host: '127.0.0.1', allowHalfOpen: true });
 }
 
-/** What the other side says until its end, which leaves this side open. */
+/** Reads the other side until its end, and keeps this side open. */
 async function heard(socket: Socket): Promise<string> {
   let said = '';
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) said += String(chunk);
   return said;
 }
 
-test('each side ends its own direction when it wants to, whichever is first', async () => {
+test('each side can end its own direction first', async () => {
   const all: Promise<string>[] = [];
   const first = await program((socket) => {
     socket.end('hello');
@@ -66,7 +66,7 @@ test('each side ends its own direction when it wants to, whichever is first', as
   expect(await text(second)).toBe('ASK FIRST');
 });
 
-test('64 MiB each way at once come whole', async () => {
+test('64 MiB each way at once arrive complete', async () => {
   const port = await program((socket) => socket.pipe(socket));
   const socket = dialled(await forward(port));
   const part = Buffer.from(Array.from({ length: 65_536 }, (_, n) => n % 251));
@@ -79,7 +79,7 @@ test('64 MiB each way at once come whole', async () => {
   for (let n = 0; n < 1_024; n += 97) expect(all.subarray(n * 65_536, (n + 1) * 65_536).equals(part)).toBe(true);
 });
 
-test('who does not read stops the other end, both ways, and memory is flat', async () => {
+test('a slow reader stops the other end, both ways, and memory use is flat', async () => {
   let written = 0;
   const chunk = Buffer.alloc(65_536);
   const port = await program(async (socket) => {
@@ -110,7 +110,7 @@ test('who does not read stops the other end, both ways, and memory is flat', asy
   for (const socket of sockets) socket.destroy();
 });
 
-test('a connection that is cut off is cut off at the other end, never ended', async () => {
+test('a connection that is reset is reset at the other end, never ended', async () => {
   const ended: string[] = [];
   const port = await program((socket) => {
     socket.on('end', () => ended.push('end'));
@@ -135,18 +135,18 @@ test('a connection that is cut off is cut off at the other end, never ended', as
   await rest;
 });
 
-test('a quiet connection stays longer than a request may take to arrive', async () => {
+test('a quiet connection stays open longer than a request may take to arrive', async () => {
   const port = await program((socket) => socket.pipe(socket));
   const socket = dialled(await forward(port));
   const unfinished = connect(Number(new URL(door.url).port), '127.0.0.1');
   const head = `Host: localhost\r\nAuthorization: Bearer ${door.key}\r\nContent-Type: application/json\r\nContent-Length: 10`;
   unfinished.write(`POST /v1/sandboxes HTTP/1.1\r\n${head}\r\n\r\nabc`);
-  expect(await text(unfinished)).toContain('"code":"request_timeout"'); // so long the API of this test waits for a body
+  expect(await text(unfinished)).toContain('"code":"request_timeout"'); // the API of this test waits that long for a body
   socket.end('still here');
   expect(await text(socket)).toBe('still here');
 });
 
-test('a closed port is told, port 22 and nonsense are refused, and each key to a port is in the audit once', async () => {
+test('a closed port is reported, port 22 and invalid ones are refused, and the audit has each key and port once', async () => {
   const port = await program((socket) => socket.end('x'));
   const leads = await forward(port);
   for (let n = 0; n < 3; n++) expect(await text(dialled(leads))).toBe('x');
@@ -163,7 +163,7 @@ test('a closed port is told, port 22 and nonsense are refused, and each key to a
   for (const bad of ['0', '65536', 'ssh', '80%0a']) expect((await connectAt(bad)).status).toBe(422);
 });
 
-test('101 at once are one too many, of that port alone, and those that end make room', async () => {
+test('101 connections are one too many, for that port alone, and ended ones free their slots', async () => {
   const port = await program((socket) => socket.write('here'));
   const held = await Promise.all(
     Array.from({ length: LIMITS.ports.connections }, async () => {

@@ -6,8 +6,8 @@ import { usePrograms } from '../../ports/programs.ts';
 let door: IngressDoor;
 const programs = usePrograms((opened) => (door = opened));
 
-test('guesses are looked for in the store so many times a second, and refused then; a port that is known goes on', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval'] }); // what is under way is looked at now and then, and would be counted
+test('unknown ports are read from the store at a limited rate, and refused beyond it; a known port still works', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval'] }); // the periodic check of open connections would count as reads
   onTestFinished(() => void vi.useRealTimers());
   const port = await programs.mirror();
   const headers = { 'x-mayfly-token': await door.expose(port) };
@@ -16,7 +16,7 @@ test('guesses are looked for in the store so many times a second, and refused th
   expect(await ask()).toBe(200);
   vi.spyOn(performance, 'now').mockReturnValue(performance.now());
   onTestFinished(() => void vi.restoreAllMocks());
-  expect(await ask()).toBe(200); // read anew, if that was long ago
+  expect(await ask()).toBe(200); // read again, if the cache entry is old
   const reads = vi.spyOn(door.ports.door.store.exposedPorts, 'get');
   const most = LIMITS.ports.guessesPerSecond;
   const guesses = Array.from({ length: most + 10 }, (_, n) => ask(`sbx-${n.toString(16).padStart(16, '0')}`));
@@ -28,6 +28,6 @@ test('guesses are looked for in the store so many times a second, and refused th
 
   expect(await ask(door.ports.id, { 'x-mayfly-token': 'mfp_a.wrong' })).toBe(404);
   expect(await ask()).toBe(200);
-  // The clock stands: what was read then is known still, and nothing was read anew for a wrong token.
+  // The clock stands still: cached entries are valid, and a wrong token causes no read.
   expect(reads).toHaveBeenCalledTimes(most);
 });

@@ -10,7 +10,10 @@ import { usePrograms } from '../../ports/programs.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
-/** Promise: a page of an open port in a real browser reaches no other open port, nor the API, whatever cookie the browser holds. Costs 10 s. */
+/**
+ * Promise: a page of an open port in a real browser reaches no other open port, nor the API, with any cookie of the
+ * browser. Costs 10 s.
+ */
 const isThere = onPath('chromium') !== null;
 
 let door: IngressDoor;
@@ -21,7 +24,7 @@ afterAll(async () => {
   if (browser?.exitCode === null && browser.kill('SIGKILL')) await once(browser, 'close');
 });
 
-/** What a program was asked, and what its page has told. */
+/** Program with its requests, and the results of its page. */
 interface Program {
   port: number;
   token: string;
@@ -81,7 +84,7 @@ describe.skipIf(!isThere)('a hostile page in a browser that is logged in elsewhe
     expect(await hostile.results).toMatchObject({ ...NOTHING, cookie: '', storage: 'own' });
     const sandboxed = { cookie: 'refused: SecurityError', storage: 'refused: SecurityError' };
     expect(await byPath.results).toMatchObject({ ...NOTHING, ...sandboxed });
-    // Who goes there by a link has the cookie still: it was not for want of it that nothing came.
+    // A link still sends the cookie: its absence was not the reason for the refusals.
     await eventually(
       async () => victim.seen,
       (seen) => seen.some(({ url }) => url === '/again'),

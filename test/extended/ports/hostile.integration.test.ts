@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IngressDoor } from '../../ports/ingress-door.ts';
 import { listen } from '../../support/listen.ts';
 
-// Case 6 of the ports of issue 15: what a program of a sandbox, and its pages, could try on others.
+// Case 6 of the ports of issue 15: attacks of a sandbox's program, and of its pages, on others.
 let door: IngressDoor;
 let victim: Server;
 let port: number;
@@ -52,7 +52,7 @@ test.for([
   expect(answered.match(/HTTP\/1\.1 \d{3} /g)?.length ?? 0).toBeLessThanOrEqual(1);
 });
 
-test('a length that the connection is said to drop is not dropped', async () => {
+test('a length header named in Connection is not dropped', async () => {
   await door.raw(
     `${head('POST /dropped HTTP/1.1', { 'Content-Length': '4', Connection: 'close, content-length, host' })}body`,
   );
@@ -61,7 +61,7 @@ test('a length that the connection is said to drop is not dropped', async () => 
   expect(headers).toMatchObject({ host: `localhost:${port}`, 'content-length': '4' });
 });
 
-test('an address that is another’s, two hosts, a path that leads out, a tunnel: nothing', async () => {
+test('a foreign address, two hosts, a path traversal and a tunnel are refused', async () => {
   const before = seen.length;
   const api = new URL(door.ports.url);
   const name = `localhost:${door.listens}`;
@@ -81,12 +81,12 @@ test('an address that is another’s, two hosts, a path that leads out, a tunnel
   ];
   for (const request of nothing) expect(await door.raw(request)).not.toMatch(/^HTTP\/1\.1 [23]/);
   expect(seen).toHaveLength(before);
-  // What leads out of the program's own folder is the program's to read.
+  // A traversal of the program's own folder is passed to the program.
   await door.raw(head(`GET /${port}-${door.ports.id}/../../etc/passwd HTTP/1.1`, { Host: name }));
   expect(seen.at(-1)?.url).toBe('/../../etc/passwd');
 });
 
-test('of all ports only those are reached that were asked for: not another one of the guest, nor one of this machine', async () => {
+test('only open ports are reachable: no other port of the guest, and none of this machine', async () => {
   const unopened = createServer((_incoming, answer) => answer.end('secret'));
   const other = await listen(unopened);
   const api = Number(new URL(door.ports.url).port);
@@ -99,7 +99,7 @@ test('of all ports only those are reached that were asked for: not another one o
   unopened.close();
 });
 
-test('the API answers no page of a guest: no cookie opens it, and nothing there lets another origin read', async () => {
+test('the API answers no page of a guest: no cookie authenticates, and no other origin can read', async () => {
   const origin = `http://${door.hostOf(port)}`;
   const { app } = door.ports.door;
   const ask = (path: string, init: RequestInit) => app.request(path, init);
@@ -117,6 +117,6 @@ test('the API answers no page of a guest: no cookie opens it, and nothing there 
     expect(answer.status).toBeGreaterThanOrEqual(400);
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   }
-  // Framed, the page of the API's description shows nothing and does nothing.
+  // The page of the API's description cannot be framed.
   expect((await ask('/docs', {})).headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
 });

@@ -14,7 +14,7 @@ let door: IngressDoor;
 const programs = usePrograms((opened) => (door = opened));
 
 // Case 3.
-test('a line of an event stream is there within 50 ms, and is not compressed', async () => {
+test('a line of an event stream arrives within 50 ms, uncompressed', async () => {
   let say = (_line: string) => {};
   const port = await programs.serve((_incoming, answer) => {
     answer.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -35,7 +35,7 @@ test('a line of an event stream is there within 50 ms, and is not compressed', a
 });
 
 // Case 2: the whole GiB.
-test('who reads slowly stops the program, and memory is flat', async () => {
+test('a slow reader stops the program, and memory use is flat', async () => {
   const bytes = 1_024 * MIB;
   let written = 0;
   const port = await programs.serve((_incoming, answer) => {
@@ -79,7 +79,7 @@ test('a program that reads slowly stops its caller', async () => {
   socket.destroy();
 });
 
-test('an upload comes whole, and who answers before its end is heard', async () => {
+test('an upload arrives complete, and an early response is passed through', async () => {
   const port = await programs.serve(async (incoming, answer) => {
     if (incoming.url === '/early') return void answer.writeHead(413).end('too much');
     let got = 0;
@@ -99,7 +99,7 @@ test('an upload comes whole, and who answers before its end is heard', async () 
   });
 });
 
-test('a closed port is 502, one that speaks no HTTP too, and who listens on ::1 or on all addresses is reached', async () => {
+test('a closed port and one without HTTP are 502; programs on ::1 or all addresses are reached', async () => {
   const headers = async (port: number) => ({ headers: { 'x-mayfly-token': await door.expose(port) } });
   const closed = await door.get(door.hostOf(9), '/', await headers(9));
   expect(closed).toMatchObject({ status: 502, headers: { 'x-mayfly-code': 'port_closed' } });
@@ -129,7 +129,7 @@ test('headers of 32 KiB pass, longer ones are refused, both ways', async () => {
   expect((await door.get(host, '/long', { headers })).headers['x-mayfly-code']).toBe('port_failed');
 });
 
-test('a program that answers and is gone before it has read all is heard', async () => {
+test('a program that answers and closes before it has read everything is passed through', async () => {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', () => {
@@ -144,7 +144,7 @@ test('a program that answers and is gone before it has read all is heard', async
   server.close();
 });
 
-test('CORS is the program’s own, or ours alone', async () => {
+test("CORS headers are the program's, or Mayfly's alone", async () => {
   const port = await programs.serve((_incoming, answer) => {
     answer.setHeader('access-control-allow-origin', 'https://app.example');
     answer.setHeader('access-control-allow-credentials', 'true');

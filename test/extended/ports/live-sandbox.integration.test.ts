@@ -6,7 +6,7 @@ import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { McpDoor } from '../../mcp/mcp-door.ts';
 import { type Forwarded, forwarded } from '../../ports/port-door.ts';
 
-/** A program of the guest: says who it is, and then what it is told. */
+/** Program of the guest: prints its name, and then echoes its input. */
 const SERVER = `import socketserver
 class Echo(socketserver.BaseRequestHandler):
     def handle(self):
@@ -32,7 +32,7 @@ function dialled({ port }: Forwarded): Socket {
   return socket;
 }
 
-/** A sandbox with a program that listens, and a port here that leads to it. */
+/** Creates a sandbox with a listening program, and forwards a local port to it. */
 async function served(): Promise<{ id: string; leads: Forwarded }> {
   const { id } = await client.createSandbox({ source: 'golden-debian12' });
   const server = { argv: ['python3', '-u', '-c', SERVER] };
@@ -43,7 +43,7 @@ async function served(): Promise<{ id: string; leads: Forwarded }> {
   return { id, leads };
 }
 
-// Case 8 of the ports of issue 15: a destroy is not delayed by open connections, which it ends.
+// Case 8 of the ports of issue 15: a destroy does not wait for open connections, and ends them.
 test('a sandbox with 100 open connections is destroyed, and they end', async () => {
   const { id, leads } = await served();
   const sockets = Array.from({ length: 100 }, () => dialled(leads));
@@ -58,8 +58,8 @@ test('a sandbox with 100 open connections is destroyed, and they end', async () 
   expect(leads.err()).toContain('sandbox');
 });
 
-// A connection wakes what is paused and wants to be woken.
-test('a paused sandbox that wants to be resumed is resumed by a connection', async () => {
+// A connection resumes a paused sandbox with autoResume.
+test('a paused sandbox with autoResume is resumed by a connection', async () => {
   const { id, leads } = await served();
   await client.extendSandbox(id, { autoResume: true });
   await client.pauseSandbox(id);

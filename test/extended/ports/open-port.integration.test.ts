@@ -4,8 +4,8 @@ import { eventually } from '../../support/eventually.ts';
 
 const { mayfly, client, createServer, ask, getStatus } = useOpenPorts();
 
-// Case 4: the relay ends, and another one comes in its place.
-test('a host worker that starts again cuts off what was open, and the next request works', async () => {
+// Case 4: the relay ends, and another one replaces it.
+test('a restarted host worker cuts open connections, and the next request works', async () => {
   const target = await createServer();
   await client().ports.open(target.id, target.port);
   const { token } = await client().ports.issueToken(target.id, target.port);
@@ -19,7 +19,7 @@ test('a host worker that starts again cuts off what was open, and the next reque
   await client().destroySandbox(target.id);
 });
 
-test('a fork has no open ports, and a token of its parent opens none of it', async () => {
+test('a fork has no open ports, and rejects tokens of its parent', async () => {
   const target = await createServer();
   await client().ports.open(target.id, target.port);
   const { token } = await client().ports.issueToken(target.id, target.port);
@@ -33,7 +33,7 @@ test('a fork has no open ports, and a token of its parent opens none of it', asy
   await client().destroySandbox(target.id);
 });
 
-test('a paused sandbox answers 503, or is resumed by a request where that was wished', async () => {
+test('a paused sandbox answers 503, or is resumed by a request if its port is set to wake', async () => {
   const target = await createServer();
   await client().ports.open(target.id, target.port);
   const { token } = await client().ports.issueToken(target.id, target.port);
@@ -47,7 +47,7 @@ test('a paused sandbox answers 503, or is resumed by a request where that was wi
   await client().destroySandbox(target.id);
 });
 
-test('what passes through an open port keeps its sandbox from being idle', async () => {
+test('traffic of an open port resets the idle timer of its sandbox', async () => {
   const target = await createServer();
   await client().ports.open(target.id, target.port);
   const { token } = await client().ports.issueToken(target.id, target.port);

@@ -15,12 +15,15 @@ import { upgradeRequest } from '../../ports/upgrade-request.ts';
 import { eventually } from '../../support/eventually.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
-/** Promise: docs/ports.md on a real VM: open ports answer by URL until the sandbox ends; nothing else is reachable. Costs 6 minutes. */
+/**
+ * Promise: docs/ports.md on a real VM: open ports answer by URL until the sandbox ends; nothing else is reachable.
+ * Costs 6 minutes.
+ */
 const WAIT = { waitSeconds: 240 };
 const PORT = 3_000;
 const SWEEP = fileURLToPath(new URL('../../ports/port-sweep.mjs', import.meta.url));
 const OUTSIDE = 'mfswept';
-/** A page, lines of an event stream, and what comes back of a WebSocket, whose frames nobody on the way reads. */
+/** Serves a page, an event stream, and a WebSocket echo, whose frames are passed through unread. */
 const SERVER = `use IO::Socket::INET; $SIG{CHLD} = 'IGNORE';
 my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => ${PORT}, Listen => 100, ReuseAddr => 1) or die $!;
 while (my $c = $server->accept) {
@@ -66,7 +69,7 @@ async function ask(path: string, more: Record<string, string> = {}) {
   return { status: answer.statusCode, code: answer.headers['x-mayfly-code'], text: await text(answer) };
 }
 
-test('a page and an event stream of a real guest come by the URL of its port', async () => {
+test('a page and an event stream of a real guest are served at the URL of its port', async () => {
   expect(await ask('/')).toMatchObject({ status: 200, text: `<h1>here</h1>localhost:${PORT}` });
   const stream = await begun('/events');
   const chunks: string[] = [];
@@ -75,7 +78,7 @@ test('a page and an event stream of a real guest come by the URL of its port', a
   expect(chunks.length).toBeGreaterThan(1); // line by line, not all at the end
 });
 
-test('what does not listen there is 502, also where the host has something at that port', async () => {
+test('a port without a listener is 502, even if the host listens there', async () => {
   const { client, cliEnv } = mayfly();
   const ofHost = [Number(new URL(cliEnv['MAYFLY_URL'] ?? '').port), Number(new URL(opened.url).port), 9];
   for (const port of ofHost) {
@@ -96,7 +99,7 @@ async function addressOf(sandboxId: string): Promise<string> {
   return lease.address;
 }
 
-/** A network beside the host's, which leads all addresses of guests to the host. */
+/** Creates a network beside the host's, which routes all guest addresses to the host. */
 async function outside(): Promise<void> {
   await exec('ip', ['netns', 'add', OUTSIDE]);
   await exec('ip', ['link', 'add', 'mfinside', 'type', 'veth', 'peer', 'name', 'mfoutside', 'netns', OUTSIDE]);
@@ -117,7 +120,7 @@ const swept = async (address: string, from: string[] = []) => {
   return JSON.parse((await exec(program, args, { timeoutMs: 280_000 })).stdout) as number[];
 };
 
-test('of all TCP ports of a guest, SSH alone answers the host, and none answers another network', async () => {
+test('of all TCP ports of a guest, only SSH answers the host, and none answers another network', async () => {
   await outside();
   const fromOutside = ['ip', 'netns', 'exec', OUTSIDE];
   for (const id of [closed, open]) {
@@ -125,7 +128,7 @@ test('of all TCP ports of a guest, SSH alone answers the host, and none answers 
     expect(await swept(address), `${address} from the host`).toEqual([22]);
     expect(await swept(address, fromOutside), `${address} from outside`).toEqual([]);
   }
-  // It would find what is there: the host passes packets on, and this server is all that it has there.
+  // Control: the sweep finds a server, since the host forwards packets and has only this one.
   expect(await readFile('/proc/sys/net/ipv4/ip_forward', 'utf8')).toBe('1\n');
   const bait = createServer((socket) => void socket.end()).listen(0, '192.0.2.1');
   await once(bait, 'listening');
@@ -133,7 +136,7 @@ test('of all TCP ports of a guest, SSH alone answers the host, and none answers 
   bait.close();
 }, 1_200_000);
 
-test('a WebSocket goes both ways, and ends with the sandbox; then there is nothing', async () => {
+test('a WebSocket works both ways, and ends with the sandbox, whose port is not found afterwards', async () => {
   const { port } = new URL(opened.url);
   const socket = connect({ port: Number(port), host: '127.0.0.1' });
   let heard = '';

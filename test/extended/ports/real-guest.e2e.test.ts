@@ -9,10 +9,13 @@ import { eventually } from '../../support/eventually.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
 const MIB = 1_048_576;
-/** Emulated guests encrypt 16 MiB in two seconds. */
+/** Bytes of a transfer: emulated guests encrypt 16 MiB in two seconds. */
 const BYTES = 16 * MIB;
 const PATH = '/home/sandbox/zeros';
-/** A process a connection: `down` gives bytes, `up` counts what comes, HTTP's `GET /file` gives bytes, and all else lines come back. */
+/**
+ * Serves each connection in a process: `down` sends bytes, `up` counts bytes, HTTP's `GET /file` sends bytes, other
+ * lines are echoed.
+ */
 const SERVER = `use IO::Socket::INET; $SIG{CHLD} = 'IGNORE'; $| = 1;
 my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 100) or die $!;
 print $server->sockport, "\\n";
@@ -54,7 +57,7 @@ async function bytesOf(chunks: AsyncIterable<Uint8Array>): Promise<number> {
   return bytes;
 }
 
-/** The least of three, seconds. */
+/** Measures the minimum of three attempts, seconds. */
 async function seconds(act: () => Promise<unknown>): Promise<number> {
   const all: number[] = [];
   for (let n = 0; n < 3; n++) {
@@ -76,7 +79,7 @@ async function newConnection(): Promise<void> {
   socket.destroy();
 }
 
-/** The same program by its URL. */
+/** Opens the same program by its URL. */
 async function openedPort() {
   const { ports } = mayfly().client;
   const { url } = await ports.open(id, port);

@@ -20,7 +20,7 @@ interface Echo {
   sockets: Duplex[];
 }
 
-/** A program that upgrades, and then sends back what it is sent. */
+/** Starts a program that upgrades, and then echoes. */
 async function echo(): Promise<Echo> {
   const seen: IncomingMessage[] = [];
   const sockets: Duplex[] = [];
@@ -41,7 +41,7 @@ async function echo(): Promise<Echo> {
   return { port: await programs.listen(server), seen, sockets };
 }
 
-/** Sends a request, and what comes behind it; what was answered is complete when `until` is in it. */
+/** Sends a request with the bytes behind it, and waits for `until` in the answer. */
 async function upgraded(request: string, until: string): Promise<{ socket: Socket; said: () => string }> {
   const socket = door.dial();
   let said = '';
@@ -51,7 +51,7 @@ async function upgraded(request: string, until: string): Promise<{ socket: Socke
   return { socket, said: () => said };
 }
 
-test('a program that switches protocols without being asked is a failed one', async () => {
+test('a program that switches protocols without a request has failed', async () => {
   const server = createServer(({ socket }) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n');
   });
@@ -62,7 +62,7 @@ test('a program that switches protocols without being asked is a failed one', as
   expect(answer.headers['x-mayfly-code']).toBe('port_failed');
 });
 
-test('a WebSocket takes the token in a header, in the address and in the cookie, and is never sent on', async () => {
+test('a WebSocket accepts the token in a header, in the URL and in the cookie, and never forwards it', async () => {
   const { port, seen } = await echo();
   const token = await door.expose(port);
   const host = door.hostOf(port);
@@ -93,7 +93,7 @@ test('a WebSocket takes the token in a header, in the address and in the cookie,
   }
 });
 
-test('a page of another guest opens no WebSocket with the cookie of somebody who uses this one', async () => {
+test('a page of another guest cannot open a WebSocket with the cookie of a user', async () => {
   const { port, seen } = await echo();
   const token = await door.expose(port);
   const host = door.hostOf(port);
@@ -118,7 +118,7 @@ test('a page of another guest opens no WebSocket with the cookie of somebody who
 });
 
 // Case 5.
-test('a WebSocket ends when its token expires, when tokens are voided, when its key is revoked, and when the port is closed', async () => {
+test('a WebSocket ends when its token expires or is voided, its key is revoked, or the port is closed', async () => {
   const { port } = await echo();
   const host = door.hostOf(port);
   const path = `/v1/sandboxes/${door.ports.id}/ports/${port}`;
@@ -147,7 +147,7 @@ test('a WebSocket ends when its token expires, when tokens are voided, when its 
   await ended(() => door.ports.door.call('DELETE', path), last);
 });
 
-test('who leaves leaves at the other end too, and what the program ends is ended', async () => {
+test('a disconnect reaches the other end, on either side', async () => {
   const { port, sockets } = await echo();
   const token = await door.expose(port);
   const ask = () => upgraded(upgradeRequest(door.hostOf(port), '/', { 'X-Mayfly-Token': token }), 'first');
@@ -161,7 +161,7 @@ test('who leaves leaves at the other end too, and what the program ends is ended
   await closed;
 });
 
-test('an upgrade that the program refuses, or that is to another protocol, is answered as a request', async () => {
+test('an upgrade that the program refuses, or to another protocol, is answered as a request', async () => {
   const { port, seen } = await echo();
   const token = await door.expose(port);
   const host = door.hostOf(port);

@@ -9,7 +9,7 @@ import { upgradeRequest } from '../../ports/upgrade-request.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
-/** Promise: docs/desktop.md: Jupyter shows its page, saves a file and has a terminal by the URL of its port. Costs 10 s. */
+/** Promise: docs/desktop.md: Jupyter works at the URL of its port: page, saved file and terminal. Costs 10 s. */
 const isThere = onPath('jupyter-lab') !== null;
 
 let door: IngressDoor;
@@ -39,8 +39,8 @@ afterAll(async () => {
   await door.close();
 });
 
-describe.skipIf(!isThere)('Jupyter without any setting', { tags: ['tool'] }, () => {
-  test('its page, a file that it saves, and a terminal', async () => {
+describe.skipIf(!isThere)('Jupyter without settings', { tags: ['tool'] }, () => {
+  test('serves its page, saves a file, and opens a terminal', async () => {
     const token = await door.expose(port);
     const host = door.hostOf(port);
     const origin = `http://${host}`;

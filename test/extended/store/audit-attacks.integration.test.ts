@@ -25,7 +25,7 @@ let closers: Closers;
 let folder: string;
 let uri: string;
 let db: mongoose.Connection;
-/** As the control worker has it. */
+/** Store of the control worker. */
 let store: Store;
 let databases = 0;
 
@@ -34,7 +34,9 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** A new installation: a sandbox that has run, one that has ended, a source, an API key, all in the register. */
+/**
+ * Sets up a new installation: a sandbox that has run, one that has ended, a source and an API key, all in the register.
+ */
 beforeEach(async () => {
   closers = new Closers();
   folder = await mkdtemp(join(tmpdir(), 'mayfly-anchor-'));
@@ -54,7 +56,7 @@ beforeEach(async () => {
 });
 afterEach(() => closers.close());
 
-/** A control worker that knows nothing but what is in the store and its folder. */
+/** Opens the store of a control worker with nothing but the database and its folder. */
 async function restarted(auditAnchor: Anchor = new AnchorFiles(join(folder, 'anchor'))): Promise<Store> {
   const fresh = await openStore(uri, { auditKey, auditAnchor });
   closers.add('store', () => fresh.close());
@@ -69,7 +71,7 @@ function event(n: number, kind?: AuditKind): AuditEvent {
 
 const all = (name: string) => db.collection<Raw>(name);
 
-/** What is wrong, as `mayfly audit verify` finds it. */
+/** Returns the problems that `mayfly audit verify` finds. */
 async function found(): Promise<{ register: string[]; notes: string[]; chains: Record<string, string[]> }> {
   const walk = await store.audit.verifyRegister();
   const { problems, notes } = await judged(walk, store);
@@ -106,7 +108,7 @@ async function restore(dump: Dump): Promise<void> {
 
 const tip = async () => (await all('auditRegister').find().sort({ _id: -1 }).limit(1).toArray())[0] as Raw;
 
-it('an installation that nobody touched is whole, also while others append', async () => {
+it('an untouched installation is valid, also during appends', async () => {
   const more = Array.from({ length: 30 }, (_, n) => store.audit.append(sandboxId(100 + (n % 10)), event(n)));
   expect(await found()).toEqual(WHOLE);
   await Promise.all(more);
@@ -115,7 +117,7 @@ it('an installation that nobody touched is whole, also while others append', asy
 });
 
 describe('a chain', () => {
-  it.each([ENDED, SOURCE])('that is removed with its head, its record and the hint of its birth: %s', async (id) => {
+  it.each([ENDED, SOURCE])('that is removed with head, record and hint of its birth is reported: %s', async (id) => {
     await removeChain(id);
     await all('endedSandboxes').deleteOne({ _id: id });
     await all('auditBirths').deleteOne({ _id: id });
@@ -125,7 +127,7 @@ describe('a chain', () => {
   it.each([
     ['the hint stays', async () => {}],
     ['the hint is removed, and the record says that it ran', () => all('auditBirths').deleteMany({ _id: LIVING })],
-  ])('of a living sandbox is not begun again from GENESIS: %s', async (_case, alsoRemove) => {
+  ])('of a living sandbox does not restart from GENESIS: %s', async (_case, alsoRemove) => {
     await removeChain(LIVING);
     await alsoRemove();
     store = await restarted();
@@ -134,7 +136,7 @@ describe('a chain', () => {
     expect(await found()).toMatchObject({ register: [], chains: { [LIVING]: ['gone'] } });
   });
 
-  it('that begins again, since record and hint were removed too, has two births', async () => {
+  it('that restarts, after record and hint were removed too, has two births', async () => {
     await removeChain(LIVING);
     for (const name of ['auditBirths', 'sandboxes']) await all(name).deleteOne({ _id: LIVING });
     store = await restarted();
@@ -142,7 +144,7 @@ describe('a chain', () => {
     expect((await found()).chains).toEqual({ [LIVING]: ['restarted', 'rolled-back'].slice(0, 1) });
   });
 
-  it('that is put back from a backup takes what waited', async () => {
+  it('that is restored from a backup accepts the waiting events', async () => {
     const before = await dumped();
     await removeChain(LIVING);
     store = await restarted();
@@ -156,7 +158,7 @@ describe('a chain', () => {
     expect((await store.audit.head(LIVING))?.count).toBe(4);
   });
 
-  it('that was removed and is asked for again is not begun again, and a backup of its entries alone mends it', async () => {
+  it('that was removed does not restart on a new request, and a backup of its entries repairs it', async () => {
     const its = (await dumped()).get('audit')?.filter(({ _id }) => _id.startsWith(LIVING)) ?? [];
     await removeChain(LIVING);
     store = await restarted();
@@ -168,20 +170,20 @@ describe('a chain', () => {
     expect((await store.audit.head(LIVING))?.count).toBe(4);
   });
 
-  it.each([LIVING, SOURCE])('that is set back with its head to an older state: %s', async (id) => {
+  it.each([LIVING, SOURCE])('that is set back with its head to an older state is reported: %s', async (id) => {
     const before = await all('auditHeads').findOne({ _id: id });
     for (const n of [3, 4]) await store.audit.append(id, event(n));
     await store.audit.noteHeads();
     await all('audit').deleteMany({ _id: { $in: [`${id}/3`, `${id}/4`] } });
     await all('auditHeads').replaceOne({ _id: id }, before as Raw);
-    expect((await store.audit.verify(id)).ok).toBe(true); // the attack: by itself it is whole
+    expect((await store.audit.verify(id)).ok).toBe(true); // the attack: in isolation it is valid
     expect(await found()).toEqual({ ...WHOLE, chains: { [id]: ['rolled-back'] } });
     store = await restarted();
-    for (const n of [5, 6]) await store.audit.append(id, event(n)); // it grows over what was cut
+    for (const n of [5, 6]) await store.audit.append(id, event(n)); // it grows beyond the cut
     expect((await found()).chains).toEqual({ [id]: ['restarted'] });
   });
 
-  it('whose writer ended before it told how far it had come is told of by the next one', async () => {
+  it('whose writer died before it noted the head is noted by the next one', async () => {
     const before = await all('auditHeads').findOne({ _id: LIVING });
     await store.audit.append(LIVING, event(3));
     store = await restarted();
@@ -191,7 +193,7 @@ describe('a chain', () => {
     expect((await found()).chains).toEqual({ [LIVING]: ['rolled-back'] });
   });
 
-  it('that was born a moment ago and is cut back to the head of length 0 that it had before', async () => {
+  it('that was just born and is cut back to its earlier head of length 0 is reported', async () => {
     const id = sandboxId(9);
     await store.audit.append(id, event(0));
     const head = headText(new ChainKey(auditKey).head(id, 0, GENESIS)); // as a reader of the store has seen it
@@ -200,16 +202,16 @@ describe('a chain', () => {
     expect((await found()).chains).toEqual({ [id]: ['rolled-back'] });
   });
 
-  it('that retention removed is told from one that somebody removed', async () => {
+  it('that retention removed is distinguished from one removed by an attacker', async () => {
     await store.auditRetention.remove(ENDED);
     expect(await found()).toEqual(WHOLE);
     await removeChain(ENDED);
-    expect(await found()).toEqual(WHOLE); // what was left of it tells nothing that the register does not
+    expect(await found()).toEqual(WHOLE); // the remains contain nothing beyond the register
     await removeChain(SOURCE);
     expect((await found()).chains).toEqual({ [SOURCE]: ['gone'] });
   });
 
-  it('is not removed by retention when the register cannot be told', async () => {
+  it('is not removed by retention when the register is invalid', async () => {
     const { hash, ...rest } = await tip();
     await all('auditRegister').insertOne({ ...rest, _id: '000000000099', hash });
     await all('auditRegister').deleteOne({ _id: rest._id });
@@ -221,14 +223,14 @@ describe('a chain', () => {
 });
 
 describe('an API key', () => {
-  it('that is removed, changed or good again is found', async () => {
+  it('that is removed, changed or reactivated is reported', async () => {
     await all('apiKeys').updateOne({ _id: '0123456789ab' }, { $set: { scopes: ['admin'] } });
     expect((await found()).register).toEqual(['- key']);
     await all('apiKeys').deleteMany({});
     expect((await found()).register).toEqual(['- key']);
   });
 
-  it('that was good again for a while stays found', async () => {
+  it('that was reactivated for a while stays reported', async () => {
     await store.apiKeys.revoke('0123456789ab');
     await store.audit.noteKeys(await store.apiKeys.list());
     expect(await found()).toEqual(WHOLE);
@@ -240,7 +242,7 @@ describe('an API key', () => {
     expect((await found()).register).toEqual([expect.stringMatching(/^\d+ key$/), '- key']);
   });
 
-  it('whose making is taken out of the register is found', async () => {
+  it('whose creation is removed from the register is reported', async () => {
     const entries = await all('auditRegister').find().toArray();
     const made = entries.find(({ body }) => String(body).includes('"key"')) as Raw;
     await all('auditRegister').deleteOne({ _id: made._id });
@@ -264,12 +266,12 @@ describe('the register', () => {
       '- inserted',
       () => all('auditRegister').insertOne({ _id: 'x', body: '', previousHash: '', hash: '' }),
     ],
-  ])('of which an entry is %s', async (_how, problem, attack) => {
+  ])('of which an entry is %s is reported', async (_how, problem, attack) => {
     await attack();
     expect((await found()).register).toContain(problem);
   });
 
-  it('of which entries are exchanged', async () => {
+  it('with exchanged entries is reported', async () => {
     const [a, b] = (await all('auditRegister')
       .find({ _id: { $in: ['000000000001', '000000000002'] } })
       .toArray()) as [Raw, Raw];
@@ -278,7 +280,7 @@ describe('the register', () => {
     expect((await found()).register).toEqual(['1 edited', '2 edited']);
   });
 
-  it('with a forged entry at its end stops no chain that it knows, and has new ones wait until it is gone', async () => {
+  it('with a forged last entry stops no known chain, and delays new ones until it is removed', async () => {
     const number = Number((await tip())._id) + 1;
     const forged = { _id: String(number).padStart(12, '0'), body: '{}', previousHash: 'x', hash: 'y' };
     await all('auditRegister').insertOne(forged);
@@ -291,7 +293,7 @@ describe('the register', () => {
     expect(await found()).toEqual(WHOLE);
   });
 
-  it('is cut at its end: the anchor tells, and what follows leaves the gap', async () => {
+  it('that is cut at its end is reported by the anchor, and later entries leave the gap', async () => {
     const last = await tip();
     await all('auditRegister').deleteOne({ _id: last._id });
     expect((await found()).register).toEqual([`${Number(last._id)} truncated`, '- key'].slice(0, 1));
@@ -302,7 +304,7 @@ describe('the register', () => {
     expect(await found()).toEqual(WHOLE);
   });
 
-  it('of a store that was replaced by an older dump says what is missing, and since when', async () => {
+  it('of a store replaced by an older dump reports the missing entries with their time', async () => {
     const before = await dumped();
     const first = Number((await tip())._id) + 1;
     for (const n of [10, 11, 12]) await store.audit.append(sandboxId(n), event(0));
@@ -314,14 +316,14 @@ describe('the register', () => {
     const entries = `entries ${first} to ${first + 2} are missing`;
     const detail = `${entries}, which the anchor knows, made at ${at}: the store was set back or cut`;
     expect(problems).toEqual([{ number: first, kind: 'truncated', detail }]);
-    await store.audit.append(sandboxId(10), event(0)); // a saga goes on
+    await store.audit.append(sandboxId(10), event(0)); // a workflow continues
     expect((await found()).register).toEqual([`${first} missing`]);
     await store.audit.acceptLoss('restored from the backup of Monday');
     expect((await found()).register).toEqual([]);
     expect((await found()).notes).toEqual([expect.stringContaining('backup of Monday')]);
   });
 
-  it('of a database that was emptied', async () => {
+  it('of an emptied database is reported', async () => {
     const { length } = await all('auditRegister').find().toArray();
     await restore(new Map());
     store = await restarted();
@@ -346,7 +348,7 @@ describe('the anchor', () => {
     });
   });
 
-  it('that is missing is said to be, and made anew with a note that stays', async () => {
+  it('that is missing is reported, and recreated with a permanent note', async () => {
     await rm(join(folder, 'anchor'), { recursive: true });
     expect((await found()).register).toEqual(['- anchor']);
     store = await restarted();
@@ -354,7 +356,7 @@ describe('the anchor', () => {
     expect(await found()).toEqual({ ...WHOLE, notes: [expect.stringContaining('missing or old')] });
   });
 
-  it('that is an older copy is said to be', async () => {
+  it('that is an older copy is reported', async () => {
     await cp(join(folder, 'anchor'), join(folder, 'copy'), { recursive: true });
     for (let n = 10; n < 27; n++) await store.audit.append(sandboxId(n), event(0));
     await rm(join(folder, 'anchor'), { recursive: true });
@@ -363,14 +365,14 @@ describe('the anchor', () => {
     expect(problems).toMatchObject([{ kind: 'anchor', detail: expect.stringContaining('17 more') }]);
   });
 
-  it('is waited for by who appends first, and by who appends next, of one process or of two', async () => {
+  it('is awaited by the first append and by the next, in one process or two', async () => {
     const [id, files] = [sandboxId(9), new AnchorFiles(join(folder, 'anchor'))];
     let free = () => {};
     const isFree = new Promise<void>((resolve) => (free = resolve));
     const slow = await restarted({ read: () => files.read(), put: (at) => isFree.then(() => files.put(at)) });
     let done = 0;
     const first = slow.audit.append(id, event(0)).then(() => done++);
-    await expect.poll(async () => (await store.audit.head(id))?.count).toBe(1); // beside the anchor
+    await expect.poll(async () => (await store.audit.head(id))?.count).toBe(1); // written concurrently with the anchor
     const next = slow.audit.append(id, event(1)).then(() => done++);
     await expect.poll(() => all('audit').countDocuments({ sandboxId: id })).toBe(2);
     expect(await all('auditBirths').findOne({ _id: id })).toBeNull(); // else another process would not wait
@@ -387,12 +389,12 @@ describe('the anchor', () => {
   it.each<[where: string, gone: readonly string[]]>([
     ['before the birth is marked', ['auditBirths']],
     ['before the birth is told', ['auditBirths', 'auditRegister', 'auditHeads']],
-  ])('of a worker that is killed %s: the next append makes up for it', async (_where, gone) => {
+  ])('of a worker that is killed %s is completed by the next append', async (_where, gone) => {
     const id = sandboxId(9);
     const before = await dumped();
     await cp(join(folder, 'anchor'), join(folder, 'copy'), { recursive: true });
     await store.audit.append(id, event(0));
-    await store.close(); // what it writes beside the answer is written by now
+    await store.close(); // its background writes are complete by now
     for (const name of gone) {
       await all(name).deleteMany({});
       await all(name).insertMany(before.get(name) ?? []);
@@ -411,7 +413,7 @@ describe('the anchor', () => {
     expect((await found()).chains).toEqual({ [id]: ['gone'] });
   });
 
-  it('that cannot be written has the births of new chains wait, and no other event', async () => {
+  it('that cannot be written delays the births of new chains, and no other event', async () => {
     const anchor = join(folder, 'anchor');
     await rm(anchor, { recursive: true });
     await writeFile(anchor, 'in the way');
@@ -426,7 +428,7 @@ describe('the anchor', () => {
     expect((await found()).register).toEqual([]);
   });
 
-  it('behind by the entry of a process that was killed is as it should be', async () => {
+  it('that lacks the last entry of a killed process is valid', async () => {
     const [name = ''] = await readdir(join(folder, 'anchor'));
     const before = await readFile(join(folder, 'anchor', name), 'utf8');
     await store.audit.append(sandboxId(9), event(0));
@@ -438,7 +440,7 @@ describe('the anchor', () => {
     expect(await found()).toEqual(WHOLE);
   });
 
-  it('is not turned back by two control workers with one folder', async () => {
+  it('is not set back by two control workers with one folder', async () => {
     const other = await restarted();
     const ids = Array.from({ length: 40 }, (_, n) => sandboxId(100 + n));
     await Promise.all(ids.map((id, n) => (n % 2 ? store : other).audit.append(id, event(0))));
@@ -448,7 +450,7 @@ describe('the anchor', () => {
   });
 });
 
-it('a register that was removed with its anchor has every chain unborn', async () => {
+it('a register that was removed with its anchor makes every chain unborn', async () => {
   for (const name of ['auditRegister', 'auditBirths']) await all(name).deleteMany({});
   await rm(join(folder, 'anchor'), { recursive: true });
   store = await restarted();
@@ -456,7 +458,7 @@ it('a register that was removed with its anchor has every chain unborn', async (
   expect((await found()).chains).toEqual({ [LIVING]: unborn, [ENDED]: unborn, [SOURCE]: unborn });
 });
 
-it('a chain from another installation that somebody put there afterwards is found', async () => {
+it('a chain inserted from another installation is reported', async () => {
   const elsewhere = uri.replace(/\/(test[^/?]*)/, '/$1-other');
   const other = await openStore(elsewhere, { auditKey });
   closers.add('other', () => other.close());

@@ -7,7 +7,7 @@ import { listen } from '../../support/listen.ts';
 import { openStore } from '../../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
 
-/** Which requests lose their connection: those with this text in them; before the server hears of them, or before it is heard. */
+/** Requests whose connection is cut: those that contain the text, before the server gets them or before its answer. */
 let cut: { text: string; when: 'before' | 'after' } | null = null;
 let server: StoreServer;
 let relay: Server;
@@ -48,12 +48,12 @@ function relayed(client: Socket, backend: Socket): void {
   });
   backend.on('data', (answer) => client.writable && client.write(answer));
   for (const [one, other] of [[client, backend] as const, [backend, client] as const])
-    one.on('error', () => {}).on('close', () => other.destroy()); // a cut is what is tested
+    one.on('error', () => {}).on('close', () => other.destroy()); // a cut is tested here
 }
 
-/** The driver wraps a lost connection in the error of a bulk write, which then names nothing that was refused. */
+/** The driver wraps a lost connection in a bulk write error, which then names no refused document. */
 test.for(['before', 'after'] as const)(
-  'an audit entry whose connection is cut %s the server has it is not said to be written',
+  'an audit entry whose connection is cut %s the server has it is not reported as written',
   async (when) => {
     const id = sandboxId(when === 'before' ? 1 : 2);
     await store.audit.append(id, event(0));

@@ -6,7 +6,7 @@ import { openStore } from '../../support/open-store.ts';
 
 const { start, end } = useEmbeddedStore();
 
-it('has chains that verify, with all that was acknowledged, when it is killed while many append', async () => {
+it('has valid chains with all acknowledged entries after a kill during many appends', async () => {
   const auditKey = Buffer.alloc(32, 7);
   const uri = await start();
   const store = await openStore(uri, { auditKey });
@@ -19,7 +19,7 @@ it('has chains that verify, with all that was acknowledged, when it is killed wh
       try {
         await store.audit.append(id, { ...event, kind: 'sandbox.step', at });
       } catch {
-        return; // the connection died with the server: this one was not acknowledged
+        return; // the connection died with the server: this entry was not acknowledged
       }
       acknowledged.set(id, (acknowledged.get(id) ?? 0) + 1);
     }

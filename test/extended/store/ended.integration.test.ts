@@ -21,7 +21,7 @@ useStore(
   { auditKey: Buffer.alloc(32, 7) },
 );
 
-/** What is asked every two seconds, at every scrape, for every list and every idle timer. */
+/** Queries that run every two seconds, at every scrape, for every list and every idle timer. */
 const HOT = {
   quotas: () => storedParts(store),
   stopped: () => store.sandboxes.all(['paused']),
@@ -33,7 +33,7 @@ const HOT = {
   faults: () => store.audit.faults(),
 } satisfies Record<string, () => Promise<unknown>>;
 
-/** Milliseconds of the quickest of three: what it costs when nobody else wants the processor. */
+/** Measures the minimum of three attempts, ms, which excludes other load. */
 async function costOf(ask: () => Promise<unknown>): Promise<number> {
   const costs: number[] = [];
   for (let n = 0; n < 3; n++) {
@@ -44,7 +44,7 @@ async function costOf(ask: () => Promise<unknown>): Promise<number> {
   return Math.min(...costs);
 }
 
-/** Sandboxes that have ended, each with a snapshot that is deleted and a use. */
+/** Inserts ended sandboxes, each with a deleted snapshot and a use. */
 async function insertEnded(count: number): Promise<void> {
   for (let from = 0; from < count; from += BULK) {
     const numbers = Array.from({ length: Math.min(BULK, count - from) }, (_, n) => 1_000_000 + from + n);
@@ -79,7 +79,7 @@ async function expectUnmoved(): Promise<void> {
   }
 }
 
-it('what is asked all the time does not read 100,000 that have ended', { timeout: 600_000 }, async () => {
+it('frequent queries do not read 100,000 ended sandboxes', { timeout: 600_000 }, async () => {
   await insertEnded(100_000);
   await expectUnmoved();
 });

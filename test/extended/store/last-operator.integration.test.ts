@@ -4,7 +4,7 @@ import type { Store } from '../../../store/connect.ts';
 import { useStore } from '../../support/use-store.ts';
 
 let store: Store;
-/** What a process that was killed would have left is put there by hand. */
+/** Raw connection, which writes the state that a killed process leaves. */
 let raw: mongoose.Connection;
 useStore((opened) => ({ store, db: raw } = opened));
 beforeEach(async () => {
@@ -26,7 +26,7 @@ const revoke = (id = '') => store.apiKeys.revokeUnlessLast(id);
 const LAST = { code: 'last_admin_key' };
 
 describe('the last admin key', () => {
-  it('is not revoked; others are, as often as they are asked', async () => {
+  it('is not revoked; others are, repeatedly', async () => {
     const [a, b] = await admins(2);
     await store.apiKeys.create({ project: 'default', name: 'reader', scopes: ['sandboxes:read'] });
     expect((await revoke(a))?.revokedAt).toBeTruthy();
@@ -39,7 +39,7 @@ describe('the last admin key', () => {
     expect(await revoke('000000000000')).toBeNull();
   });
 
-  it('is not that of a run, which ends with it, nor one of other scopes', async () => {
+  it('is not the key of a run, which ends with it, nor one of other scopes', async () => {
     const [lasting] = await admins(1);
     const run = await store.apiKeys.create({
       project: 'default',
@@ -53,7 +53,7 @@ describe('the last admin key', () => {
     expect((await revoke(run.key.id))?.revokedAt).toBeTruthy();
   });
 
-  it.each([2, 3, 8])('stays when %i revoke each other at the same time', async (count) => {
+  it.each([2, 3, 8])('remains when %i revoke each other at the same time', async (count) => {
     for (let round = 0; round < 10; round++) {
       const ids = await admins(count);
       const results = await Promise.allSettled(ids.map(revoke));

@@ -6,7 +6,7 @@ import { record, sandboxId } from '../../store/support.ts';
 import { openStore } from '../../support/open-store.ts';
 import { useStore } from '../../support/use-store.ts';
 
-/** As of two processes: they share nothing but the server. */
+/** Stores as of two processes, which share only the server. */
 let store: Store;
 let other: Store;
 let db: mongoose.Connection;
@@ -20,9 +20,9 @@ const named = (n: number, name: string, changes: Partial<SandboxRecord> = {}) =>
 const taken = { code: 'name_taken' };
 const failure = { code: 'boot_failed', step: 'bootDomain', message: 'no' } as const;
 
-// Promise: a name is of one sandbox that lives, on whichever kind of server. Costs 1 s.
+// Promise: a name belongs to one living sandbox, on each kind of server. Costs 1 s.
 describe('a name', () => {
-  it('is of one only, however many ask for it at once, in however many processes', async () => {
+  it('belongs to one sandbox after any number of concurrent creates in several processes', async () => {
     const asked = await Promise.allSettled(
       Array.from({ length: 24 }, (_, n) => (n % 2 ? store : other).sandboxes.create(named(n, 'race'))),
     );
@@ -30,13 +30,13 @@ describe('a name', () => {
     expect(more).toEqual([]);
     for (const one of asked) if (one.status === 'rejected') expect(one.reason).toMatchObject(taken);
     expect(await other.sandboxes.named('race', 'default')).toEqual(winner);
-    // Of those that were refused nothing is there.
+    // Refused creates leave nothing.
     const ids = Array.from({ length: 24 }, (_, n) => sandboxId(n));
     const found = await Promise.all(ids.map((id) => store.sandboxes.get(id)));
     expect(found.filter(Boolean).map((one) => one?.id)).toEqual([winner?.id]);
   });
 
-  it('is told in the record, also when it has ended', async () => {
+  it('is in the record, also when that has ended', async () => {
     await store.sandboxes.create(named(100, 'told'));
     expect(await store.sandboxes.get(sandboxId(100))).toEqual(named(100, 'told'));
     const ended = await store.sandboxes.update(sandboxId(100), { state: 'destroyed' });
@@ -44,14 +44,14 @@ describe('a name', () => {
     expect(await store.sandboxes.get(sandboxId(100))).toEqual(ended);
   });
 
-  it('is nothing to those without one: there may be many', async () => {
+  it('is optional: there may be many sandboxes without one', async () => {
     await Promise.all([110, 111, 112].map((n) => store.sandboxes.create(record(n))));
     await store.sandboxes.update(sandboxId(110), { state: 'running' });
     await Promise.all([110, 111].map((n) => store.sandboxes.update(sandboxId(n), { state: 'destroyed' })));
     expect((await store.sandboxes.get(sandboxId(112)))?.name).toBeNull();
   });
 
-  it.each(['destroyed', 'failed'] as const)('is free when its sandbox is %s, and not before', async (state) => {
+  it.each(['destroyed', 'failed'] as const)('is released when its sandbox is %s, and not before', async (state) => {
     const [first, second] = state === 'destroyed' ? [120, 121] : [122, 123];
     const name = `until-${state}`;
     await store.sandboxes.create(named(first, name));
@@ -66,7 +66,7 @@ describe('a name', () => {
     expect((await store.sandboxes.named(name, 'default'))?.id).toBe(sandboxId(second));
   });
 
-  it('passes from hand to hand, with never two that have it', async () => {
+  it('passes between sandboxes, and never belongs to two', async () => {
     const id = (n: number) => sandboxId(n);
     for (let n = 130; n < 140; n++) {
       await store.sandboxes.create(named(n, 'handed'));
@@ -81,7 +81,7 @@ describe('a name', () => {
     }
   });
 
-  it('stays with the same request when that is repeated', async () => {
+  it('stays with a repeated request', async () => {
     const [one, again] = await Promise.all([
       store.sandboxes.create(named(150, 'again')),
       other.sandboxes.create(named(150, 'again')),
@@ -91,7 +91,7 @@ describe('a name', () => {
     expect((await other.sandboxes.create(named(150, 'again'))).state).toBe('running');
   });
 
-  it('does not come back with a late repetition of a request that has ended', async () => {
+  it('does not return with a late repetition of a request that has ended', async () => {
     await store.sandboxes.create(named(160, 'late'));
     await store.sandboxes.update(sandboxId(160), { state: 'destroyed' });
     expect((await store.sandboxes.create(named(160, 'late'))).state).toBe('destroyed');
@@ -101,7 +101,7 @@ describe('a name', () => {
     expect((await store.sandboxes.named('late', 'default'))?.id).toBe(sandboxId(161));
   });
 
-  it('is not taken back by one that has ended, and is told so once more', async () => {
+  it('is not reclaimed by an ended sandbox, whose repeated end changes nothing', async () => {
     await store.sandboxes.create(named(170, 'twice'));
     await store.sandboxes.update(sandboxId(170), { state: 'destroyed' });
     await store.sandboxes.create(named(171, 'twice'));
@@ -110,7 +110,7 @@ describe('a name', () => {
     expect((await store.sandboxes.named('twice', 'default'))?.id).toBe(sandboxId(171));
   });
 
-  it('is free after an end that was cut short and is repeated', async () => {
+  it('is released after an end that was cut short is repeated', async () => {
     await store.sandboxes.create(named(180, 'cut'));
     const living = db.collection<{ _id: string }>('sandboxes');
     const before = await living.findOne({ _id: sandboxId(180) });
@@ -122,7 +122,7 @@ describe('a name', () => {
     expect((await store.sandboxes.create(named(181, 'cut'))).id).toBe(sandboxId(181));
   });
 
-  it('is never a query, nor an id, nor anything else that is no name', async () => {
+  it('is never a query, an id, or another invalid value', async () => {
     const hostile = [
       { $ne: null },
       ['web'],

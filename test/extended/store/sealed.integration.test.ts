@@ -33,15 +33,15 @@ async function raw(name: string, _id: string): Promise<Stored> {
   return found;
 }
 
-/** A store of its own, so that its keys may change. */
+/** Returns the URI of a new store, whose keys may change. */
 async function elsewhere(): Promise<string> {
   const url = new URL(storeUri);
   url.pathname = `${url.pathname}-${Math.random().toString(36).slice(2)}`;
   return url.href;
 }
 
-describe('a value that is sealed', () => {
-  it('is refused in another document, in another field, and when a bit of it was changed', async () => {
+describe('an encrypted value', () => {
+  it('is refused in another document, in another field, and after a change of one bit', async () => {
     const one = await raw('commands', commandId(1));
     const two = await raw('commands', commandId(2));
     const damaged = expect.objectContaining({ code: 'record_damaged' });
@@ -58,7 +58,7 @@ describe('a value that is sealed', () => {
     await collection('commands').updateOne({ _id: commandId(1) }, { $set: { reason: null } });
   });
 
-  it('is another each time, of the same value', async () => {
+  it('differs each time for the same value', async () => {
     const chunk = { bytes: Buffer.from('the same'), marks: [{ position: 0, atMs: 1, offset: 0 }] };
     const seen: string[] = [];
     for (const _ of [1, 2]) {
@@ -69,14 +69,14 @@ describe('a value that is sealed', () => {
     expect(Buffer.from((await store.output.chunk(commandId(1), 'stdout', 0))?.bytes ?? [])).toEqual(chunk.bytes);
   });
 
-  it('is the key of a relay, too', async () => {
+  it('is also the key of a relay', async () => {
     await store.relays.announce('kvm-2', { url: 'https://[::1]:1', key: 'c0ffee' });
     expect(JSON.stringify(await raw('relays', 'kvm-2'))).not.toContain('c0ffee');
     expect((await raw('relays', 'kvm-2'))['key']).toMatchObject({ sub_type: 0x80 });
     expect(await store.relays.get('kvm-2')).toMatchObject({ url: 'https://[::1]:1', key: 'c0ffee' });
   });
 
-  it('is a secret of a hook, also one that came by a rotation', async () => {
+  it('is a secret of a hook, also after a rotation', async () => {
     const of = hookRecord({ secrets: ['correct horse'] });
     await store.hooks.create(of);
     expect(JSON.stringify(await raw('hooks', of.id))).not.toContain('horse');
@@ -101,7 +101,7 @@ describe('a value that is sealed', () => {
   });
 });
 
-describe('a value in the clear where an encrypted one belongs', () => {
+describe('a plaintext value where an encrypted one belongs', () => {
   it('is a damaged record', async () => {
     const { id: _id, ...rest } = command(3);
     const damaged = { code: 'record_damaged', message: expect.stringContaining('is not encrypted') };
@@ -125,7 +125,7 @@ describe('a value in the clear where an encrypted one belongs', () => {
 });
 
 describe('keys', () => {
-  it('change as those of payloads do: added below, then moved to the top, then the old one goes', async () => {
+  it('rotate like those of payloads: added below, then moved to the top, then the old one is removed', async () => {
     const uri = await elsewhere();
     const [first] = STORE_KEYS;
     const steps = [[first], [first, OTHER_KEY], [OTHER_KEY, first]] as const;
@@ -146,7 +146,7 @@ describe('keys', () => {
     await after.close();
   });
 
-  it('that are not those of the store open nothing, also where several come first at once', async () => {
+  it('that do not match the store decrypt nothing, also with concurrent first connections', async () => {
     const refused = { code: 'payload_key_unusable', message: expect.stringContaining(STORE_KEYS[0].id) };
     await expect(openStore(storeUri, { keys: [OTHER_KEY] })).rejects.toMatchObject(refused);
     const uri = await elsewhere();
@@ -157,7 +157,7 @@ describe('keys', () => {
     for (const one of two) if (one.status === 'fulfilled') await one.value.close();
   });
 
-  it('are told anew to a store in which somebody has blotted them out', async () => {
+  it('are recorded again in a store whose record of them was blanked', async () => {
     const uri = await elsewhere();
     const there = await mongoose.createConnection(uri).asPromise();
     await there.collection<Stored>('layout').insertOne({ _id: 'key' });
@@ -166,14 +166,14 @@ describe('keys', () => {
     await there.close();
   });
 
-  it('are not told to the store by who only looks', async () => {
+  it('are not recorded by a reader', async () => {
     const uri = await elsewhere();
     for (const key of [OTHER_KEY, STORE_KEYS[0]]) await (await connectStore(uri, { keys: [key] })).close();
     await (await openStore(uri)).close();
     await expect(connectStore(uri, { keys: [OTHER_KEY] })).rejects.toMatchObject({ code: 'payload_key_unusable' });
   });
 
-  it('are not needed for what is not sealed, and without them nothing is written in the clear', async () => {
+  it('are not needed for plaintext fields, and without them no secret is written in plaintext', async () => {
     const keyless = await connectStore(storeUri);
     const refused = { code: 'payload_key_unusable', message: expect.stringContaining('was given no key') };
     try {
@@ -191,8 +191,8 @@ describe('keys', () => {
   });
 });
 
-describe('sealing anew', () => {
-  /** Something in each collection that has something to seal. */
+describe('a reencryption', () => {
+  /** Adds a document to each collection with encrypted values. */
   async function fill(filled: Store): Promise<void> {
     const spec = { ...record(20).spec, metadata: { purpose: 'correct horse' } };
     await filled.sandboxes.create(record(20, { state: 'running', spec }));
@@ -207,7 +207,7 @@ describe('sealing anew', () => {
   }
   const DOCUMENTS = 2 + 2 + 20 + 1 + 1;
 
-  it('lets an older key go', async () => {
+  it('makes an older key unnecessary', async () => {
     const uri = await elsewhere();
     const before = await openStore(uri, { auditKey });
     await fill(before);
@@ -231,7 +231,7 @@ describe('sealing anew', () => {
     }
   });
 
-  it('leaves what nobody can open, and what is in the clear', async () => {
+  it('keeps undecryptable values, and plaintext', async () => {
     const uri = await elsewhere();
     await (await openStore(uri)).close();
     const there = await mongoose.createConnection(uri).asPromise();
@@ -245,7 +245,7 @@ describe('sealing anew', () => {
 });
 
 describe('the audit', () => {
-  it('says of a body that was put there from another entry that it was edited', async () => {
+  it('reports a body copied from another entry as edited', async () => {
     const id = sandboxId(10);
     for (const eventId of ['e1', 'e2']) await store.audit.append(id, { ...ENTRY, eventId });
     const { body } = await raw('audit', `${id}/1`);
@@ -253,14 +253,14 @@ describe('the audit', () => {
     expect((await store.audit.verify(id)).problems).toMatchObject([{ seq: 0, kind: 'edited' }]);
   });
 
-  it('stops nobody whose chain was written with a key that is gone', async () => {
+  it('blocks no sandbox whose chain was written with a missing key', async () => {
     const uri = await elsewhere();
     const id = sandboxId(11);
     const before = await openStore(uri, { auditKey });
     await before.audit.append(id, ENTRY);
     await before.close();
     const gone = await openStore(uri, { auditKey, keys: [OTHER_KEY, ...STORE_KEYS] });
-    await gone.close(); // the key that seals has changed
+    await gone.close(); // the encryption key has changed
     const after = await openStore(uri, { auditKey, keys: [OTHER_KEY] });
     try {
       expect(await after.audit.record(id, ENTRY)).toContain(STORE_KEYS[0].id);
@@ -279,7 +279,7 @@ describe('the audit', () => {
   });
 });
 
-it('what retention exports is opened, so that it is read without a key', async () => {
+it('exports of the retention are decrypted, so that they can be read without a key', async () => {
   const id = sandboxId(12);
   const ended = record(12, { state: 'destroyed', spec: { ...record(12).spec, metadata: { purpose: 'tests' } } });
   await store.sandboxes.create(ended);

@@ -19,7 +19,7 @@ describe('API keys', () => {
     expect(JSON.stringify(await store.apiKeys.list())).not.toContain(secret.slice(17));
   });
 
-  it('made again, have another secret and are one key; revoked, they stay so', async () => {
+  it('created again, are one key with a new secret; revoked ones stay revoked', async () => {
     const wish = { project: 'default', name: 'again', scopes: ['admin'] as const };
     const first = await store.apiKeys.ensure('00000000aaaa', wish);
     const second = await store.apiKeys.ensure('00000000aaaa', wish);
@@ -34,7 +34,7 @@ describe('API keys', () => {
     expect(await store.apiKeys.ensure('00000000aaaa', wish)).toBeNull();
   });
 
-  it('are not guessed, mixed up or queried', async () => {
+  it('cannot be guessed, mixed or queried', async () => {
     const a = await store.apiKeys.create({ project: 'default', name: 'a', scopes: ['admin'] });
     const b = await store.apiKeys.create({ project: 'default', name: 'b', scopes: ['admin'] });
     const mixed = `mfk_${a.key.id}_${b.secret.slice(17)}`;
@@ -44,7 +44,7 @@ describe('API keys', () => {
     expect(await store.apiKeys.revoke('{"$ne":null}')).toBeNull();
   });
 
-  it('are told apart where many are presented at once, and none that is revoked passes with those before it', async () => {
+  it('are distinguished in concurrent requests, and a revoked one never passes with earlier ones', async () => {
     const made = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
         store.apiKeys.create({ project: 'default', name: `at once ${n}`, scopes: ['sandboxes:read'] }),
@@ -75,7 +75,7 @@ describe('idempotency', () => {
     for (const result of results) if (!result.fresh) expect(result.subjectId).toBe(winner);
   });
 
-  it('gives the answer again, refuses another body, and keeps API keys apart', async () => {
+  it('repeats the answer, refuses another body, and separates API keys', async () => {
     expect(await store.idempotency.claim(claim)).toEqual({ fresh: true });
     const again = { ...claim, subjectId: sandboxId(2) };
     expect(await store.idempotency.claim(again)).toMatchObject({ fresh: false, subjectId: sandboxId(1), answer: null });
@@ -88,7 +88,7 @@ describe('idempotency', () => {
     expect(await store.idempotency.claim({ ...claim, apiKeyId: 'ba9876543210' })).toEqual({ fresh: true });
   });
 
-  it('frees a key only for the claim that holds it', async () => {
+  it('releases a key only for the claim that holds it', async () => {
     const one = { ...claim, key: 'free' };
     await store.idempotency.claim(one);
     await store.idempotency.release({ ...one, subjectId: sandboxId(9) });
@@ -98,7 +98,7 @@ describe('idempotency', () => {
   });
 });
 
-it('hosts are what they last said', async () => {
+it('hosts have their latest description', async () => {
   const host: HostRecord = {
     id: 'kvm-1',
     installationId: 'ins-0123456789abcdef01234567',
@@ -136,7 +136,7 @@ describe('a host id', () => {
   });
   const [ONE, OTHER] = ['ins-000000000000000000000001', 'ins-000000000000000000000002'];
 
-  it('is one live worker’s: a second is refused, an older one fenced off, and one that left is followed at once', async () => {
+  it('belongs to one live worker: a second is refused, an older one fenced, and a departed one succeeded at once', async () => {
     expect(await claim(ONE)).toBe(1);
     expect(await store.hosts.get('kvm-7')).toBeNull(); // not described yet
     await store.hosts.describe(described(ONE, 1));
@@ -144,7 +144,7 @@ describe('a host id', () => {
     await expect(claim(OTHER)).rejects.toMatchObject(refused);
     expect(await claim(ONE)).toBe(2);
     await expect(store.hosts.describe(described(ONE, 1))).rejects.toMatchObject({ code: 'host_taken' });
-    await store.hosts.leave({ id: 'kvm-7', epoch: 1 }); // of the older one: nothing
+    await store.hosts.leave({ id: 'kvm-7', epoch: 1 }); // by the older one: no effect
     await expect(claim(OTHER)).rejects.toMatchObject(refused);
     await store.hosts.describe(described(ONE, 2));
     await store.hosts.leave({ id: 'kvm-7', epoch: 2 });
@@ -158,7 +158,7 @@ describe('a host id', () => {
     expect(claims.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  it('is live by the clock of the store, whatever its own says', async () => {
+  it('is live by the clock of the store, for any clock of its own', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 });
     onTestFinished(() => void vi.useRealTimers());
     await store.hosts.describe(described(ONE, 1, 'kvm-9'));
@@ -169,7 +169,7 @@ describe('a host id', () => {
   });
 });
 
-describe('a store that is away', () => {
+describe('an unavailable store', () => {
   it('is named as such, soon, and never with its password', async () => {
     const wrong = openStore('mongodb://user:hunter2@127.0.0.1:1/x', { absenceMs: 300 });
     await expect(wrong).rejects.toMatchObject({ code: 'store_unavailable' });

@@ -22,13 +22,13 @@ const NETWORK = { egress: 'internet' } as const;
 const BRIDGE = 'mayfly1';
 const GATEWAY = '10.213.16.1';
 const RANGE = Array.from({ length: 16 }, (_, n) => `10.213.${16 + n}`);
-/** A public address, for which the test has a way out of its network namespace: to nowhere. */
+/** Public address, routed by the test out of its network namespace to nowhere. */
 const INTERNET = '203.0.113.7';
 const SOURCE = 'golden-debian12';
 
 const mayfly = useServedOnLibvirt();
 const folder = useFolder();
-/** Whatever came to the host from a guest. */
+/** Packets that reached the host from a guest. */
 const caught: string[] = [];
 const listeners = [createSocket('udp4'), createServer()] as const;
 let [attacker, bystander] = ['', ''];
@@ -62,7 +62,7 @@ async function addressOf(sandboxId: string): Promise<string> {
   return lease.address;
 }
 
-/** What a command prints that ends well. */
+/** Runs a command that must succeed, and returns its output. */
 async function sh(sandboxId: string, command: string, stdin = ''): Promise<string> {
   const { commands } = mayfly().client;
   const ended = await commands.run(sandboxId, { command, stdin }, WAIT);
@@ -81,7 +81,7 @@ async function place(): Promise<Place> {
   return { attacker: await neighbour(attacker), gateway, victims: [await neighbour(bystander)], range: RANGE };
 }
 
-/** Starts frames that are sent by root until the sandbox ends, and waits for a thousand of them. */
+/** Sends frames as root until the sandbox ends, and returns after a thousand of them. */
 async function flood(lines: readonly string[]): Promise<void> {
   const { commands } = mayfly().client;
   const nic = await sh(attacker, 'ls /sys/class/net | grep -v lo');
@@ -96,11 +96,11 @@ async function flood(lines: readonly string[]): Promise<void> {
   }, Boolean);
 }
 
-/** Frames that the attacker's port has been sent by it. */
+/** Returns the number of frames that the attacker's port has received. */
 const sentBy = async () =>
   Number(await readFile(`/sys/class/net/${portName(macAddress(attacker))}/statistics/rx_packets`, 'utf8'));
 
-/** All that listens on this machine, by the address that guests know it by, and what a guest beside listens on. */
+/** Lists all listening ports of this machine, by the address for guests, and the SSH port of a neighbour. */
 async function doors(): Promise<string[]> {
   const { stdout } = await exec('ss', ['-Htln']);
   const ports = new Set([...stdout.matchAll(/^\S+\s+\S+\s+\S+\s+\S+:(\d+)\s/gm)].map(([, port]) => port));
@@ -119,7 +119,7 @@ const tables = async (...args: string[]): Promise<Entry[]> => {
   return JSON.parse((await exec(program, words)).stdout || '[]') as Entry[];
 };
 
-/** A cold create, and how long it takes beside commands of a neighbour. */
+/** Measures a cold create beside commands of a neighbour. */
 async function make() {
   const began = performance.now();
   const making = mayfly().client.createSandbox({ source: SOURCE, network: NETWORK }, WAIT);
@@ -134,7 +134,7 @@ async function make() {
   return { id, state, commands, tookMs: Math.round(performance.now() - began) };
 }
 
-test('beside a guest that forges, floods and knocks, one is used, another is made, and nothing of it gets through', async () => {
+test('beside a guest that forges, floods and scans, others are used and created, and no attack gets through', async () => {
   const { client } = mayfly();
   const alone = await make();
   await client.destroySandbox(alone.id, WAIT);
@@ -166,7 +166,7 @@ test('beside a guest that forges, floods and knocks, one is used, another is mad
   await client.destroySandbox(id, WAIT);
 });
 
-test('a guest fills no more of the table of connections than its part', async () => {
+test('a guest fills at most its share of the connection table', async () => {
   await flood([connectionFrame(await place(), INTERNET)]);
   const count = async () => Number(await readFile('/proc/sys/net/netfilter/nf_conntrack_count', 'utf8'));
   const { connections } = GUEST_LIMITS.network;

@@ -53,7 +53,7 @@ interface Line {
   mac: string;
 }
 
-/** Another tool: it knows docs/audit-export.md and the key, and nothing of our code. Returns what is wrong. */
+/** Verifies an export with docs/audit-export.md and the key only, without Mayfly's code. Returns the problems. */
 function wrongWith(text: readonly string[]): string[] {
   const hmac = (by: Uint8Array, what: string) => createHmac('sha256', by).update(what).digest('hex');
   const registerKey = new Uint8Array(hkdfSync('sha256', key, '', 'mayfly audit register', 32));
@@ -105,9 +105,9 @@ const without = (index: number) => lines.filter((_, n) => n !== index);
 const at = (kind: string, nth = 0) =>
   lines.flatMap((line, n) => ((JSON.parse(line) as Line).kind === kind ? [n] : []))[nth] ?? -1;
 
-// 1 s. Holds: an export can be verified with the key alone, and nothing of it changed unseen.
+// 1 s. Holds: an export can be verified with the key alone, and every change to it is detected.
 describe('mayfly audit export', () => {
-  it('is what another tool finds whole, of everything and of one', async () => {
+  it('is complete for another tool, for all subjects and for one', async () => {
     expect(wrongWith(lines)).toEqual([]);
     expect(lines.filter((line) => (JSON.parse(line) as Line).kind === 'entry')).toHaveLength(9);
     expect(lines.join('')).toMatch(/^[\x20-\x7e]*$/);
@@ -154,5 +154,5 @@ describe('mayfly audit export', () => {
     ],
     ['its end is missing', () => lines.slice(0, -1)],
     ['the seal is of another export', () => [...without(at('entry', 2)).slice(0, -1), lines.at(-1) ?? '']],
-  ])('shows that %s', (_what, change) => expect(wrongWith(change())).not.toEqual([]));
+  ])('detects that %s', (_what, change) => expect(wrongWith(change())).not.toEqual([]));
 });

@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.ts';
 import { expectProof } from '../../support/expect-proof.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
-/** Promise: whatever a guest does to itself, its commands are told what became of them, and its end is proved. */
+/** Promise: a guest can break anything of its own; its commands end with an outcome, and its end is proved. */
 const WAIT = { waitSeconds: 240 };
 const mayfly = useServedOnLibvirt();
 let snapshotId: string;
@@ -31,7 +31,7 @@ async function destroyed(sandboxId: string): Promise<void> {
   expectProof(ended);
 }
 
-test('one out of memory loses the command that took it, and goes on', async () => {
+test('a guest out of memory loses the greedy command, and continues', async () => {
   const { id } = await woken();
   const { commands } = mayfly().client;
   const greedy = await commands.run(id, { command: 'exec tail /dev/zero' }, WAIT);
@@ -40,7 +40,7 @@ test('one out of memory loses the command that took it, and goes on', async () =
   await destroyed(id);
 });
 
-test('one whose agent is stopped and masked is used by SSH', async () => {
+test('a guest whose agent is stopped and masked is used by SSH', async () => {
   const { id } = await woken();
   const { commands } = mayfly().client;
   await commands.run(id, { command: 'sudo systemctl mask --now mayfly-agent' }, WAIT);
@@ -48,7 +48,7 @@ test('one whose agent is stopped and masked is used by SSH', async () => {
   await destroyed(id);
 });
 
-test('one whose file system is frozen is given up when the time of a command is over', async () => {
+test('a command in a guest with a frozen file system ends at its timeout', async () => {
   const { id } = await woken();
   const { commands, files } = mayfly().client;
   const freeze = 'sudo fsfreeze --freeze / && touch /dev/shm/frozen';
@@ -62,7 +62,7 @@ test('one whose file system is frozen is given up when the time of a command is 
   await destroyed(id);
 });
 
-test('one that reboots itself comes back', async () => {
+test('a guest that reboots itself returns', async () => {
   const { id } = await woken();
   const { client } = mayfly();
   const boot = await sh(id, 'cat /proc/sys/kernel/random/boot_id');
@@ -74,7 +74,7 @@ test('one that reboots itself comes back', async () => {
   await destroyed(id);
 });
 
-/** Answers one request after another. */
+/** HTTP server that answers one request after another. */
 const SERVER = `use IO::Socket::INET;
 my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 8000, Listen => 9, ReuseAddr => 1) or die $!;
 while (my $c = $server->accept) {
@@ -90,7 +90,7 @@ async function fetched(sandboxId: string): Promise<string> {
   return text(answer);
 }
 
-test('an installation that is killed with an open port serves it again', async () => {
+test('a killed installation serves its open ports again', async () => {
   const { id } = await woken();
   await mayfly().client.commands.run(id, { argv: ['perl', '-e', SERVER] }, { waitSeconds: 0 });
   await eventually(() => fetched(id), 'hello');
@@ -98,7 +98,7 @@ test('an installation that is killed with an open port serves it again', async (
   for (const each of [api, control, host]) await each?.end('SIGKILL');
   await mayfly().startAll();
   await eventually(
-    () => fetched(id).catch((error: Error) => error.message), // until the host is heard of
+    () => fetched(id).catch((error: Error) => error.message), // until the host has reported
     (body) => body === 'hello',
   );
   await destroyed(id);

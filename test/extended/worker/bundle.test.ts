@@ -19,7 +19,7 @@ const warnings: string[] = [];
 const logger = new DefaultLogger('WARN', ({ message }) => warnings.push(message));
 
 describe('bundleWorkflows', () => {
-  it('makes the bundle once, and takes it from the cache then', async () => {
+  it('makes the bundle once, and takes it from the cache afterwards', async () => {
     const { code } = (await bundleWorkflows(logger)) as { code: string };
     expect(code).toContain('importWorkflows');
     expect(code).toMatch(/^[\0-\xff]*$/);
@@ -32,7 +32,7 @@ describe('bundleWorkflows', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('bundles each time where nothing can be kept, and says so; old bundles go when a new one comes', async () => {
+  it('bundles at each start without a cache, with a warning; a new bundle replaces old ones', async () => {
     await bundleWorkflows(logger);
     const folder = join(root, 'mayfly', 'workflows');
     await rm(workflowBundlePath());

@@ -10,7 +10,7 @@ const mayfly = useMayfly();
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 const folder = useFolder();
 
-/** Somebody who asked for a certificate at that time. */
+/** Issues a caller certificate for a sandbox. */
 async function admitted({ id, ssh }: SandboxRecord): Promise<SshCaller> {
   if (!ssh) throw new Error(`${id} has no address`);
   const pair = makeKeyPair('caller');
@@ -33,7 +33,7 @@ async function reconnect(id: string): Promise<void> {
   expect(status).toBe(200);
 }
 
-test('the CA moves to another key: at no stage is a certificate that counts refused, also over restarts', async () => {
+test('a CA rotation refuses no valid certificate at any stage, also across restarts', async () => {
   const before = await mayfly().create();
   const old = await admitted(before);
   const { signing: first } = await showCa(mayfly().config);
@@ -74,7 +74,7 @@ test('the CA moves to another key: at no stage is a certificate that counts refu
   for (const { id } of [before, during, after]) await reconnect(id);
 });
 
-test('a guest that was not reached keeps the next key from signing; its sandbox is named', async () => {
+test('a guest that was not reached delays the new key, and its sandbox is named', async () => {
   const sandbox = await mayfly().create();
   const { signing: first } = await showCa(mayfly().config);
   await mayfly().host?.stop();
@@ -89,7 +89,7 @@ test('a guest that was not reached keeps the next key from signing; its sandbox 
   await reconnect(sandbox.id);
 });
 
-test('a sandbox that is being made during the first step trusts both keys when it runs', async () => {
+test('a sandbox created during the first step trusts both keys when it runs', async () => {
   mayfly().failpoints.arm('awaitIp.before=1*delay(2000)');
   const input = mayfly().input();
   const creating = mayfly().create(input);
@@ -100,6 +100,6 @@ test('a sandbox that is being made during the first step trusts both keys when i
   expect(await (await admitted(sandbox)).isRefused()).toBe(false);
 });
 
-test('elsewhere than with the control worker it is said where to go', async () => {
+test('on another machine the command names the machine of the control worker', async () => {
   await expect(showCa({ ...mayfly().config, stateDir: folder })).rejects.toThrow('only on the machine of the control');
 });

@@ -23,9 +23,9 @@ import { HOST_ID } from '../../support/served.ts';
 import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
 /**
- * Promise: docs/desktop.md, on a real VM: a picture of a page, clicked and read back; characters of all kinds; who may only
- * look changes nothing; noVNC by an open port stays on. The image has to be there: `npm run setup -- --only desktop`, some
- * minutes, once. Costs 12 minutes; noVNC is quiet for 10 of them.
+ * Promise: docs/desktop.md on a real VM: a page is seen, clicked and read back; characters of all kinds arrive; a
+ * viewer changes nothing; noVNC on an open port stays connected. Needs the image: `npm run setup -- --only desktop`,
+ * some minutes, once. Costs 12 minutes, 10 of them quiet for noVNC.
  */
 const IMAGE = 'desktop-debian12';
 const IDLE_MS = 600_000;
@@ -57,7 +57,7 @@ describe.skipIf(!goldenImage(IMAGE))('a desktop', { tags: ['tool'] }, () => {
     );
   });
 
-  /** An emulated guest takes longer to start its screen than a request waits. */
+  /** Ignores an unavailable desktop: an emulated guest starts its screen later than a request waits. */
   function notYet(error: unknown): null {
     if (error instanceof MayflyApiError && error.problem.code === 'desktop_unavailable') return null;
     throw error;
@@ -74,7 +74,7 @@ describe.skipIf(!goldenImage(IMAGE))('a desktop', { tags: ['tool'] }, () => {
     return text((await mayfly().client.files.read(id, path)).body as never);
   }
 
-  /** The window that is typed into, once it is as wished. */
+  /** Waits for the active window to match, and returns it. */
   async function active(wish: (window: DesktopWindow) => boolean): Promise<DesktopWindow> {
     const look = async () => (await desktop().look(id)).windows;
     const windows = await eventually(look, (all) => all.some((one) => one.isActive && wish(one)));
@@ -94,8 +94,8 @@ describe.skipIf(!goldenImage(IMAGE))('a desktop', { tags: ['tool'] }, () => {
     );
   }
 
-  // Case 11, which the last test ends.
-  test('noVNC comes by the URL that is answered', async () => {
+  // Case 11, continued in the last test.
+  test('noVNC is served at the returned URL', async () => {
     const { url, password } = await desktop().stream(id, { mode: 'view' });
     const { host, port, pathname, search } = new URL(url);
     const ask = (path: string, headers: Record<string, string>) => fetchAt(Number(port), path, { host, ...headers });
@@ -112,11 +112,11 @@ describe.skipIf(!goldenImage(IMAGE))('a desktop', { tags: ['tool'] }, () => {
     const screen = await Screen.open(wire, async () => password);
     expect((await screen.picture()).pixels).toHaveLength(1_280 * 800 * 4);
     quietSince = performance.now();
-    nextByte = new ByteReader(incoming).u8(); // reads on, so that pings are answered as a browser does
+    nextByte = new ByteReader(incoming).u8(); // reads on, so that pings are answered as by a browser
   });
 
   // Case 10.
-  test('what is typed comes whole into a terminal, twenty times of twenty', async () => {
+  test('typed text arrives complete in a terminal, twenty times of twenty', async () => {
     const file = '/home/sandbox/terminal';
     await openTerminal(file);
     for (let n = 0; n < ROUNDS; n++) {
@@ -131,7 +131,7 @@ describe.skipIf(!goldenImage(IMAGE))('a desktop', { tags: ['tool'] }, () => {
     await closeTerminal(file);
   });
 
-  test('who has the password to look changes nothing, whatever he sends; who has the other does', async () => {
+  test('the password to view changes nothing; the one to control does', async () => {
     const file = '/home/sandbox/looked-at';
     await openTerminal(file);
     const leads = await forwarded(mayfly().cliEnv, id, 5_901);
@@ -168,8 +168,8 @@ describe.skipIf(!goldenImage(IMAGE))('a desktop', { tags: ['tool'] }, () => {
     await active(({ title }) => wanted.test(title));
   });
 
-  // What is judged.
-  test('a page is seen, clicked and read back, and typed into, twenty times of twenty', async () => {
+  // Acceptance case.
+  test('a page is seen, clicked, read back and typed into, twenty times of twenty', async () => {
     const seen = async () => pixelsOf(await desktop().screenshot(id));
     const red = await eventually(
       async () => (await seen()).middleOf('ff0000'),
@@ -196,7 +196,7 @@ describe.skipIf(!goldenImage(IMAGE))('a desktop', { tags: ['tool'] }, () => {
   }, 1_200_000);
 
   // Case 11.
-  test('noVNC is on after ten quiet minutes, and shows the screen', async () => {
+  test('noVNC is connected after ten quiet minutes, and shows the screen', async () => {
     await letTimePass(Math.max(0, quietSince + IDLE_MS - performance.now()));
     expect(noVnc.isClosed).toBe(false);
     expect(noVnc.pings).toBeGreaterThanOrEqual(IDLE_MS / 30_000 - 2);

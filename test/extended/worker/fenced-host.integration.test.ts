@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { connectStore } from '../../../store/connect.ts';
 import { HOST_ID, ServedMayfly } from '../../support/served.ts';
 
-test('a host worker that was overtaken ends by itself, and says by whom', async () => {
+test('a host worker that was fenced off exits, and names its successor', async () => {
   const served = await ServedMayfly.start({ MAYFLY_HOST: 'simulated' });
   const store = await connectStore(served.storeUri);
   try {

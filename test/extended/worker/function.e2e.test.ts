@@ -8,14 +8,14 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
+import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
 import type { Statement } from '../../../model/receipts/in-toto.ts';
 import type { Envelope } from '../../../model/receipts/receipt.ts';
-import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
 import { readyAttestationTools } from '../../../scripts/setup/python/attestation-tools.mjs';
 import { eventually } from '../../support/eventually.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
-/** A minute on two cores alone; without KVM, beside other work, many. Milliseconds. */
+/** Timeout of a test, ms: a minute on two idle cores, many without KVM beside other work. */
 const LONGEST_MS = 1_200_000;
 const SECRET = "It's a Secret to Everybody";
 const mayfly = useServedOnLibvirt({}, { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
@@ -31,7 +31,7 @@ const file = (path: string, content: string | Uint8Array): TarEntry => {
   return { path, type: 'file', mode: 0o755, bytes, link: null };
 };
 
-/** The pushed tree: the guest has no network, so it comes with the function, and with the `make` of this Debian. */
+/** Pushed tree: the guest has no network, so the function brings the tree and Debian's `make`. */
 const treeWith = (make: Uint8Array) =>
   tarOf([
     file('make', make),
@@ -51,14 +51,14 @@ const treeWith = (make: Uint8Array) =>
     ),
   ]);
 
-/** What the receipt in a file says the digests of, beside its subjects. */
+/** Returns the names of the byproducts in a receipt file. */
 async function receiptNames(path: string): Promise<string[]> {
   const { payload } = JSON.parse(await readFile(path, 'utf8')) as Envelope;
   const statement = JSON.parse(Buffer.from(payload, 'base64').toString()) as Statement;
   return statement.predicate.runDetails.byproducts.map(({ name }) => name);
 }
 
-/** Another program, which is told of events on the loopback, and what it believed. */
+/** Receiver process on the loopback, with the events that it has verified. */
 class VerifyingReceiver {
   readonly lines: string[] = [];
 
@@ -88,7 +88,7 @@ class VerifyingReceiver {
 }
 
 test(
-  'a signed push has `make test` run of the pushed tree in a virtual machine, once, and all are told',
+  'a signed push runs `make test` of the pushed tree in a virtual machine, once, and all receivers are notified',
   async () => {
     const { client } = mayfly();
     const receiver = await VerifyingReceiver.start();
@@ -194,7 +194,7 @@ test(
 );
 
 test(
-  'the disks of a failed run are kept, with what its process wrote, and without its secrets (case 52)',
+  'the disks of a failed run are retained, with the output of its process, and without its secrets (case 52)',
   async () => {
     const { client } = mayfly();
     const canary = `canary-${randomUUID()}`;

@@ -14,8 +14,8 @@ import { MayflyProcess } from '../../support/mayfly-process.ts';
 import { startServers, startService } from '../../support/start-servers.ts';
 
 /**
- * Promise: of whole processes, an event that comes while the check by its schema stands still is accepted, and checked by the control
- * worker; and one that is on its way in when the API is told to stop is stored and answered. Half a minute.
+ * Promise: with real processes, an event that arrives while the schema check hangs is accepted, and checked by the
+ * control worker; an event in transit when the API is stopped is stored and answered. Half a minute.
  */
 const closers = new Closers();
 const listening = z.object({ url: z.string(), hooksUrl: z.string() });
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await eventually(async () => (await fetch(`${at.url}/readyz`)).ok, true);
   const input = { schema: { type: 'object', required: ['n'] } };
   await call('PUT', '/v1/functions/fn', { source: 'golden-debian12', command: 'true', input });
-  await call('POST', '/v1/functions/fn/pause'); // what is stored is not run
+  await call('POST', '/v1/functions/fn/pause'); // stored events are not run
   path = (await call('POST', '/v1/hooks', { function: 'fn', scheme: 'github', secrets: [SECRET] }))['path'] as string;
 });
 afterAll(() => closers.close());
@@ -58,7 +58,7 @@ async function call(method: string, to: string, body?: object): Promise<Record<s
   return (await answer.json()) as Record<string, unknown>;
 }
 
-/** The process of the API that checks by schemas. */
+/** Returns the pid of the API's schema checker. */
 function validator(): number {
   const of = (pid: number) => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
   const found = of(api.pid).filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('validator'));
@@ -66,7 +66,7 @@ function validator(): number {
   return found[0] as number;
 }
 
-test('an event comes while its check stands still: the control worker ends it, and says why', async () => {
+test('an event that arrives while its check hangs is checked by the control worker, with a reason', async () => {
   process.kill(validator(), 'SIGSTOP');
   const headers = githubHeaders('{}') as [string, string][];
   const answer = await fetch(`${at.hooksUrl}${path}`, { method: 'POST', body: '{}', headers });
@@ -79,14 +79,14 @@ test('an event comes while its check stands still: the control worker ends it, a
   process.kill(validator(), 'SIGCONT');
 });
 
-test('the API is told to stop while an event comes in: it is stored and answered, and nobody else is let in', async () => {
+test('an event in transit when the API is stopped is stored and answered, and new connections are refused', async () => {
   const body = '{"n":1}';
   const port = Number(new URL(at.hooksUrl).port);
   const lines = githubHeaders(body).map(([name, value]) => `${name}: ${value}\r\n`);
   const socket = connect(port, '127.0.0.1').setEncoding('utf8');
   const head = `POST ${path} HTTP/1.1\r\nHost: x\r\n${lines.join('')}Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`;
   socket.write(head);
-  expect(await said(socket, '\r\n\r\n')).toMatch(/^HTTP\/1\.1 100 /); // it has come so far
+  expect(await said(socket, '\r\n\r\n')).toMatch(/^HTTP\/1\.1 100 /); // it has arrived up to here
   socket.write(body.slice(0, 3));
   api.send('SIGTERM');
   await eventually(() => isOpen(port), false);
@@ -103,7 +103,7 @@ test('the API is told to stop while an event comes in: it is stored and answered
   expect(await api.end()).toBe(0);
 });
 
-/** @param until null: until it is ended */
+/** Reads a socket. @param until text that ends it; null: until the socket ends */
 async function said(socket: Socket, until: string | null): Promise<string> {
   let text = '';
   for (;;) {

@@ -6,9 +6,10 @@ import { useFreshState } from '../../support/use-folder.ts';
 
 const state = useFreshState();
 
-// 5 s, most of it a refusal that waits 2 s. Holds: one host worker a state folder, and nobody else keeps it from starting.
+// 5 s, most of it a refusal that waits 2 s. Holds: one host worker per state folder, and nothing else prevents its
+// start.
 describe('the lock of a state folder', () => {
-  it('is of one at a time, is looked at without being taken, and is let go', async () => {
+  it('is exclusive, can be inspected without taking it, and is released', async () => {
     expect(await HostLock.isHeld(state.root)).toBe(false);
     const first = await HostLock.take(state.root);
     expect(await HostLock.isHeld(state.root)).toBe(true);
@@ -18,13 +19,13 @@ describe('the lock of a state folder', () => {
     await (await HostLock.take(state.root)).release();
   });
 
-  it('is not in the way of those who only look, however many', async () => {
+  it('is not blocked by any number of inspections', async () => {
     const looks = Array.from({ length: 20 }, () => HostLock.isHeld(state.root));
     const [lock] = await Promise.all([HostLock.take(state.root), ...looks]);
     await lock.release();
   });
 
-  it('is not another user’s to take: neither the file, nor the name that it had once', async () => {
+  it('cannot be taken by another user: neither the file nor its former socket name', async () => {
     const squatted = createServer().listen(`\0mayfly-host:${state.root}`);
     const lock = await HostLock.take(state.root);
     await lock.release();

@@ -16,7 +16,7 @@ async function built(name: string, ready: string, readySeconds: number): Promise
   return (await builtImage(mayfly().client.images, wish)).image;
 }
 
-test('an image is a source once --ready holds in a virtual machine of it, and wakes from its template', async () => {
+test('an image becomes a source when --ready succeeds in a virtual machine of it, and wakes from its template', async () => {
   const { client } = mayfly();
   const never = await built('never-ready', 'echo it is why; exit 9', 1);
   expect(never).toMatchObject({ state: 'failed', failure: { exitCode: 9, log: expect.stringContaining('it is why') } });

@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 const REFUSED = { code: 'state_folder_in_use' };
 
-/** Another process that holds the lock, and says what it was told to in the file. */
+/** Starts a process that holds the lock and writes `text` to its file. */
 async function holder(text: string) {
   const script = 'exec 3>>"$0"; flock --exclusive 3; printf "$1" >"$0"; echo held; exec sleep 600';
   const child = spawn('sh', ['-c', script, path, text], { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -30,9 +30,9 @@ async function holder(text: string) {
   };
 }
 
-// 3 s. Promise: one Mayfly a state folder; a second one is told who has it, and nobody dead is in the way.
+// 3 s. Promise: one Mayfly per state folder; a second one names the holder, and a dead holder does not block.
 describe('the state folder of a `mayfly up`', () => {
-  it('is of one at a time, who is named, and is free again when that has stopped', async () => {
+  it('is exclusive, names its holder, and is free when that has stopped', async () => {
     const first = await InstallationLock.take(state.root);
     const why = `(pid ${process.pid}) holds the state folder ${state.root}`;
     await expect(InstallationLock.take(state.root)).rejects.toMatchObject({
@@ -44,7 +44,7 @@ describe('the state folder of a `mayfly up`', () => {
     await (await InstallationLock.take(state.root)).release();
   });
 
-  it('is of one of many that start at the same moment', async () => {
+  it('is granted to one of many that start at once', async () => {
     const all = await Promise.allSettled(Array.from({ length: 8 }, () => InstallationLock.take(state.root)));
     const taken = all.filter((one) => one.status === 'fulfilled');
     expect(taken).toHaveLength(1);
@@ -52,7 +52,7 @@ describe('the state folder of a `mayfly up`', () => {
     await taken[0]?.value.release();
   });
 
-  it('is free when its holder was killed, whoever has its id now', async () => {
+  it('is free when its holder was killed, even if another process has its pid', async () => {
     const dead = await holder('1');
     await dead.kill();
     await writeFile(path, `${process.ppid}\n`);
@@ -60,7 +60,7 @@ describe('the state folder of a `mayfly up`', () => {
   });
 
   it.each(['', '1', '1\\n', '-1\\n', '999999999\\n', '../../x\\n', 'sixteen letters and more'])(
-    'is held also where the file says %j, which names nobody who holds it',
+    'is held also when the file contains %j, which names no holder',
     async (text) => {
       const other = await holder(text);
       const refusal = await InstallationLock.take(state.root).catch((error: unknown) => error);
@@ -69,7 +69,7 @@ describe('the state folder of a `mayfly up`', () => {
     },
   );
 
-  it('is not guessed to be free where its file cannot be opened', async () => {
+  it('is not assumed to be free when its file cannot be opened', async () => {
     await mkdir(path);
     await expect(InstallationLock.take(state.root)).rejects.toMatchObject({
       ...REFUSED,
@@ -77,7 +77,7 @@ describe('the state folder of a `mayfly up`', () => {
     });
   });
 
-  it('that is taken is told by `mayfly up` before it starts anything, with how to have a second one', async () => {
+  it('that is taken makes `mayfly up` exit before it starts anything, with the way to a second one', async () => {
     const lock = await InstallationLock.take(state.root);
     const env = { MAYFLY_HOST: 'simulated', MAYFLY_STATE_DIR: state.root, MONGODB_URI: '', TEMPORAL_ADDRESS: '' };
     const second = new MayflyProcess(['up'], env);

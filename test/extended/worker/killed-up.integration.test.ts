@@ -20,7 +20,7 @@ afterEach(async () => {
   await noProcessOf(state.root);
 });
 
-/** Its servers are its own, whatever the test run was given. */
+/** Environment with servers of its own, for any settings of the test run. */
 function environment(): NodeJS.ProcessEnv {
   return {
     MAYFLY_HOST: 'simulated',
@@ -38,7 +38,7 @@ function up(env: NodeJS.ProcessEnv = {}): MayflyProcess {
   return latest;
 }
 
-/** What `mayfly doctor` calls residue, while `mayfly up` runs. */
+/** Returns the report of `mayfly doctor` while `mayfly up` runs. */
 async function residue(): Promise<unknown> {
   const doctor = new MayflyProcess(['doctor', '--json'], environment());
   const report: unknown = JSON.parse(await doctor.line('"checks"'));
@@ -46,7 +46,7 @@ async function residue(): Promise<unknown> {
   return report;
 }
 
-/** Logs in as an operator would, with plain ssh. */
+/** Logs in with plain ssh, as an operator does. */
 async function hostnameOf({ id, ssh }: Sandbox): Promise<string> {
   if (!ssh) throw new Error(`${id} has no SSH endpoint`);
   const folder = state.credentialsOf(id);
@@ -76,7 +76,7 @@ async function destroyed(client: MayflyClient, id: string): Promise<void> {
 }
 
 describe('mayfly up', () => {
-  it('killed in a destroy, then in a create: what ran still runs, and what was begun comes to its end', async () => {
+  it('killed in a destroy and then in a create keeps machines running, and finishes both operations', async () => {
     const first = up({ MAYFLY_FAILPOINTS: 'removeWorkspace.during=kill' });
     const { baseUrl: firstUrl, apiKey: oldKey } = await first.serves();
     const before = new MayflyClient({ baseUrl: firstUrl, apiKey: oldKey });
@@ -110,14 +110,14 @@ describe('mayfly up', () => {
     expect(processesOf(state.root)).toEqual([]);
   });
 
-  it.each(['store: ready', 'control worker: ready'])('interrupted at "%s" stops what was started', async (moment) => {
+  it.each(['store: ready', 'control worker: ready'])('interrupted at "%s" stops its processes', async (moment) => {
     const starting = up();
     await starting.line(moment);
     expect(await starting.end('SIGINT')).toBe(INTERRUPTED);
     expect(processesOf(state.root)).toEqual([]);
   });
 
-  it('interrupted twice ends at once, and its servers with it', async () => {
+  it('interrupted twice ends at once, with its servers', async () => {
     const running = up();
     await running.serves();
     running.send('SIGINT');

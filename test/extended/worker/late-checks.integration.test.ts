@@ -13,7 +13,9 @@ import { RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
 import { functionRecord, functionVersion, runRecord } from '../../store/run-records.ts';
 import { type OpenedStore, useStore } from '../../support/use-store.ts';
 
-/** Promise: an event that was accepted unchecked is never admitted unless it fits, and holds nobody up; whoever dies. Seconds. */
+/**
+ * Promise: an unchecked event is admitted only if it fits its schema, and delays no other, after any death. Seconds.
+ */
 let store: Store;
 let db: OpenedStore['db'];
 useStore((opened) => ({ store, db } = opened), { auditKey: Buffer.alloc(32, 7) });
@@ -51,7 +53,7 @@ async function deployed(spec: Partial<FunctionSpec> = {}): Promise<string> {
   return name;
 }
 
-/** One that came a second after the one before it. */
+/** Accepts an event one second after the previous one. */
 async function came(name: string, data: unknown, isChecked: boolean, changes: Partial<RunRecord> = {}) {
   const acceptedAt = new Date(began + ++count * 1_000).toISOString();
   const run = runRecord(count, { function: name, versionDigest: name, acceptedAt, ...changes });
@@ -72,7 +74,7 @@ async function stateOf(run: RunRecord): Promise<string> {
 const statesOf = (...runs: RunRecord[]) => Promise.all(runs.map(stateOf));
 
 describe('an event that does not fit', () => {
-  it('ends its run, which says where and why, as a dead letter, and was never begun', async () => {
+  it('ends its run unstarted, as a dead letter with place and reason', async () => {
     const name = await deployed();
     const run = await unchecked(name, { n: 'x' });
     await dispatch(name);
@@ -97,7 +99,7 @@ describe('an event that does not fit', () => {
     expect(rung).toContain(name);
   });
 
-  it('keeps others waiting only where they come one after another, and only until it is checked', async () => {
+  it('delays only later events of its key, and only until it is checked', async () => {
     const name = await deployed({ concurrency: [{ limit: 1, key: '/k', onFull: 'queue' }] });
     const bad = await unchecked(name, {}, of('"a"'));
     const [behind, other] = [await known(name, of('"a"')), await known(name, of('"b"'))];
@@ -111,7 +113,7 @@ describe('an event that does not fit', () => {
     expect(await statesOf(bad, behind, aside)).toEqual(['not-started', 'preparing', 'not-started']);
   });
 
-  it('takes the place of nobody', async () => {
+  it('replaces no running run', async () => {
     const name = await deployed({ concurrency: [{ limit: 1, key: '/k', onFull: 'cancel-running' }] });
     const [older, newer] = [await known(name, of('"a"')), await unchecked(name, {}, of('"a"'))];
     await dispatch(name);
@@ -122,7 +124,7 @@ describe('an event that does not fit', () => {
     expect((await latest(older)).cancelledBy).toBeNull();
   });
 
-  it('whatever is wrong with it: its schema takes too long, its version or its record is gone', async () => {
+  it('ends for any fault: a slow schema, a missing version or a damaged record', async () => {
     const slow = { type: 'object', properties: { s: { pattern: '^(a+)+$' } } };
     const name = await deployed({ input: { schema: slow, maxBytes: 1_000 } });
     const late = await unchecked(name, { s: `${'a'.repeat(40)}!` });
@@ -142,7 +144,7 @@ describe('an event that does not fit', () => {
 });
 
 describe('an event that fits', () => {
-  it('is in the place in which it came, also when those after it were checked at once', async () => {
+  it('keeps its place, also when later ones were checked at once', async () => {
     const name = await deployed({ concurrency: [{ limit: 1, key: '/k', onFull: 'queue' }] });
     const [first, second] = [await unchecked(name, { n: 1 }, of('"a"')), await known(name, of('"a"'))];
     await dispatch(name);
@@ -152,7 +154,7 @@ describe('an event that fits', () => {
     expect(await statesOf(first, second)).toEqual(['preparing', 'concurrency']);
   });
 
-  it('gathers from then on, and not before', async () => {
+  it('joins a batch after its check, and not before', async () => {
     const gathering = { kind: 'batch', maxSize: 2, maxWaitMs: 3_600_000 } as const;
     const name = await deployed({ batch: { maxSize: 2, maxWaitSeconds: 300, key: null } });
     const [good, bad] = [await unchecked(name, { n: 1 }, { gathering }), await unchecked(name, {}, { gathering })];
@@ -168,11 +170,11 @@ describe('an event that fits', () => {
   });
 });
 
-describe('who dies, or is somebody else', () => {
+describe('a check', () => {
   const broken = (error: unknown) =>
     Object.assign(Object.create(schemas) as InputSchemas, { problemsOf: () => Promise.reject(error) });
 
-  it('leaves it open for the next one; a flaw of ours ends it', async () => {
+  it('that dies leaves the event to the next; an internal error ends it', async () => {
     const [name, other] = [await deployed(), await deployed()];
     const [bad, good] = [await unchecked(name, {}), await unchecked(other, { n: 1 })];
     const closed = new InputSchemas();
@@ -186,7 +188,7 @@ describe('who dies, or is somebody else', () => {
     expect((await latest(unlucky)).failure).toMatchObject({ code: 'internal' });
   });
 
-  it('that cannot be checked now is in the way of no other function', async () => {
+  it('that fails for one function delays no other function', async () => {
     const [first = '', second = ''] = [await deployed(), await deployed()].toSorted();
     const [stuck, free] = [await unchecked(first, { n: 1 }), await unchecked(second, { n: 1 })];
     const problemsOf: InputSchemas['problemsOf'] = (digest, ...given) =>
@@ -199,7 +201,7 @@ describe('who dies, or is somebody else', () => {
     expect(await stateOf(stuck)).toBe('queued');
   });
 
-  it('changes nothing of what another has decided, or what somebody has cancelled, or what has expired', async () => {
+  it('changes no event that another check has decided, that is cancelled, or that has expired', async () => {
     const name = await deployed();
     const runs = await Promise.all(Array.from({ length: 6 }, (_, n) => unchecked(name, n % 2 === 0 ? { n } : {})));
     await Promise.all([checks().look(), checks().look(), checks().look()]);

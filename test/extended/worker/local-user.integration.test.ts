@@ -29,7 +29,7 @@ function environment(): NodeJS.ProcessEnv {
   };
 }
 
-/** What `mayfly doctor` calls closed, and does not. */
+/** Returns the checks of `mayfly doctor` for closed access, by name. */
 async function doctorSays(): Promise<Record<string, boolean>> {
   const doctor = new MayflyProcess(['doctor', '--json'], environment());
   const { checks } = report.parse(JSON.parse(await doctor.line('"checks"')));
@@ -37,7 +37,7 @@ async function doctorSays(): Promise<Record<string, boolean>> {
   return Object.fromEntries(checks.filter(({ name }) => name.endsWith(' closed')).map(({ name, ok }) => [name, ok]));
 }
 
-/** The table is there, and one of its rules is not: whatever it was that was flushed. */
+/** Flushes a chain of the nftables table, which itself stays. */
 async function emptied(ip: string): Promise<void> {
   const table = `mayfly_${ip.replaceAll('.', '_')}`;
   await exec('nft', ['flush', 'chain', 'inet', table, 'output']);
@@ -45,7 +45,7 @@ async function emptied(ip: string): Promise<void> {
 
 beforeAll(async () => {
   ({ state, remove: removeState } = await temporaryState());
-  await chmod(state.root, 0o711); // as `mayfly up` makes it: what is closed below is closed by itself
+  await chmod(state.root, 0o711); // as `mayfly up` sets it: paths below are closed by their own modes
   mayfly = new MayflyProcess(['up', '--json'], environment());
   const served = await mayfly.serves();
   ({ baseUrl } = served);
@@ -57,13 +57,14 @@ afterAll(async () => {
   await removeState();
 });
 
-// ~10 s, of which most is the start. Holds: the doors of `mayfly up` are closed to who has a login here and no key.
+// ~10 s, mostly the start. Holds: a user with a login and without a key reaches no listener of `mayfly up`.
 describe('a local user without rights', () => {
   it('gets no connection to Temporal, its inner services, its UI, or the store', async () => {
     const listeners = await listenersOf(mayfly.pid);
     const outcomes = await connectAsNobody(listeners);
     const open = listeners.filter((_, i) => outcomes[i] === 'connected');
-    // The API, the ingress of open ports and the relay require a key; Temporal's ports and the store's sockets require nothing.
+    // The API, the ingress of open ports and the relay require a key; Temporal's ports and the store's sockets require
+    // none.
     expect(open).toHaveLength(3);
     expect(open).toContainEqual({ host: '127.0.0.1', port: Number(new URL(baseUrl).port) });
     const ip = ownAddress(state.root);
@@ -75,7 +76,7 @@ describe('a local user without rights', () => {
     expect(sockets.length).toBeGreaterThan(0);
   });
 
-  it('reads nothing of the state folder while a sandbox runs, is saved and is gone', async () => {
+  it('reads nothing of the state folder while a sandbox runs, is saved and is destroyed', async () => {
     const { id } = await client.createSandbox({ source: 'golden-debian12' }, { waitSeconds: 60 });
     await client.snapshots.take(id, {}, { waitSeconds: 60 });
     const readable = await readableByNobody(state.root);
@@ -83,7 +84,7 @@ describe('a local user without rights', () => {
     expect(readable).toEqual([]);
   });
 
-  it('is told of by doctor, where something was opened', async () => {
+  it('is reported by doctor where access was opened', async () => {
     expect(await doctorSays()).toEqual({
       'Temporal is closed': true,
       'store is closed': true,

@@ -18,7 +18,7 @@ afterAll(() => {
   process.stderr.write(`from death to record: ${figures.join(', ')}\n`);
 });
 
-/** Waits for the record to say so; the figure is printed, and bounds nothing on a busy machine. */
+/** Waits for the record of the death, and prints its delay, which has no limit on a busy machine. */
 async function ends(sandboxId: string, code: string, died: number): Promise<void> {
   const { client } = mayfly();
   const ending = await eventually(
@@ -53,24 +53,24 @@ test('a guest that powers itself off ends its sandbox as stopped', async () => {
   await ends(id, 'machine_stopped', performance.now());
 });
 
-test('a libvirtd of our own that is killed is started again: machines run on, and new ones are made', async () => {
+test('a killed private libvirtd restarts: machines keep running, and new ones can be created', async () => {
   const { client } = mayfly();
   const { id } = await client.createSandbox({ snapshotId }, WAIT);
   await killLibvirtd({ libvirtFolder: libvirtFolder() });
   const made = await eventually(
-    () => client.createSandbox({ snapshotId }, WAIT).catch(() => null), // refused while nothing can be asked
+    () => client.createSandbox({ snapshotId }, WAIT).catch(() => null), // refused while libvirtd is down
     (sandbox) => sandbox !== null,
   );
   expect(made).toMatchObject({ state: 'running' });
   expect(await client.getSandbox(id)).toMatchObject({ state: 'running', failure: null });
 });
 
-test('with what holds it killed too, its machines are ended, and new ones are made', async () => {
+test('a killed libvirtd holder ends its machines, and new ones can be created', async () => {
   const { client } = mayfly();
   const { id } = await client.createSandbox({ snapshotId }, WAIT);
   const died = performance.now();
   await killHolder({ libvirtFolder: libvirtFolder() });
-  await ends(id, 'machine_stopped', died); // libvirt, started again, knows of no crash
+  await ends(id, 'machine_stopped', died); // a restarted libvirt knows of no crash
   expect(await client.createSandbox({ snapshotId }, WAIT)).toMatchObject({ state: 'running' });
 });
 

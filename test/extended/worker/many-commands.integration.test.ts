@@ -8,7 +8,7 @@ const SANDBOXES = tier() === 'all' ? 20 : 4;
 const FEW = 40;
 const MANY = 200;
 const LINES = 10_000;
-/** What the worker may take on beside what it has when it has done the same on a small scale. MiB. */
+/** Permitted growth of the worker after the same load on a small scale, MiB. */
 const GROWTH_MIB = 150;
 
 let mayfly: ServedMayfly;
@@ -26,7 +26,7 @@ afterAll(async () => {
   await mayfly?.stop();
 });
 
-/** A line a write, every tenth to the other stream. */
+/** Writes single lines, every tenth to stderr. */
 const SCRIPT = `i=0
 while [ $i -lt ${LINES} ]; do
   i=$((i+1))
@@ -63,7 +63,7 @@ async function run(count: number): Promise<void> {
 }
 
 async function areNotLost(count: number): Promise<void> {
-  await run(SANDBOXES); // what it has then, it keeps: connections, code
+  await run(SANDBOXES); // the worker keeps connections and code of the first load
   const before = mayfly.host?.residentMib() ?? 0;
   let most = before;
   const watch = setInterval(() => {

@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 const until = (wish: () => Promise<boolean>) => eventually(wish, Boolean);
 
-/** Asks once more where the new host worker came later than a step waits for one, which is undone and told as to be repeated. */
+/** Repeats a request whose step timed out before the new host worker started, and was undone with a retryable error. */
 async function untilHostIsBack<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -47,7 +47,7 @@ describe('a hibernated sandbox', () => {
     return items[0]?.promised.memoryMib ?? -1;
   }
 
-  test('a counter goes on after a new command has woken it, whoever was killed meanwhile; its RAM was free', async () => {
+  test('continues a counter after a command wakes it, despite killed workers; its RAM was free until then', async () => {
     const { client } = mayfly();
     const { commands } = client;
     const counter = await commands.run(sandboxId, { command: COUNTER }, { waitSeconds: 0 });
@@ -86,7 +86,7 @@ describe('a hibernated sandbox', () => {
 });
 
 describe('a full snapshot', () => {
-  /** `number host`, ten times a second, to memory. */
+  /** Appends `number host` to a log in memory, ten times a second. */
   const COUNTER = 'i=0; while :; do i=$((i+1)); echo "$i $(hostname)" >>/dev/shm/log; sleep 0.1; done';
   let parentId: string;
 
@@ -101,7 +101,7 @@ describe('a full snapshot', () => {
     return (await text(await commands.output(sandboxId, ended.id, 'stdout'))).trim();
   }
 
-  /** The numbers that were counted under each host name; the counter must count on when it is asked, and may only begin. */
+  /** Returns the numbers counted under each host name, after it has seen the counter advance. */
   async function counted(sandboxId: string): Promise<Map<string, number[]>> {
     const log = await run(
       sandboxId,
@@ -115,7 +115,7 @@ describe('a full snapshot', () => {
     return numbers;
   }
 
-  test('saved with its memory by a worker that is killed meanwhile; forks and a restore go on from there', async () => {
+  test('is saved despite a killed worker; forks and a restore continue from its memory', async () => {
     const { client } = mayfly();
     const { snapshots, commands } = client;
     const counter = await commands.run(parentId, { command: COUNTER }, { waitSeconds: 0 });
@@ -153,7 +153,7 @@ describe('a full snapshot', () => {
     const again = (await counted(parentId)).get(parentId) ?? [];
     expect(again).toEqual(again.map((_, n) => n + 1));
     expect(await client.destroySandbox(parentId, WAIT)).toMatchObject({ state: 'destroyed' });
-    // It has had connections to guests that were saved, put back and destroyed, and waits for none of them.
+    // The worker had connections to guests that were saved, restored and destroyed, and waits for none of them.
     expect(await mayfly().host?.end('SIGTERM')).toBe(0);
   }, 600_000);
 });

@@ -10,8 +10,8 @@ import { ownServersEnv, withUp } from '../../support/with-up.ts';
 const closers = new Closers();
 afterEach(() => closers.close());
 
-// Promise: what lived under `mayfly up` lives on when store and Temporal are others (docs/several-machines.md).
-test('a store is copied, and its sandboxes are gone on with', async () => {
+// Promise: sandboxes of `mayfly up` continue with another store and Temporal (docs/several-machines.md).
+test('a store is copied, and its sandboxes are adopted', async () => {
   const { state, remove } = await temporaryState();
   closers.add('state folder', remove);
   const server = await startStoreServer();

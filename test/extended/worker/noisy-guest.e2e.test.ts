@@ -11,7 +11,7 @@ import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libv
 const WAIT = { waitSeconds: 240 };
 const ROUNDS = { commands: 15, creates: 2 };
 const COMMANDS = 3;
-/** Times as long beside an attacker. Wanted is 1.5 (docs/performance.md): what else a machine does moves a pair of medians by 0.4. */
+/** Permitted slowdown beside an attacker; 1.5 is wanted (docs/performance.md), but other load moves it by 0.4. */
 const MOST = 2.5;
 
 const mayfly = useServedOnLibvirt();
@@ -41,11 +41,11 @@ const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[
 interface Compared {
   alone: number;
   beside: number;
-  /** Of one CPU, while it was not paused. */
+  /** Share of one CPU while it was not paused. */
   attackerHad: number;
 }
 
-/** Beside the attacker and while it stands still, by turns: on a machine that others use too, only a pair says anything. */
+/** Measures with the attacker running and suspended, in turns: only pairs are comparable on a shared machine. */
 async function compared(attacker: string, rounds: number, measure: () => Promise<number[]>): Promise<Compared> {
   const libvirtd = await findPrivateLibvirtd(join(mayfly().state.root, 'host', 'libvirt'));
   if (!libvirtd) throw new Error('no libvirtd runs');
@@ -71,11 +71,11 @@ function told(what: string, { alone, beside, attackerHad }: Compared): void {
   );
 }
 
-/** As root: more processes than there is room for, and what keeps the disk busy without filling the host's. */
+/** Fork bomb as root, and writes that keep the disk busy without filling the host's. */
 const ATTACK = `sudo sh -c 'bomb() { bomb | bomb & }; bomb' 2>/dev/null
 while :; do dd if=/dev/zero of=filled bs=1M count=256 conv=fsync,notrunc; done 2>/dev/null`;
 
-test('beside a guest with a fork bomb, which writes all the time, one is used and others are made', async () => {
+test('beside a guest with a fork bomb and constant writes, others are used and created', async () => {
   const { client } = mayfly();
   const [attacker, neighbour] = await Promise.all([woken(), woken()]);
   const { id } = await client.commands.run(attacker, { command: ATTACK }, { waitSeconds: 0 });
@@ -101,7 +101,7 @@ test('beside a guest with a fork bomb, which writes all the time, one is used an
   for (const each of [attacker, neighbour]) await client.destroySandbox(each, WAIT);
 });
 
-test('a guest that fills its disk ends at its own size, on the host too', async () => {
+test('a guest that fills its disk stops at its own size, on the host too', async () => {
   const { client, state } = mayfly();
   const id = await woken();
   const { output } = await sh(id, 'sudo blockdev --getsize64 /dev/vda');

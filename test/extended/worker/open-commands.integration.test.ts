@@ -36,14 +36,14 @@ async function sweep(open: OpenCommands): Promise<void> {
   await open.stop();
 }
 
-it('forgets what a command needed that has ended, or was never recorded', async () => {
+it('deletes the inputs of a command that has ended, or was never recorded', async () => {
   const [ended, requested, unrecorded] = [await kept(1), await kept(2), await kept(3)];
   await store.commands.create(command(1, { state: 'ended', outcome: 'exited' }));
   await store.commands.create(command(2, { requestedAt: new Date().toISOString() }));
   const open = new OpenCommands(deps);
   await sweep(open);
   expect(await store.commandInputs.get(ended)).toBeNull();
-  expect(await store.commandInputs.get(unrecorded)).not.toBeNull(); // its record may be on its way
+  expect(await store.commandInputs.get(unrecorded)).not.toBeNull(); // its record may follow
   await sweep(open);
   expect(await store.commandInputs.get(unrecorded)).toBeNull();
   expect(await store.commandInputs.get(requested)).not.toBeNull();

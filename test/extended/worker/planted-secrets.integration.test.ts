@@ -13,7 +13,7 @@ import { ServedMayfly } from '../../support/served.ts';
 
 const random = () => randomBytes(9).toString('hex').toUpperCase();
 
-/** One for each place, each of its own, so that a find tells where it came from. */
+/** Secrets by their place, all different, so that a find shows its origin. */
 const PLANTED = {
   metadata: `ghp_${random()}${random()}`,
   agentId: `AKIA${random()
@@ -31,12 +31,12 @@ const PLANTED = {
   refused: random(),
   query: random(),
   build: random(),
-  /** No rule knows this one: encryption alone keeps it. */
+  /** Matches no redaction rule: only encryption protects it. */
   words: `correct horse ${random()}`,
 };
 type Place = keyof typeof PLANTED;
 
-/** Programs of ours, beside the guest's own. */
+/** Programs of Mayfly, in contrast to those of the guest. */
 const OURS = new Set(['node', 'mayfly-agent', 'mayfly-store', 'temporal', 'mongod']);
 
 let mayfly: ServedMayfly;
@@ -93,7 +93,7 @@ function told(error: unknown): string {
   return JSON.stringify(error.problem);
 }
 
-/** What anybody who lists processes, or root, sees of ours. */
+/** Returns arguments and environment of Mayfly's processes, as root or `ps` shows them. */
 async function ourProcesses(): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const found = pids.map(async (pid) => {
@@ -103,13 +103,15 @@ async function ourProcesses(): Promise<string[]> {
       const about = ['cmdline', 'environ'].map((name) => readFile(`/proc/${pid}/${name}`, 'latin1'));
       return [`${program} ${(await Promise.all(about)).join(' ')}`];
     } catch {
-      return []; // ended meanwhile
+      return []; // it has ended
     }
   });
   return (await Promise.all(found)).flat();
 }
 
-/** Also as base64, at any place of what was encoded: so Temporal exports bytes, and the embedded store keeps them. */
+/**
+ * Finds planted secrets, also as base64 at any offset: Temporal exports bytes so, and the embedded store keeps them so.
+ */
 function foundIn(text: string): Place[] {
   const forms = (secret: string) => [
     secret,
@@ -124,7 +126,7 @@ function foundIn(text: string): Place[] {
     .map(([place]) => place as Place);
 }
 
-/** All files below a folder, as a thief copies them from under a program that runs. */
+/** Reads all files below a folder while programs use it, as a thief would copy them. */
 async function copied(folder: string): Promise<{ names: string[]; content: string }> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -132,7 +134,7 @@ async function copied(folder: string): Promise<{ names: string[]; content: strin
   return { names: files.map((path) => basename(path)), content: content.join('\n') };
 }
 
-test("Temporal's database has none of them, on the disk", async () => {
+test("Temporal's database on disk contains no planted secret", async () => {
   const { names, content } = await copied(join(mayfly.state.root, 'temporal'));
   expect(names).toContain('temporal.db');
   expect(content).toContain(sandboxId);
@@ -141,11 +143,11 @@ test("Temporal's database has none of them, on the disk", async () => {
   expect(content, 'what people read there stays readable').toContain(`${sandboxId} from golden-debian12`);
 });
 
-test('a history that is exported has none of them', async () => {
+test('an exported history contains no planted secret', async () => {
   const connection = await Connection.connect({ address: mayfly.temporalAddress });
   try {
     const { workflow, options } = temporalClient({ connection, dataConverter: {} });
-    // the client's own list would have to understand the memo of a build
+    // the client's own list would have to decode the memo of a build
     const all = { namespace: options.namespace, pageSize: 1_000 };
     const { executions } = await connection.workflowService.listWorkflowExecutions(all);
     const exported: string[] = [];
@@ -164,7 +166,7 @@ test('a history that is exported has none of them', async () => {
 });
 
 test.runIf(process.env['MONGODB_URI'] === undefined)(
-  "the store's files have none of them",
+  "the store's files contain no planted secret",
   { tags: ['tool'] },
   async () => {
     const { content } = await copied(mayfly.storeFolder ?? '');
@@ -173,7 +175,7 @@ test.runIf(process.env['MONGODB_URI'] === undefined)(
   },
 );
 
-test('no log has one, at debug', () => {
+test('no log contains a planted secret, at debug', () => {
   for (const process of [mayfly.api, mayfly.control, mayfly.host]) {
     expect(process?.output.length).toBeGreaterThan(0);
     expect(foundIn(process?.output ?? '')).toEqual([]);
@@ -181,18 +183,18 @@ test('no log has one, at debug', () => {
   expect(mayfly.host?.output).toContain('"level":20');
 });
 
-test('no answered error has one', () => {
+test('no error response contains a planted secret', () => {
   expect(errors.length).toBe(5);
   expect(errors.join()).toContain('***');
   expect(foundIn(errors.join('\n'))).toEqual([]);
 });
 
-test('no program of ours has one in its arguments or its environment', () => {
+test('no program of Mayfly has a planted secret in its arguments or environment', () => {
   expect(seen.some((line) => line.startsWith('mayfly-agent'))).toBe(true);
   expect(foundIn(seen.join('\n'))).toEqual([]);
 });
 
-test('no document of the store has one', async () => {
+test('no document of the store contains a planted secret', async () => {
   const store = await mongoose.createConnection(mayfly.storeUri).asPromise();
   const found: Record<string, Place[]> = {};
   const seenIn: string[] = [];

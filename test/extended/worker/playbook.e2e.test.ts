@@ -8,7 +8,7 @@ import { BASE, CHANGES, DEB, LEFT, SECRETS } from '../../support/playbook-change
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
-/** A minute on two cores alone; without KVM, beside other work, many. Milliseconds. */
+/** Timeout of a test, ms: a minute on two idle cores, many without KVM beside other work. */
 const LONGEST_MS = 2_400_000;
 const mayfly = useServedOnLibvirt();
 let booted: string;
@@ -23,7 +23,7 @@ async function ran(id: string, command: string): Promise<void> {
   expect({ command, exitCode, said: exitCode === 0 ? '' : await said() }).toEqual({ command, exitCode: 0, said: '' });
 }
 
-/** @returns it when it is over, and says how long each state took to come */
+/** Writes a playbook, and prints the time of each state. @returns the finished playbook */
 async function written(sandboxId: string, wish: WritePlaybook): Promise<Playbook> {
   const { playbooks } = mayfly().client;
   const began = performance.now();
@@ -49,7 +49,7 @@ async function nothingIsLeft({ sandboxId, checkerId }: Playbook): Promise<void> 
 }
 
 test.skipIf(ansibleArchive() === null)(
-  'what changed in a virtual machine is brought about in a fresh one',
+  'a playbook reproduces the changes of one virtual machine in a fresh one',
   { tags: ['tool'], timeout: LONGEST_MS },
   async () => {
     const { client } = mayfly();
@@ -80,7 +80,7 @@ test.skipIf(ansibleArchive() === null)(
 );
 
 test.skipIf(ansibleArchive() === null)(
-  'with a network that is cut it is not checked, and its packages are listed (case 4)',
+  'without a network a playbook is not checked, and its packages are listed (case 4)',
   { tags: ['tool'], timeout: LONGEST_MS },
   async () => {
     const { id } = await mayfly().client.createSandbox({ snapshotId: booted }, WAIT);

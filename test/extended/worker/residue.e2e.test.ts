@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => closers.close());
 
-/** What a private libvirtd has on the machine, besides files. */
+/** Returns the traces of a private libvirtd on the machine, besides files. */
 async function traces() {
   const [rules, links] = await Promise.all([
     exec('nft', ['list', 'tables']),
@@ -50,7 +50,7 @@ async function traces() {
   return { rules: rules.stdout.includes('mayfly_'), bridges, processes: processesOf(config.stateDir) };
 }
 
-it('a private libvirtd leaves files only; residue in them is seen without it, and removed', async () => {
+it('a private libvirtd leaves files only; their residue is found without it, and removed', async () => {
   const machine = await openHostMachine(config, Failpoints.parse(undefined));
   try {
     expect(machine.isNew).toBe(true);
@@ -59,7 +59,7 @@ it('a private libvirtd leaves files only; residue in them is seen without it, an
     await writeFile(file, DOMAIN);
     await new Virsh(machine.hypervisor.uri ?? '').run(['define', file]);
     expect(await findResidue(config)).toMatchObject([{ sandboxId: ID, observation: { layer: 'domain' } }]);
-    // Called like one of ours, with the UUID that we would give it; but its disk is in another installation's folder.
+    // Has the name and UUID of a sandbox of ours, but its disk is in another installation's folder.
     await writeFile(file, FOREIGN);
     await new Virsh(machine.hypervisor.uri ?? '').run(['define', file]);
     expect((await machine.hypervisor.marks()).map(({ sandboxId: id }) => id)).toEqual([ID]);
@@ -79,7 +79,7 @@ it('a private libvirtd leaves files only; residue in them is seen without it, an
   expect(await traces()).toEqual(nothing);
 });
 
-it('snapshots that were cut off, or that nothing refers to any more, are seen without a libvirtd, and removed', async () => {
+it('partial or unreferenced snapshots are found without a libvirtd, and removed', async () => {
   const snapshots = join(config.stateDir, 'snapshots');
   const [half, kept] = [snapshotId(1), snapshotId(2)];
   for (const id of [half, kept]) await mkdir(join(snapshots, id), { recursive: true });

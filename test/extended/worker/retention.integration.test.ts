@@ -16,7 +16,7 @@ import { sweep } from '../../support/sweep.ts';
 import { useStore } from '../../support/use-store.ts';
 
 const ENDED = '2026-01-01T00:00:00.000Z';
-/** Of a pass with one sandbox: what it removes, what it counts of that, and its audit. */
+/** Indexes of the writes of a pass with one sandbox: removals, their counts, and its audit. */
 const WRITES = Array.from({ length: 19 }, (_, nth) => nth);
 let store: Store;
 let db: mongoose.Connection;
@@ -41,7 +41,7 @@ function event(n: number): AuditEvent {
   return { eventId: `e${n}`, kind: 'sandbox.state', actor: null, runId: null, hostId: null, at, detail: {} };
 }
 
-/** A sandbox with a command and its output, certificate, use, audit and a snapshot that is deleted. */
+/** Creates a sandbox with a command and its output, certificate, use, audit and a deleted snapshot. */
 async function sandbox(changes: Partial<SandboxRecord> = {}): Promise<string> {
   const n = ++last;
   const id = sandboxId(n);
@@ -62,7 +62,7 @@ async function sandbox(changes: Partial<SandboxRecord> = {}): Promise<string> {
   return id;
 }
 
-/** How many documents of which collection are stored of a sandbox: none of some is left out. */
+/** Counts the documents of a sandbox by collection, those with none left out. */
 async function stored(id: string): Promise<Record<string, number>> {
   const n = Number(id.slice(4));
   const filters: [string, Record<string, unknown>][] = [
@@ -93,7 +93,7 @@ const WHOLE = {
 };
 const EXPORTED = { endedSandboxes: 1, commands: 1, output: 2, uses: 1, snapshots: 1, certificates: 1 };
 
-/** Of all files of a folder: the documents of a sandbox, each once, by collection and id. */
+/** Reads the exported documents of a sandbox from all files of a folder, each once, by collection and id. */
 async function exported(folder: string, id: string): Promise<Map<string, Record<string, unknown>>> {
   const all = new Map<string, Record<string, unknown>>();
   const names = await readdir(folder).catch(() => []);
@@ -124,7 +124,7 @@ async function pass(settings: Partial<RetentionSettings>, open: readonly string[
 }
 
 describe.sequential('the retention', () => {
-  it('removes what ended long ago with all that belongs to it, after it was exported, and keeps its audit', async () => {
+  it('removes long-ended sandboxes with all their documents after the export, and keeps their audit', async () => {
     const exportDir = await exportFolder();
     const ids = [await sandbox(), await sandbox(), await sandbox({ state: 'failed' })];
     const before = (await store.retention.removed())['output'] ?? 0;
@@ -144,7 +144,7 @@ describe.sequential('the retention', () => {
     expect((await store.retention.removed())['output']).toBe(before + 6);
   });
 
-  it('touches nothing that lives, ended lately, has a snapshot, an open saga, or events that wait', async () => {
+  it('keeps sandboxes that live, ended lately, have a snapshot, an open workflow, or waiting events', async () => {
     const lives = sandboxId(++last);
     await store.sandboxes.create(record(last, { state: 'running', updatedAt: ENDED }));
     const late = await sandbox({ updatedAt: new Date(Date.now() - 89 * 24 * 3_600_000).toISOString() });
@@ -168,7 +168,7 @@ describe.sequential('the retention', () => {
     await store.audit.appendWaiting();
   });
 
-  it('for ever keeps all, and a pass that cannot export, or does not know what is open, removes nothing', async () => {
+  it('without a limit keeps all; a pass without an export, or without Temporal, removes nothing', async () => {
     const id = await sandbox();
     await pass({ recordDays: null });
     const file = await exportFolder();
@@ -183,10 +183,10 @@ describe.sequential('the retention', () => {
   });
 
   sweep(WRITES)(
-    'killed before its write %i, it loses nothing that is not exported, and the next goes on',
+    'killed before its write %i loses nothing that is not exported, and the next pass continues',
     async (nth) => {
       const exportDir = await exportFolder();
-      await pass({ exportDir, auditDays: 90 }); // others of this file
+      await pass({ exportDir, auditDays: 90 }); // other sandboxes of this file
       const id = await sandbox();
       const before = await stored(id);
       let left = nth;
@@ -212,8 +212,8 @@ describe.sequential('the retention', () => {
   );
 });
 
-describe.sequential('an audit trail that is past', () => {
-  it('leaves its end, on which more is appended, and which tells its removal from any other', async () => {
+describe.sequential('an expired audit trail', () => {
+  it('leaves its head, which accepts more entries and distinguishes expiry from tampering', async () => {
     const exportDir = await exportFolder();
     const id = await sandbox();
     await pass({ exportDir, auditDays: 90 });
@@ -236,7 +236,7 @@ describe.sequential('an audit trail that is past', () => {
     expect(new Set(kinds)).toEqual(new Set(['forged-head', 'truncated']));
   });
 
-  it('is kept when it is broken, younger than its sandbox is said to be, or its sandbox is recorded', async () => {
+  it('is kept when it is broken, is younger than the recorded end, or its sandbox is recorded', async () => {
     const exportDir = await exportFolder();
     const broken = await sandbox();
     await db

@@ -28,7 +28,7 @@ const closers = new Closers();
 const logs = new Map<ProcessName, MayflyProcess>();
 const guards = new Map<ProcessName, StoreGuard>();
 let client: MayflyClient;
-/** With what the host speaks to Temporal. */
+/** Environment of the host's connection to Temporal. */
 let asHost: NodeJS.ProcessEnv;
 let url: string;
 let secret: string;
@@ -90,7 +90,7 @@ beforeAll(async () => {
 });
 afterAll(() => closers.close());
 
-/** One life with everything that is done to a sandbox on a simulated host. @returns a sandbox of which nothing is kept */
+/** Performs every operation on a simulated host once. @returns a sandbox without retained data */
 async function liveThrough(): Promise<string> {
   const wait = { waitSeconds: 60 };
   for (const { id: key } of (await client.listKeys()).items) await client.limitKey(key, { diskBytes: 1_024 ** 4 });
@@ -145,16 +145,16 @@ async function liveThrough(): Promise<string> {
   return fork.sandbox.id;
 }
 
-test('each process does with the store what its row says, and nothing else', async () => {
+test('each process uses its rights to the store, and no others', async () => {
   const id = await liveThrough();
-  // retention removes it within a second or two of its end, and its audit after it
+  // retention removes it within two seconds of its end, and then its audit
   await eventually(
     async () => (await store.sandboxes.get(id)) === null && guards.get('control')?.used.has('audit remove'),
     true,
   );
   const refused = [...guards].flatMap(([name, guard]) => guard.refused.map((what) => `${name}: ${what}`));
   expect(refused).toEqual([]);
-  // what the host says of its own passes: the proxy has no key to what is encrypted in the record
+  // reports of the host about its own sandboxes pass: the proxy has no key to the encrypted parts of the record
   const own = await client.createSandbox({ source: 'golden-debian12', metadata: { a: 'b' } }, { waitSeconds: 60 });
   await reportEndOf(own.id);
   await client.destroySandbox(own.id, { waitSeconds: 60 });
@@ -163,7 +163,7 @@ test('each process does with the store what its row says, and nothing else', asy
   await eventually(async () => logs.get('proxy')?.output ?? '', /is not of a sandbox on it/);
 });
 
-/** The host's word that a machine has died, by the proxy. */
+/** Reports the death of a machine as the host, by the proxy. */
 async function reportEndOf(id: string): Promise<void> {
   const { temporalAddress = '', temporalTls: tls } = readConfig(asHost);
   const connection = await connectTemporal(temporalAddress, tls);
@@ -182,7 +182,7 @@ async function reportEndOf(id: string): Promise<void> {
 const flat = (rows: Readonly<Record<string, readonly string[]>>) =>
   Object.entries(rows).flatMap(([collection, actions]) => actions.map((action) => `${collection} ${action}`));
 
-test('no right is given that nothing uses', () => {
+test('no right is granted without a use', () => {
   for (const [name, { used }] of guards) {
     const rare = Object.values(RARE[name]).flatMap(flat);
     const given = flat(RIGHTS[name]);
@@ -212,11 +212,11 @@ test('a host neither reads the audit nor writes a record, and only the API makes
 });
 
 test.each(['api', 'host', 'proxy'] as const)(
-  '%s, taken over, is refused at the store what its row does not say',
+  'a compromised %s is refused what its row does not grant',
   async (name) => {
     const connection = await mongoose.createConnection(guards.get(name)?.uri ?? '').asPromise();
     try {
-      await connection.collection('sandboxes').findOne({}); // what its row says
+      await connection.collection('sandboxes').findOne({}); // granted by its row
       for (const [collection, actions] of Object.entries(FORBIDDEN[name])) {
         const of = connection.collection<{ _id: string }>(collection);
         const attempts = {
@@ -235,7 +235,7 @@ test.each(['api', 'host', 'proxy'] as const)(
   },
 );
 
-test('what is not in its row is refused, and a process says who has to start first', async () => {
+test('a database without rights is refused, and the process names the one to start first', async () => {
   const uri = new URL(guards.get('host')?.uri ?? '');
   uri.pathname = '/another';
   await expect(connectStore(uri.href)).rejects.toThrow('Start the control worker first');

@@ -41,7 +41,7 @@ async function accept(n: number, changes: Partial<RunRecord>): Promise<RunRecord
   return run;
 }
 
-it('finds what is due, what has expired, queues, and what was admitted and not begun', async () => {
+it('finds due and expired runs, their queues, and admitted runs without a workflow', async () => {
   const due = await accept(1, { function: 'due', state: 'delayed', dueAt: ago(1) });
   const later = await accept(2, { function: 'later', state: 'delayed', dueAt: '2999-01-01T00:00:00.000Z' });
   const late = await accept(3, { function: 'late', expiresAt: ago(1) });
@@ -61,10 +61,10 @@ it('finds what is due, what has expired, queues, and what was admitted and not b
   expect(ensured).toEqual(['due']);
   expect(begun).toEqual([admitted.id]);
   await queues.look();
-  expect(ensured).toEqual(['due']); // most have one: it is asked for now and then
+  expect(ensured).toEqual(['due']); // most have one: it is ensured now and then
 });
 
-it('tells of a cancel whose teller has died, once, and of none that was told', async () => {
+it('notifies of a cancel whose sender died, once, and of no cancel that was sent', async () => {
   const [lost, told] = [await accept(11, { function: 'lost' }), await accept(12, { function: 'lost' })];
   for (const run of [lost, told]) {
     await store.runQueue.admit(run, rules, ago(20));
@@ -76,7 +76,7 @@ it('tells of a cancel whose teller has died, once, and of none that was told', a
   expect(cancelled).toEqual([lost.id]);
 });
 
-it('removes a function that drains when its last run is clean, and not before', async () => {
+it('removes a draining function when its last run is clean, and not before', async () => {
   const draining = functionRecord({ name: 'draining', state: 'draining' });
   await store.functions.create(draining);
   await store.functionVersions.create({ ...functionVersion(), function: 'draining' });
@@ -86,14 +86,14 @@ it('removes a function that drains when its last run is clean, and not before', 
   await store.runs.begin(run.id, ['preparing'], {});
   await store.runs.end(run.id, ['preparing'], ended, 7);
   await queues.look();
-  expect(await store.functions.get(draining)).not.toBeNull(); // its machine may be there
+  expect(await store.functions.get(draining)).not.toBeNull(); // its machine may exist
   await store.runs.free(run.id, { cleanup: 'proved' });
   await queues.look();
   expect(await store.functions.get(draining)).toBeNull();
   expect(await store.functionVersions.get(draining, 1)).toBeNull();
 });
 
-it('removes runs of the past with what they left, the last of the same event first', async () => {
+it('removes expired runs with their contents, the last of an event first', async () => {
   const chain = await Promise.all(
     [0, 1].map(async (epoch) => {
       const id = runIdOf('same', epoch);
@@ -106,7 +106,7 @@ it('removes runs of the past with what they left, the last of the same event fir
   await store.runs.end(first, ['queued'], { ...ended, endedAt: ago(40 * 86_400) }, 30);
   await store.runs.end(second, ['queued'], { ...ended, endedAt: ago(1) }, 30);
   await queues.removePast();
-  expect(await store.runs.get(first)).not.toBeNull(); // else its event would be taken for a new one
+  expect(await store.runs.get(first)).not.toBeNull(); // else its event would count as new
   await store.runs.free(second, { cleanup: 'none' });
   const gone = runId(10);
   await accept(10, {});

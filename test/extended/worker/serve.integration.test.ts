@@ -28,7 +28,7 @@ afterAll(() => closers.close());
 const serve = (name: 'api' | 'control' | 'host', more: NodeJS.ProcessEnv) =>
   startService(closers, name, { ...env, ...more });
 
-it('three processes make a sandbox, prove its end, and stop when asked to', async () => {
+it('three processes create a sandbox, prove its end, and stop on SIGTERM', async () => {
   const key = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
   const { secret } = JSON.parse(await key.line('"secret"')) as { secret: string };
   expect(await key.end()).toBe(0);
@@ -48,7 +48,7 @@ it('three processes make a sandbox, prove its end, and stop when asked to', asyn
   expect([(await hook(hooksUrl)).status, (await hook(url)).status]).toEqual([200, 404]);
   expect((await fetch(`${hooksUrl}/healthz`)).status).toBe(404);
 
-  // Each request says which it is, and whatever is done for it says so too.
+  // Each request has an id, which all work for it carries.
   let requestId = 'the-create';
   const named: typeof fetch = (to, init) => {
     const headers = new Headers(init?.headers);
@@ -60,7 +60,7 @@ it('three processes make a sandbox, prove its end, and stop when asked to', asyn
   expect(running).toMatchObject({ state: 'running', hostId: 'served' });
   expect(await readdir(join(hostState, 'sandboxes'))).toEqual([running.id]);
 
-  // A machine of nobody, which the worker removes when it is asked to, and leaves the one that lives.
+  // An orphaned machine, which the worker removes on request, and spares the living one.
   const nobodys = join(hostState, 'sandboxes', 'sbx-0000000000000007');
   await mkdir(nobodys);
   const where = { MAYFLY_STATE_DIR: hostState, MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'served' };
@@ -86,13 +86,13 @@ it('three processes make a sandbox, prove its end, and stop when asked to', asyn
   const programs = host.output.split('\n').filter((line) => line.includes('"ran a program"'));
   expect(programs.some((line) => line.includes('"requestId":"the-create"'))).toBe(true);
 
-  // What must stay apart: no process but the control worker has the CA and the audit key.
+  // Separation: only the control worker has the CA and the audit key.
   expect(await readdir(hostState)).not.toContain('control');
   expect(await readdir(join(state.root, 'c'))).toEqual(['api']);
 
   for (const child of [api, host, control]) expect(await child.end('SIGTERM')).toBe(0);
 
-  // One trace, from the request to a program on the host: each is the child of the one before.
+  // One trace from the request to a program on the host, each span the child of the one before.
   const chains = collector.spans.filter(({ name }) => name === 'cp').map((span) => collector.ancestors(span));
   const ofCreate = chains.find((chain) => chain.at(-1)?.name === 'POST /v1/sandboxes');
   expect(

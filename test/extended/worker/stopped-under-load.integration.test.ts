@@ -7,12 +7,12 @@ import { ServedMayfly } from '../../support/served.ts';
 import { useFreshState } from '../../support/use-folder.ts';
 
 const SOURCE = 'golden-debian12';
-/** A step that takes no notice of being told to stop, as a program that hangs in the kernel does. */
+/** Step that ignores its cancellation, as a program that hangs in the kernel does. */
 const STUCK = { MAYFLY_FAILPOINTS: 'saveSnapshot.before=deaf' };
 
 /**
- * Promise: SIGTERM ends every process of ours within ten seconds, with 0, whatever is under way, and nothing is lost by it. The
- * bound is the processes' own: what is late ends with 1 and says what held it.
+ * Promise: SIGTERM ends each process within ten seconds, with exit code 0 and without loss, under any load. The
+ * processes enforce the limit: a late one exits with 1 and names the cause.
  */
 async function stopped(child: MayflyProcess): Promise<{ code: unknown; late: string[] }> {
   const code = await child.end('SIGTERM');
@@ -24,11 +24,11 @@ interface Load {
   running: string;
   creating: string[];
   snapshotId: string;
-  /** Lets go of what still waits for an answer. */
+  /** Aborts all open requests. */
   over: () => Promise<unknown>;
 }
 
-/** Creates, commands, and streams of events that are open, and a snapshot whose step takes no notice of anything. */
+/** Opens creates, commands, event streams, and a snapshot whose step ignores its cancellation. */
 async function load(client: MayflyClient): Promise<Load> {
   const gone = new AbortController();
   const { signal } = gone;
@@ -54,7 +54,7 @@ async function load(client: MayflyClient): Promise<Load> {
   return { running: running.id, creating, snapshotId, over };
 }
 
-/** All that was begun before comes to its end. */
+/** Asserts that all started operations complete. */
 async function expectNothingLost(client: MayflyClient, { running, creating, snapshotId }: Load): Promise<void> {
   expect(await client.getSandbox(running)).toMatchObject({ state: 'running' });
   const snapshot = await eventually(
@@ -93,7 +93,7 @@ describe('mayfly up under load', () => {
     return latest;
   };
 
-  it('ends in time when it is told to, and the next goes on with all of it', async () => {
+  it('ends in time on SIGTERM, and the next one continues all work', async () => {
     const first = up(STUCK);
     const before = await load(new MayflyClient(await first.serves()));
     expect(await stopped(first)).toEqual(IN_TIME);

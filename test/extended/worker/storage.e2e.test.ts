@@ -34,14 +34,14 @@ const hypervisor = () => {
   return mayfly.host.machine.hypervisor;
 };
 
-/** What a command in the guest prints. */
+/** Returns the output of a command in the guest. */
 async function sh(sandboxId: string, command: string): Promise<string> {
   const ended = await door.run(sandboxId, { command }, 120);
   expect(ended).toMatchObject({ outcome: 'exited', exitCode: 0 });
   return (await door.text(ended)).trim();
 }
 
-/** Pieces of 4 MiB, each written to the disk before it is called written. */
+/** Writes pieces of 4 MiB, and records each after its sync to disk. */
 const GROWING =
   'i=0; while [ $i -lt 20 ]; do i=$((i+1)); head -c 4194304 /dev/urandom > ~/p$i; sync ~/p$i; sha256sum ~/p$i >> ~/sums; sync ~/sums; done';
 
@@ -53,7 +53,7 @@ async function wroteAll(sandboxId: string, pieces: number): Promise<void> {
 
 const isStalled = ({ state, stalledBy }: SandboxRecord) => state === 'paused' && stalledBy === 'host_disk_full';
 
-test('a guest whose host has no room stands still, has lost nothing when there is room, and goes on by itself', async () => {
+test('a guest on a full host is suspended without loss, and continues when there is room', async () => {
   const { config, store } = mayfly;
   const snapshotId = await addBootedSnapshot({ ...config, snapshots: store.snapshots });
   const input = mayfly.input({ memoryMib: null, snapshotId }, DEFAULT_TIMEOUTS);
@@ -62,7 +62,7 @@ test('a guest whose host has no room stands still, has lost nothing when there i
   const { id } = await mayfly.until(input.id, ({ state }) => state === 'running');
   process.stderr.write(`workspace after boot ${(await hypervisor().diskBytes(id)) / MIB} MiB\n`);
 
-  // no watch yet: the disk fills up to its last byte, and QEMU stops the guest
+  // without a watch the disk fills to its last byte, and QEMU stops the guest
   await disk.leave(30 * MIB);
   const command = await door.run(id, { command: GROWING }, 0);
   await expect.poll(() => hypervisor().stopped(), { interval: 500 }).toEqual([id]);
@@ -82,7 +82,7 @@ test('a guest whose host has no room stands still, has lost nothing when there i
     expect(await door.until(command, ({ state }) => state === 'ended')).toMatchObject({ exitCode: 0 });
     await wroteAll(id, 20);
 
-    // with the watch, the guest is stopped before the last byte is taken
+    // with the watch the guest is suspended before the last byte is taken
     await disk.leave(reserve + 4 * MIB);
     const again = await door.run(id, { command: GROWING.replaceAll('~/p', '~/q') }, 0);
     await mayfly.until(id, isStalled);

@@ -12,7 +12,7 @@ async function made() {
   );
 }
 
-test('the first create boots, and the next wake from the template that it has had built', async () => {
+test('the first create boots, and later ones wake from the template built for it', async () => {
   const { client } = mayfly();
   const wish = { source: 'golden-debian12' };
   const first = await client.createSandbox(wish, WAIT);

@@ -19,7 +19,7 @@ async function folder(): Promise<string> {
   return state.root;
 }
 
-/** Somebody who came first. */
+/** Occupies a port. */
 async function listenAt(port: number): Promise<Server> {
   const server = createServer((socket) => socket.destroy()).listen(port, '127.0.0.1');
   await once(server, 'listening');
@@ -27,7 +27,7 @@ async function listenAt(port: number): Promise<Server> {
   return server;
 }
 
-test('a port that is taken is tried again, and is had when it is free', async () => {
+test('a port in use is retried until it is free', async () => {
   const dir = await folder();
   const port = await freePort('127.0.0.1');
   const other = await listenAt(port);
@@ -39,7 +39,7 @@ test('a port that is taken is tried again, and is had when it is free', async ()
   expect([server.address, server.uiUrl]).toEqual([`127.0.0.1:${port}`, null]);
 });
 
-test('one that stays taken is what the error names', async () => {
+test('a port that stays in use is named in the error', async () => {
   const dir = await folder();
   const port = await freePort('127.0.0.1');
   await listenAt(port);
@@ -49,7 +49,7 @@ test('one that stays taken is what the error names', async () => {
   });
 });
 
-test('its database is in its folder, whatever that is called', async () => {
+test('its database is in its folder, for any folder name', async () => {
   const root = await folder();
   for (const name of ['a#1', 'a?b', '50%41', 'a b&c', 'ü']) {
     const server = await startTemporalServer({ dir: join(root, name) });

@@ -15,7 +15,7 @@ import { listen } from '../../support/listen.ts';
 import { temporalTls } from '../../support/temporal-certificates.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
-/** A server that ends TLS before the dev server, and lets in only who has a certificate of its CA: as docker-compose.yml has Temporal do. */
+/** TLS server before the dev server that requires a certificate of its CA, as Temporal in docker-compose.yml does. */
 const folder = useFolder();
 let server: Server;
 let address: string;
@@ -60,14 +60,14 @@ function files(changes: Partial<TemporalTls> = {}): TemporalTls {
   return { ...own, serverName: undefined, credentialsDir: undefined, ...changes };
 }
 
-test('who has a certificate of the CA gets in, and speaks to Temporal', async () => {
+test('a client with a certificate of the CA can use Temporal', async () => {
   const connection = await connectTemporal(address, files());
   const client = new Client({ connection });
   expect((await client.workflowService.getSystemInfo({})).serverVersion).toMatch(/^1\./);
   await connection.close();
 });
 
-test('mayfly doctor gets in with the same', async () => {
+test('mayfly doctor connects with the same files', async () => {
   const { ca, cert, key } = files();
   const env = { TEMPORAL_TLS_CA: ca, TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key, TEMPORAL_ADDRESS: address };
   const surroundings = await Surroundings.of(readConfig({ ...env, MAYFLY_STATE_DIR: folder }));
@@ -82,7 +82,7 @@ async function doctorSays(env: NodeJS.ProcessEnv, about = 'Temporal is closed'):
   return checks.find(({ name }) => name === about);
 }
 
-test("mayfly doctor says that a certificate may all, unless it is the control worker's", async () => {
+test("mayfly doctor reports a certificate with full access, unless it is the control worker's", async () => {
   const about = 'Temporal by the proxy';
   const envOf = (name: string) => ({ ...temporalTls(join(folder, 'ours'), name), TEMPORAL_ADDRESS: address });
   expect(await doctorSays(envOf('kvm-2'), about)).toMatchObject({
@@ -92,7 +92,7 @@ test("mayfly doctor says that a certificate may all, unless it is the control wo
   expect(await doctorSays(envOf('control'), about)).toBeUndefined();
 });
 
-test('mayfly doctor calls closed what lets nobody in without a certificate, and nothing else', async () => {
+test('mayfly doctor reports Temporal as closed only if it requires a certificate', async () => {
   const { ca: TEMPORAL_TLS_CA, cert: TEMPORAL_TLS_CERT, key: TEMPORAL_TLS_KEY } = files();
   const ours = { TEMPORAL_TLS_CA, TEMPORAL_TLS_CERT, TEMPORAL_TLS_KEY };
   expect(await doctorSays({ ...ours, TEMPORAL_ADDRESS: address })).toMatchObject({ ok: true });
@@ -138,18 +138,18 @@ test.each([
     /its certificate is not of the CA in TEMPORAL_TLS_CA/,
   ],
   ['to another name', () => files({ serverName: 'elsewhere' }), /is for another name.*TEMPORAL_TLS_SERVER_NAME/],
-] as const)('%s nobody gets in, and is told why', async (_how, tls, why) => {
+] as const)('a connection %s is refused with the reason', async (_how, tls, why) => {
   await expect(connectTemporal(address, tls())).rejects.toMatchObject({
     code: 'temporal_unavailable',
     message: expect.stringMatching(why),
   });
 });
 
-test('a server without TLS is told to be one', async () => {
+test('a server without TLS is named as the cause', async () => {
   await expect(connectTemporal(inject('temporalAddress'), files())).rejects.toThrow(/is it without TLS\?/);
 });
 
-test('a certificate that has expired is refused before anything is asked', async () => {
+test('an expired certificate is refused before any request', async () => {
   const [own, expired] = [join(folder, 'ours'), join(folder, 'expired.pem')];
   const [request, ca] = [join(folder, 'request'), join(own, 'ca', 'ca.pem')];
   await exec('openssl', ['req', '-new', '-key', file('control', 'key.pem'), '-subj', '/CN=host', '-out', request]);
@@ -160,7 +160,7 @@ test('a certificate that has expired is refused before anything is asked', async
   );
 });
 
-test('files that are not what they should be are named', async () => {
+test('invalid files are named', async () => {
   const [open, text] = [join(folder, 'open.pem'), join(folder, 'text.pem')];
   await copyFile(file('control', 'key.pem'), open);
   await chmod(open, 0o644);
@@ -178,7 +178,7 @@ test('files that are not what they should be are named', async () => {
   await connection.close();
 });
 
-test('settings that say half of it are refused by their names', () => {
+test('incomplete settings are refused by their names', () => {
   const read = (env: NodeJS.ProcessEnv) => () => readConfig({ TEMPORAL_ADDRESS: address, ...env });
   expect(read({ TEMPORAL_TLS_CERT: '/a' })).toThrow('TEMPORAL_TLS_KEY');
   expect(read({ TEMPORAL_TLS_CA: 'a' })).toThrow('TEMPORAL_TLS_CA: give an absolute path');

@@ -7,7 +7,7 @@ import { startTemporalServer } from '../../../worker/servers/temporal-server.ts'
 import { createTemporalUi } from '../../../worker/servers/temporal-ui.ts';
 import { temporaryState } from '../../host/temporary-state.ts';
 
-test('the UI has columns and a codec, and writes only where that is on', async () => {
+test('the UI has columns and a codec, and writes only if enabled', async () => {
   const { state, remove } = await temporaryState();
   const server = await startTemporalServer({ dir: join(state.root, 'temporal'), ui: true });
   try {
@@ -50,7 +50,7 @@ test('the UI has columns and a codec, and writes only where that is on', async (
     const post = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
     expect((await reading.request(at(terminate), post)).status).toBe(405);
     expect((await writing.request(at(terminate), post)).status).not.toBe(405);
-    // A name that somebody has resolve to this address.
+    // A name that an attacker resolves to this address.
     expect((await reading.request('http://rebound.test:8080/api/v1/settings')).status).toBe(421);
     expect((await reading.request('http://localhost:8080/api/v1/settings')).status).toBe(200);
   } finally {

@@ -24,7 +24,7 @@ import { useFolder } from '../../support/use-folder.ts';
 import { useMayfly } from '../../support/use-mayfly.ts';
 
 /**
- * Processes that were taken over: scripts with what a host worker has (Temporal, a request key of its own), or the API. The
+ * Compromised processes: scripts with the access of a host worker (Temporal, its own request key) or of the API. The
  * sandbox is on the host `test`; the other host is the attacker's.
  */
 const mayfly = useMayfly();
@@ -52,7 +52,7 @@ function certificateInput(changes: Partial<CertificateInput> = {}): CertificateI
   return { sandboxId: sandbox.id, publicKey, purpose: 'host', actor: null, ttlSeconds: null, ...changes };
 }
 
-/** Starts the workflow with any signature, as whoever reaches Temporal can. */
+/** Starts the workflow with any signature, as any client of Temporal can. */
 async function ask(
   input: CertificateInput,
   signature: RequestSignature | undefined,
@@ -62,12 +62,12 @@ async function ask(
   return mayfly().client.workflow.execute(CERTIFICATE_WORKFLOW, { workflowId, taskQueue: CONTROL_QUEUE, args });
 }
 
-/** A request as its client makes it. */
+/** Returns the request that a client signs. */
 function asked({ sandboxId, publicKey, purpose, actor, ttlSeconds }: CertificateInput, workflowId: string) {
   return { workflowId, sandboxId, publicKey, purpose, actor, ttlSeconds };
 }
 
-/** Fails when a certificate or an entry has come of what was tried. */
+/** Asserts that an attack creates no certificate and no audit entry. */
 async function nothingComesOf(attack: () => Promise<unknown>): Promise<void> {
   const state = async () => ({
     certificates: (await mayfly().store.certificates.of(sandbox.id)).map(({ serial }) => serial),
@@ -80,7 +80,7 @@ async function nothingComesOf(attack: () => Promise<unknown>): Promise<void> {
 
 const REFUSED = { refused: { code: 'request_refused' } };
 
-test('a host worker that was taken over gets no certificate but for what is on it', async () => {
+test('a compromised host worker gets certificates for its own sandboxes only', async () => {
   const hostKey = await mayfly().machine().credentials.publicKey(sandbox.id);
   const { hostId, installationId } = mayfly().machine().observer;
   const input = certificateInput({ publicKey: hostKey ?? '' });
@@ -127,7 +127,7 @@ test('a host worker that was taken over gets no certificate but for what is on i
   });
 });
 
-test('a request of yesterday is refused, and so is one that was granted, in another run', async () => {
+test('an old request is refused, and so is a granted one in another run', async () => {
   const input = certificateInput({ publicKey: (await mayfly().machine().credentials.publicKey(sandbox.id)) ?? '' });
   const workflowId = `certificate/${sandbox.id}/${randomUUID()}`;
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - REQUEST_COUNTS_MS - 1_000 });
@@ -141,7 +141,7 @@ test('a request of yesterday is refused, and so is one that was granted, in anot
   });
 });
 
-test('a workflow of somebody else gets nothing signed, recorded or changed by the activities of the control worker', async () => {
+test('a foreign workflow gets nothing signed, recorded or changed by activities of the control worker', async () => {
   const { connection } = mayfly().client;
   const worker = await Worker.create({
     connection: connection as NativeConnection,
@@ -190,7 +190,7 @@ test("the API gets no certificate of the platform's own", async () => {
   });
 });
 
-test('who is entitled gets one: the host for its sandbox, the API for a caller', async () => {
+test('an entitled process gets one: the host for its sandbox, the API for a caller', async () => {
   const { credentials } = mayfly().machine();
   const input = certificateInput({ publicKey: (await credentials.publicKey(sandbox.id)) ?? '' });
   const issued = await new Reconciliation(mayfly().client, own()).certificates.issue(randomUUID(), input);
@@ -216,7 +216,7 @@ async function tell(event: SignedEvent, sandboxId = sandbox.id): Promise<void> {
   });
 }
 
-test('no event is recorded but what the API signs, in the order in which it came', async () => {
+test('only events signed by the API are recorded, in order', async () => {
   const { id } = sandbox;
   const by = (signer: RequestSigner, event: AuditEvent, sandboxId = id) => ({
     ...event,

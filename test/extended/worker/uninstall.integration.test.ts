@@ -11,7 +11,10 @@ import { temporaryState } from '../../host/temporary-state.ts';
 import { MayflyProcess } from '../../support/mayfly-process.ts';
 import { ownServersEnv, withUp } from '../../support/with-up.ts';
 
-/** Promise: what set-up and `up` made on a machine is listed, and removed when that is confirmed, but no sandbox without its proof. */
+/**
+ * Promise: all that set-up and `up` made on a machine is listed, and removed on confirmation, but no sandbox without
+ * its proof.
+ */
 const closers = new Closers();
 afterEach(() => closers.close());
 
@@ -38,7 +41,7 @@ async function installation(hostKind: 'simulated' | 'libvirt') {
   };
 }
 
-test('a simulated host', async () => {
+test('a simulated host is removed after its sandboxes', async () => {
   const { state, cache, up, uninstall } = await installation('simulated');
   let id = '';
   await up(async (client) => {
@@ -58,7 +61,7 @@ test('a simulated host', async () => {
   expect(told.parse(JSON.parse((await uninstall()).output)).items).toEqual([expect.stringContaining(cache)]);
 });
 
-test('a libvirtd of its own, with its networks and rules', async () => {
+test('a private libvirtd is removed with its networks and rules', async () => {
   const { state, up, uninstall } = await installation('libvirt');
   await up(async () => {});
   expect(await readdir('/sys/class/net')).toContain('mayfly0');

@@ -17,7 +17,7 @@ async function awaitPhase(id: string, phase: Sandbox['phase']): Promise<void> {
   if (record.phase !== phase) throw new Error(`${id} never came so far: ${JSON.stringify(record.failure)}`);
 }
 
-test('four at once have four addresses and four host keys', async () => {
+test('four concurrent sandboxes have four addresses and four host keys', async () => {
   const made = await Promise.all(Array.from({ length: 4 }, () => mayfly.createSandbox({ source: SOURCE }, WAIT)));
   expect(new Set(made.map(({ ssh }) => ssh?.address)).size).toBe(4);
   expect(new Set(made.map(({ ssh }) => ssh?.hostKey)).size).toBe(4);
@@ -33,7 +33,7 @@ test('a delete while the guest boots cancels the create', async () => {
   expectProof(destroyed);
 });
 
-test('a destroy while libvirtd is away goes on when the host worker has started it again', async () => {
+test('a destroy without libvirtd continues when the host worker has restarted it', async () => {
   const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
   await awaitPhase(asked.id, 'awaiting-ip');
   const daemon = await startPrivateLibvirtd(join(state.root, 'libvirt'));

@@ -7,7 +7,7 @@ import { delayFault } from '../../support/passage-of-time.ts';
 const { mayfly, inspect, bootedSnapshot } = useLibvirtInstallation();
 const STARTS = Number(process.env['MAYFLY_CANCELLED_STARTS'] ?? 12);
 const AT_ONCE = 2;
-/** About as long as a start takes on a quiet machine. Milliseconds. */
+/** Approximate duration of a start on a quiet machine, ms. */
 const BOOT_MS = 12_000;
 const WAKE_MS = 3_000;
 

@@ -3,7 +3,7 @@ import { useLibvirtInstallation, WAIT } from '../../support/libvirt-installation
 
 const { mayfly, bootedSnapshot, run } = useLibvirtInstallation();
 
-test('times of commands are of one clock, while the clock of the guest is set back and forth by an hour', async () => {
+test("times of commands are of one clock while the guest's clock moves back and forth by an hour", async () => {
   const { id } = await mayfly.createSandbox({ snapshotId: await bootedSnapshot() }, WAIT);
   const set = (seconds: number) => `sudo date -s @$(($(date +%s) + ${seconds}))`;
   for (const command of ['true', set(-3_600), 'true', set(7_200), 'true', set(-3_600), 'true']) {

@@ -4,11 +4,11 @@ import { eventually } from '../../support/eventually.ts';
 import { qemusOf } from '../../support/qemu-of.ts';
 import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
-/** Two minutes on two cores alone; without KVM, beside other work, many. Milliseconds. */
+/** Timeout of a test, ms: two minutes on two idle cores, many without KVM beside other work. */
 const LONGEST_MS = 1_200_000;
 const mayfly = useServedOnLibvirt();
 
-/** Until the machine of a run is off, or the run has ended. */
+/** Waits until the machine of a run is hibernated, or the run has ended. */
 async function untilAsleep(id: string) {
   const { client } = mayfly();
   const look = async () => {
@@ -21,7 +21,7 @@ async function untilAsleep(id: string) {
 }
 
 test(
-  'a process that waits on a virtual machine has none, and goes on with its counter and the data (case 56)',
+  'a waiting process uses no virtual machine, and continues with its counter and the data (case 56)',
   async () => {
     const { client, cliEnv } = mayfly();
     const command = [
@@ -60,7 +60,7 @@ test(
     expect(cancelled).toMatchObject({ isOff: true });
     await client.runs.cancel(other.id);
     expect(await client.runs.ended(other.id)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved' });
-    // a saved memory is looked for with the domain
+    // the proof of the domain covers a saved memory
     expect(await client.getSandbox(cancelled.sandboxId)).toMatchObject({
       state: 'destroyed',
       proof: { observations: expect.arrayContaining([expect.objectContaining({ layer: 'domain', absent: true })]) },

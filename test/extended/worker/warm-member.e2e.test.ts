@@ -9,12 +9,12 @@ import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 const WAIT = { waitSeconds: 240 };
 const wish = { source: 'golden-debian12' };
 const POOL = 'web';
-/** Its pool looks at it every ten seconds. */
+/** Idle time of the member, ms: its pool probes it every ten seconds. */
 const LOOKED_AT_MS = 45_000;
 const MEASURED_MS = 60_000;
 const mayfly = useServedOnLibvirt({ MAYFLY_TEMPLATES: 'on' });
 
-/** A member that has just become ready, and one like it that a caller has made. */
+/** Creates a pool member, and a similar sandbox for a caller. */
 async function twins(): Promise<{ member: string; fresh: string }> {
   const { client } = mayfly();
   await client.templates.make(wish);
@@ -33,22 +33,22 @@ async function twins(): Promise<{ member: string; fresh: string }> {
 
 const LOGIN = / journal: (Accepted publickey|Connection (closed|reset)|Received disconnect|Disconnected) /;
 
-/** What a command of root's prints, a line each. */
+/** Returns the output lines of {@link LOOK}, run by root. */
 async function lookInto(sandboxId: string): Promise<string[]> {
   const { commands } = mayfly().client;
   const ended = await commands.run(sandboxId, { command: 'sudo -n sh -s', stdin: LOOK }, WAIT);
   expect(ended).toMatchObject({ outcome: 'exited', exitCode: 0 });
   const printed = await text(await commands.output(sandboxId, ended.id, 'stdout'));
   const lines = printed.split('\n').filter(Boolean).sort();
-  // A login that gave no sign of life in time was made anew; every look would add one.
+  // A login without a sign of life in time is repeated; each inspection would add one.
   const logins = lines.filter((line) => line.includes(' journal: Accepted publickey '));
   expect(logins.reduce((count, line) => count + Number.parseInt(line, 10), 0)).toBeLessThan(3);
   return lines.filter((line) => !LOGIN.test(line));
 }
 
 /**
- * What its user can see, but for what differs in each: names, ids, numbers and times, what the kernel says of its
- * processor, and how often a wake asked the guest's agent whether it had done.
+ * All that the user of a sandbox can see, without the differences of each: names, ids, numbers and times, kernel
+ * messages about the processor, and how often a wake polled the guest agent.
  */
 const LOOK = `since=@$(($(stat -c %Y /run/mayfly-boot-id) - 3))
 named() { sed -E "s/$(hostname)/NAME/g; s/(cmd-|sshauth[.])[0-9A-Za-z]+/\\1ID/g; s/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}/ID/g; s/SHA256:[^ ]+/HASH/g; s/[0-9]+/N/g; s/^/$1: /"; }
@@ -61,7 +61,7 @@ ss -H -n -a -t -u -w -x -p | awk '{ print $1, $2, $5, $7, $9 }' | sed -E 's/pid=
 find / -xdev -name '.*hist*' -not -path '/usr/*' | named history
 `;
 
-test('one that was claimed differs in nothing from one that was made at the same time and left alone', async () => {
+test('a claimed member does not differ from a sandbox made at the same time and left alone', async () => {
   const { client } = mayfly();
   const { member, fresh } = await twins();
   await letTimePass(LOOKED_AT_MS);
@@ -80,13 +80,13 @@ test('one that was claimed differs in nothing from one that was made at the same
   for (const each of [fresh, id]) await client.destroySandbox(each, WAIT);
 });
 
-/** MiB of memory that are its own, and its share of others. */
+/** Returns the proportional set size of a process, MiB. */
 async function pssOf(pid: number): Promise<number> {
   const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8');
   return Math.round(Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1]) / 1_024);
 }
 
-/** Of one core, per cent, over a minute. */
+/** Measures processor load over a minute, per cent of one core. */
 async function loadOf(pids: Record<string, number>): Promise<string> {
   const now = () => Promise.all(Object.values(pids).map(processorMs));
   const before = await now();
@@ -97,8 +97,8 @@ async function loadOf(pids: Record<string, number>): Promise<string> {
     .join(', ');
 }
 
-// Figures for docs/performance.md, where they are kept with their conditions. Costs four minutes.
-test('what a member costs that nobody claims', async () => {
+// Figures for docs/performance.md, which states their conditions. Costs four minutes.
+test('an unclaimed member has measured costs', async () => {
   const { client, host, control } = mayfly();
   const ours = { 'host worker': host?.pid ?? 0, 'control worker': control?.pid ?? 0 };
   const { member, fresh } = await twins();

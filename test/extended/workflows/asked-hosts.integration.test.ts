@@ -17,9 +17,9 @@ function lookers({ proof }: SandboxRecord): (string | undefined)[] {
   return [...new Set(proof?.observations.map(({ by }) => by?.installationId))];
 }
 
-describe.concurrent('a host that refuses after it has promised', () => {
+describe.concurrent('a host that refuses after its reservation', () => {
   test.for(['host_unavailable', 'host_disk_full'])(
-    'with %s is looked at, and nothing of it is left',
+    'with %s is inspected, and keeps no residue',
     async (code, { mayfly }) => {
       const input = mayfly.input();
       mayfly.arm(`reserve.after=error(${code})`, input.id);
@@ -36,7 +36,7 @@ describe.concurrent('a host that refuses after it has promised', () => {
     },
   );
 
-  test('and one that never was asked is what the record alone proves', async ({ mayfly }) => {
+  test('that was never a candidate needs no inspection: the record alone is the proof', async ({ mayfly }) => {
     const failed = await mayfly.end((await mayfly.create(mayfly.input({ source: 'nobody' }))).id);
     expect(failed).toMatchObject({ state: 'failed', askedHosts: [] });
     expect(failed.proof?.observations[0]?.lookedAt).toContain('no host was ever given this sandbox');

@@ -6,8 +6,8 @@ import { letSleep } from '../../support/sleeping-host.ts';
 const { test, mayfly: all } = useSagaCases();
 beforeAll(() => letSleep(all().machine().hypervisor, all().failpoints));
 
-describe.concurrent('used while it sleeps', () => {
-  test('without autoResume it is refused', async ({ mayfly, operations }) => {
+describe.concurrent('requests to a suspended sandbox', () => {
+  test('are refused without autoResume', async ({ mayfly, operations }) => {
     const id = await hibernated(mayfly, operations, false);
     const command = await operations.door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
     const file = await operations.door.call('GET', `/v1/sandboxes/${id}/files/etc/hostname`);
@@ -17,7 +17,7 @@ describe.concurrent('used while it sleeps', () => {
     expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated' });
   });
 
-  test('many uses at once make one wake, and all are served', async ({ mayfly, operations }) => {
+  test('that arrive at once cause a single resume, and are all served', async ({ mayfly, operations }) => {
     const id = await hibernated(mayfly, operations, true);
     const { door } = operations;
     const commands = Array.from({ length: 4 }, (_, n) => door.run(id, { command: `echo ${n}` }));
@@ -29,7 +29,7 @@ describe.concurrent('used while it sleeps', () => {
     expect((await kindsOf(operations, id)).filter((kind) => kind === 'sandbox.resumed')).toHaveLength(1);
   });
 
-  test('who does not wait gets a command that runs when it is awake; paused, it is resumed too', async ({
+  test('without a wait start a command that runs after the resume, from hibernated or paused', async ({
     mayfly,
     operations,
   }) => {
@@ -43,7 +43,7 @@ describe.concurrent('used while it sleeps', () => {
     }
   });
 
-  test('who leaves does not stop the wake', async ({ mayfly, operations }) => {
+  test('resume the sandbox even if the client disconnects', async ({ mayfly, operations }) => {
     const id = await hibernated(mayfly, operations, true);
     const path = `/v1/sandboxes/${id}/files/etc/hostname`;
     const left = await operations.door.call('GET', path, undefined, { Prefer: 'wait=0' });
@@ -51,7 +51,7 @@ describe.concurrent('used while it sleeps', () => {
     await mayfly.until(id, ({ state }) => state === 'running');
   });
 
-  test('standard input of a command that sleeps wakes it', async ({ mayfly, operations }) => {
+  test('that write to the stdin of a suspended command resume the sandbox', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create(mayfly.input({ autoResume: true }));
     const { door } = operations;
     const command = await door.run(id, { command: 'cat', stdinOpen: true }, 0);
@@ -62,10 +62,7 @@ describe.concurrent('used while it sleeps', () => {
     expect(await door.text(await door.ended(command))).toBe('hello');
   });
 
-  test('a command that is asked for while it falls asleep does not wait for another', async ({
-    mayfly,
-    operations,
-  }) => {
+  test('that arrive during a hibernate cause one resume and start the command', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create(mayfly.input({ autoResume: true }));
     mayfly.arm('hibernate.after=delay(1000)', id);
     const operationId = await operations.beginPause(id, 'hibernate');
@@ -76,7 +73,7 @@ describe.concurrent('used while it sleeps', () => {
     expect((await kindsOf(operations, id)).filter((kind) => /hibernated|resumed/.test(kind))).toHaveLength(2);
   });
 
-  test('autoResume can be changed while it sleeps', async ({ mayfly, operations }) => {
+  test('can change autoResume', async ({ mayfly, operations }) => {
     const id = await hibernated(mayfly, operations, false);
     const patched = await operations.door.call('PATCH', `/v1/sandboxes/${id}`, { autoResume: true });
     expect(await patched.json()).toMatchObject({ state: 'hibernated', spec: { autoResume: true } });

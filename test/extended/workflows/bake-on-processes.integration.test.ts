@@ -6,12 +6,12 @@ import { Bakery } from '../../support/baked.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
-/** The bakes of test/workflows/bake-source.integration.test.ts, with trees that are cleaned and copied. */
+/** Runs the bakes of test/workflows/bake-source.integration.test.ts with real trees, which are cleaned and copied. */
 const { alone } = useSagaCases();
 const actor = { apiKeyId: 'test', agentId: null };
 
 interface TreeBakery extends Bakery {
-  /** The folders of this test's images, whole or half made. */
+  /** Image folders of this test, complete or partial. */
   images(): Promise<string[]>;
 }
 
@@ -38,7 +38,7 @@ const test = alone.extend<{ bakery: TreeBakery }>({
 afterEach(() => vi.restoreAllMocks());
 
 describe.concurrent('a source of trees', () => {
-  test('a source is made of a snapshot, without what made it one machine, and outlives both', async ({
+  test('a source baked from a snapshot has no identity of its machine, and outlives snapshot and sandbox', async ({
     mayfly,
     operations,
     bakery,
@@ -84,7 +84,7 @@ describe.concurrent('a source of trees', () => {
     expect(await mayfly.store.audit.verify(sourceIdOf('test', name))).toMatchObject({ ok: true });
   });
 
-  test('what was baked of the same snapshot is copied, unless somebody has changed it or it is gone', async ({
+  test('a second bake of a snapshot copies the first source, unless that was changed or is missing', async ({
     mayfly,
     bakery,
   }) => {
@@ -111,7 +111,7 @@ describe.concurrent('a source of trees', () => {
     }
   });
 
-  test('no link of the guest leads the cleaning to another file', async ({ mayfly, operations, bakery }) => {
+  test('a symlink in the guest cannot redirect the cleanup to another file', async ({ mayfly, operations, bakery }) => {
     const outside = join(mayfly.config.stateDir, 'outside');
     await writeFile(outside, 'stays');
     const { id } = await mayfly.create();
@@ -128,7 +128,7 @@ describe.concurrent('a source of trees', () => {
     expect(await readdir(join(tree(mayfly, asked.name), 'tmp'))).toEqual([]);
   });
 
-  test('of a source that somebody else made is refused, and stays as it is', async ({ mayfly, bakery }) => {
+  test('a source that Mayfly did not bake is neither replaced nor deleted', async ({ mayfly, bakery }) => {
     const failed = await bakery.bake(bakery.input('golden-debian12'));
     expect(failed).toMatchObject({ state: 'failed', failure: { step: 'claimSourceName', code: 'source_exists' } });
     expect(await bakery.remove('golden-debian12')).toMatchObject({ failure: { code: 'source_not_baked' } });
@@ -136,7 +136,7 @@ describe.concurrent('a source of trees', () => {
   });
 });
 
-test('what has no room is not copied, and is counted once', async ({ mayfly, bakery }) => {
+test('a bake that exceeds the free disk space copies nothing, and its size counts once', async ({ mayfly, bakery }) => {
   const hypervisor = mayfly.host?.machine.hypervisor;
   if (!hypervisor) throw new Error('there is no host');
   const sizeOf = vi.spyOn(hypervisor.baking, 'sizeOf');

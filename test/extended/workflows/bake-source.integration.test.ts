@@ -14,7 +14,7 @@ const { test } = useBakeCases();
 const sweep = sweepOn(test);
 
 describe.concurrent('a bake', () => {
-  test('when the builder cannot be made, its reason is told', async ({ mayfly, bakery }) => {
+  test('reports why its builder could not be created', async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     mayfly.arm('bootDomain.before=error(boot_failed)', asked.builderId);
     expect(await bakery.bake(asked)).toMatchObject({
@@ -44,7 +44,7 @@ describe.concurrent('a bake', () => {
     expect(isFinal((await mayfly.record(asked.builderId)).state)).toBe(true);
   });
 
-  test('a builder that is deleted meanwhile fails the bake', async ({ mayfly, bakery }) => {
+  test('fails when its builder is deleted', async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     mayfly.arm('cleanGuest.before=1*delay(8000)', asked.sourceId);
     await mayfly.sagas.sources.bake(asked);
@@ -53,10 +53,7 @@ describe.concurrent('a bake', () => {
     expect(await bakery.ended(asked)).toMatchObject({ state: 'failed', failure: { code: 'bake_failed' } });
   });
 
-  test('one name is one source: a second bake is refused while the first runs, and when it has ended', async ({
-    mayfly,
-    bakery,
-  }) => {
+  test('is refused for a name whose bake runs or is complete', async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     mayfly.arm('claimSourceName.before=1*delay(1000)', asked.sourceId);
     await mayfly.sagas.sources.bake(asked);
@@ -71,14 +68,14 @@ describe.concurrent('a bake', () => {
     expect(await bakery.ended(asked)).toMatchObject({ state: 'ready', bakeId: asked.bakeId });
   });
 
-  test('a delete that fails is repeated until it holds', async ({ mayfly, bakery }) => {
+  test('a delete that fails is retried until it succeeds', async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     await bakery.bake(asked);
     mayfly.arm(['before', 'during', 'after'].map((where) => `removeSource.${where}=1*error`).join(';'), asked.sourceId);
     expect(await bakery.remove(asked.name)).toMatchObject({ state: 'deleted', waitingFor: null });
   });
 
-  test('a delete that is refused leaves the source, and says why', async ({ mayfly, bakery }) => {
+  test('a refused delete keeps the source and reports the reason', async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     await bakery.bake(asked);
     mayfly.arm('removeSource.before=error(source_in_use)', asked.sourceId);

@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
-/** The captures of test/workflows/capture.integration.test.ts, with processes that stand still and files that are copied. */
+/** Runs the captures of test/workflows/capture.integration.test.ts with suspended processes and copied files. */
 const { alone } = useSagaCases();
 
 const hypervisor = ({ host }: MayflyCase) => host?.machine.hypervisor as SimulatedHypervisor;
@@ -64,7 +64,7 @@ test.concurrent('a running source is captured, cloned from its newest capture, a
   expect(next).toMatchObject({ state: 'failed', failure: { code: 'capture_not_ready' } });
 });
 
-test('one at a time: another is refused while one is made, the same one joins; a stopped source is not captured', async ({
+test('a second capture is refused during a capture, the same id joins it; a stopped source is not captured', async ({
   mayfly,
   source,
 }) => {
@@ -84,7 +84,7 @@ test('one at a time: another is refused while one is made, the same one joins; a
   );
   const input = mayfly.input({ source: source.name, captureId: id });
   expect(await mayfly.create(input)).toMatchObject({ state: 'failed', failure: { code: 'capture_not_ready' } });
-  // Its host worker dies; the next one goes on waiting for the same copy.
+  // The host worker dies; the next one waits for the same copy.
   const attempted = await stat(making);
   await mayfly.host?.stop();
   mayfly.arm(undefined, id);

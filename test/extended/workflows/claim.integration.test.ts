@@ -13,7 +13,7 @@ const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
 const door = useTestDoor(all);
 
-/** As if all hosts had been drained; the tests beside this one need theirs. */
+/** Returns all hosts as drained, for one API only: concurrent tests need theirs undrained. */
 async function drainedHosts(): Promise<KnownHost[]> {
   const hosts = await all().store.hosts.list();
   return hosts.map((host) => ({ ...host, drainedAt: new Date().toISOString() }));
@@ -22,7 +22,7 @@ async function drainedHosts(): Promise<KnownHost[]> {
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 describe.concurrent('a pool', () => {
-  test('an unclaimed member is in no list but of members, and retires with its pool', async ({ mayfly }) => {
+  test('lists an unclaimed member only under state=warm, and retires it with the pool', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 });
     const { call } = callsIn(door, pool, mayfly);
@@ -36,7 +36,7 @@ describe.concurrent('a pool', () => {
     expect(await mayfly.record(id)).toMatchObject({ state: 'destroyed', stopReason: 'retired' });
   });
 
-  test('a member that is being made is not claimed', async ({ mayfly }) => {
+  test('does not hand out a member that is still being created', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     const request = buildClaimRequest(mayfly, pool);
     const input = { ...mayfly.input(), createdBy: pool.actor, size: request.size };
@@ -48,9 +48,7 @@ describe.concurrent('a pool', () => {
     mayfly.disarm();
   });
 
-  test('what is not as it was made is another’s: size, egress, snapshot, and the wish for a cold one', async ({
-    mayfly,
-  }) => {
+  test('does not serve a request of another size, egress or snapshot, or one for a cold boot', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 });
     const { create } = callsIn(door, pool, mayfly);
@@ -66,7 +64,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('a member whose guest does not answer in its time is passed over, and stays for others', async ({ mayfly }) => {
+  test('skips a member whose guest does not answer in time, and retains it for other claims', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 }, { greetMs: 300 });
     const { create } = callsIn(door, pool, mayfly);
@@ -88,7 +86,7 @@ describe.concurrent('a pool', () => {
     ],
     ['dies', async (mayfly, id) => mayfly.memory?.die(id, 'crashed')],
   ];
-  // Promise: of a claim and an end that come at once one wins, and whoever asked is served. Costs 8 s each.
+  // Promise: of a concurrent claim and end one wins, and the caller is served. Costs 8 s each.
   for (const [what, end] of ends) {
     test(`a member that ${what} while it is claimed is one caller’s or gone, and the caller is served`, async ({
       mayfly,
@@ -115,7 +113,7 @@ describe.concurrent('a pool', () => {
     });
   }
 
-  test('a member of a source that its project may not use any more is not claimed', async ({ mayfly }) => {
+  test('does not hand out a member whose source its project may no longer use', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 });
     const { call, create } = callsIn(door, pool, mayfly);
@@ -130,7 +128,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('a member on a host that is drained is not claimed', async ({ mayfly }) => {
+  test('does not hand out a member on a drained host', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 });
     const { create } = callsIn(door, pool, mayfly);

@@ -9,7 +9,7 @@ const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
 const door = useTestDoor(all);
 
-/** The door of a process that dies at its claim: whatever it asks from then on fails, and nobody hears of it. */
+/** Opens the API of a process that dies at its claim: each later call fails. */
 async function dyingAtClaim(when: 'before' | 'after'): Promise<TestDoor> {
   const { store, sagas } = all();
   let isDead = false;
@@ -35,7 +35,7 @@ async function dyingAtClaim(when: 'before' | 'after'): Promise<TestDoor> {
 const keyed = () => ({ 'Idempotency-Key': randomBytes(8).toString('hex') });
 
 describe.concurrent('an Idempotency-Key', () => {
-  // Promise: a process of the API that dies costs nobody a second sandbox. Costs 8 s.
+  // Promise: an API process that dies never causes a second sandbox. Costs 8 s.
   const DEATHS = [
     ['own', 'before'],
     ['own', 'after'],
@@ -61,7 +61,7 @@ describe.concurrent('an Idempotency-Key', () => {
     });
   }
 
-  test('leads to one sandbox when its member is another’s by the time it is asked again', async ({ mayfly }) => {
+  test('leads to one sandbox when another caller has claimed its member before the retry', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 1, max: 1 }, { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 });
     const [member] = await pool.warm(1);
@@ -77,7 +77,7 @@ describe.concurrent('an Idempotency-Key', () => {
     await pool.end();
   });
 
-  test('comes to one thing, whoever settles it first', async ({ mayfly }) => {
+  test('has one outcome: the first writer wins', async ({ mayfly }) => {
     const { store } = mayfly;
     expect(store.idempotency).toBeInstanceOf(Idempotency);
     const claim: Claim = { apiKeyId: 'k', key: keyed()['Idempotency-Key'], bodyDigest: 'd', subjectId: 'own' };

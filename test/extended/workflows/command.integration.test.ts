@@ -4,7 +4,7 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 const { test, alone } = useSagaCases();
 
 describe.concurrent('a command', () => {
-  test('gets argv, bytes on standard input, a directory and a user as they are', async ({
+  test('gets argv, bytes on standard input, a directory and a user unchanged', async ({
     mayfly,
     operations: { door },
   }) => {
@@ -18,10 +18,7 @@ describe.concurrent('a command', () => {
     expect(where.output?.stdout).toMatchObject({ text: '/tmp\nroot\n' });
   });
 
-  test('takes standard input as soon as it was asked for, before it has started', async ({
-    mayfly,
-    operations: { door },
-  }) => {
+  test('accepts standard input before it has started', async ({ mayfly, operations: { door } }) => {
     const { id } = await mayfly.createRunning();
     for (let times = 0; times < 10; times++) {
       const { id: commandId } = await door.run(id, { argv: ['cat'], stdinOpen: true }, 0);
@@ -30,7 +27,7 @@ describe.concurrent('a command', () => {
     }
   });
 
-  test('reports what time took from it', async ({ mayfly, operations: { door } }) => {
+  test('reports a timeout', async ({ mayfly, operations: { door } }) => {
     const { id } = await mayfly.createRunning();
     const command = await door.run(id, { command: 'echo begun; sleep 1000', timeoutSeconds: 1 });
     expect(command).toMatchObject({ outcome: 'timed-out', output: { stdout: { text: 'begun\n' } } });
@@ -39,7 +36,7 @@ describe.concurrent('a command', () => {
 });
 
 describe.concurrent('the output of a command', () => {
-  test('is followed live, and again from any event on', async ({ mayfly, operations: { door } }) => {
+  test('is streamed live, and again from any event', async ({ mayfly, operations: { door } }) => {
     const { id } = await mayfly.createRunning();
     const script = 'printf "a\\303"; sleep 0.3; printf "\\244b"; sleep 0.3; printf "\\377" >&2; read x; echo "$x"';
     const command = await door.run(id, { command: script, stdinOpen: true }, 0);
@@ -58,7 +55,7 @@ describe.concurrent('the output of a command', () => {
     }
   });
 
-  test('is kept up to its bound, counted beyond, and read by stream and offset', async ({
+  test('is stored up to its limit, counted beyond it, and read by stream and offset', async ({
     mayfly,
     operations: { door },
   }) => {
@@ -80,7 +77,7 @@ describe.concurrent('the output of a command', () => {
 });
 
 describe.concurrent('a sandbox', () => {
-  test('that is destroyed interrupts its commands, and does not wait for them', async ({
+  test('that is destroyed interrupts its commands without waiting for them', async ({
     mayfly,
     operations: { door },
   }) => {

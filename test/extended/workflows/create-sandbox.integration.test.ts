@@ -7,7 +7,7 @@ import { sweepOn } from '../../support/sweep.ts';
 
 const STEPS = SAGA_POINTS.create.steps;
 
-/** A hang must be noticed by the step's own time-out, which therefore is short here, and only where it hangs. */
+/** Short timeouts of single steps, so that a hang is noticed by the timeout of its own step. */
 const HANGS: Record<(typeof STEPS)[number], Partial<Timeouts>> = {
   reserve: { reserveMs: 300 },
   cloneDisk: { cloneDiskMs: 300 },
@@ -30,7 +30,7 @@ const { test, alone } = useSagaCases({ kind: 'in-memory' });
 const sweep = sweepOn(alone);
 
 describe.concurrent('a step', () => {
-  sweep(STEPS)('%s that hangs leaves nothing, and the answer says which step and why', async (step, { mayfly }) => {
+  sweep(STEPS)('%s that hangs leaves no residue, and the failure names it', async (step, { mayfly }) => {
     const input = mayfly.input({}, HANGS[step]);
     mayfly.arm(`${step}.before=hang`, input.id);
     await mayfly.create(input);
@@ -42,7 +42,7 @@ describe.concurrent('a step', () => {
     expectProof(failed);
   });
 
-  sweep(STEPS)('%s that is under way is cancelled by a delete, which cleans up', async (step, { mayfly }) => {
+  sweep(STEPS)('%s in progress is cancelled by a delete, which cleans up', async (step, { mayfly }) => {
     const input = mayfly.input();
     mayfly.arm(`${step}.after=hang`, input.id);
     await mayfly.sagas.sandboxes.create(input);
@@ -52,7 +52,7 @@ describe.concurrent('a step', () => {
     expectProof(destroyed);
   });
 
-  sweep(STEPS)('%s that fails once in a way that a retry cures is repeated', async (step, { mayfly }) => {
+  sweep(STEPS)('%s that fails once with a retryable error is retried', async (step, { mayfly }) => {
     const input = mayfly.input();
     mayfly.arm(`${step}.after=1*error(host_unavailable)`, input.id);
     expect(await mayfly.create(input)).toMatchObject({ state: 'running' });
@@ -61,7 +61,7 @@ describe.concurrent('a step', () => {
 
 describe.concurrent('a step of the cleanup', () => {
   sweep(CLEANUP)(
-    '%s that does not hold is waited for, and the sandbox is not called destroyed',
+    '%s that fails is retried, and the sandbox does not become destroyed before it succeeds',
     async (step, { mayfly }) => {
       const input = mayfly.input();
       await mayfly.create(input);
@@ -77,7 +77,7 @@ describe.concurrent('a step of the cleanup', () => {
 });
 
 describe.concurrent('a host that was proposed with the request', () => {
-  test('is in the first record, and placement is not asked', async ({ mayfly }) => {
+  test('is in the first record, without placement', async ({ mayfly }) => {
     const input = { ...mayfly.input(), ...mayfly.proposals() };
     const running = await mayfly.create(input);
     expect(running).toMatchObject({ state: 'running', hostId: 'test' });
@@ -94,7 +94,7 @@ describe.concurrent('a host that was proposed with the request', () => {
     expectProof(await mayfly.destroy(input));
   });
 
-  test('and has no room is asked once, and nothing of it is left', async ({ mayfly }) => {
+  test('without capacity is tried once, and keeps no residue', async ({ mayfly }) => {
     const input = { ...mayfly.input({ memoryMib: 200_000 }), ...mayfly.proposals() };
     const failed = await mayfly.end((await mayfly.create(input)).id);
     expect(failed).toMatchObject({
@@ -105,7 +105,7 @@ describe.concurrent('a host that was proposed with the request', () => {
   });
 });
 
-test('a slow step is shown with those before it, and where the sandbox will be reached', async ({ mayfly }) => {
+test('a slow step is listed with the steps before it, and with the address of the sandbox', async ({ mayfly }) => {
   const input = mayfly.input();
   mayfly.arm('verifySsh.after=hang', input.id);
   await mayfly.sagas.sandboxes.create(input);

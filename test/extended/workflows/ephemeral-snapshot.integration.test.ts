@@ -9,7 +9,7 @@ import { TEST_TIMEOUTS } from '../../support/test-timeouts.ts';
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
-/** Has a snapshot taken for a moment, as the API does; its id. Whoever asked may be dead from here on. */
+/** Starts an ephemeral snapshot, as the API does, and returns its id. The caller may die from here on. */
 async function begin(operations: TestOperations, sandboxId: string, withinMs?: number): Promise<string> {
   const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
   await startEphemeral(snapshotId, withinMs);
@@ -33,7 +33,7 @@ async function startEphemeral(snapshotId: string, withinMs?: number): Promise<vo
 const over = (snapshotId: string) =>
   all().client.workflow.getHandle(ephemeralSnapshotWorkflowIdOf(snapshotId)).result();
 
-test('it goes away when it is told to, and no list has it', async ({ mayfly, operations }) => {
+test('it is deleted on release, and appears in no list', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   const snapshotId = await begin(operations, id);
   expect(await operations.ended(id, snapshotId)).toBeNull();
@@ -46,7 +46,7 @@ test('it goes away when it is told to, and no list has it', async ({ mayfly, ope
   expect(await operations.onHost()).toEqual([]);
 });
 
-test('it goes away by itself when nobody is left who could tell it', async ({ mayfly, operations }) => {
+test('it deletes itself when its caller has died', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   mayfly.arm('verifySnapshot.before=1*delay(2500)', id);
   const snapshotId = await begin(operations, id, 500);
@@ -55,7 +55,7 @@ test('it goes away by itself when nobody is left who could tell it', async ({ ma
   expect(await operations.onHost()).toEqual([]);
 });
 
-test('it is over with a snapshot that failed, that was never begun, or that somebody else deletes', async ({
+test('its workflow ends when the snapshot failed, was never started, or is deleted by another workflow', async ({
   mayfly,
   operations,
 }) => {
@@ -78,7 +78,7 @@ test('it is over with a snapshot that failed, that was never begun, or that some
   expect(await operations.onHost()).toEqual([]);
 });
 
-test('it is not begun when nobody is left who would delete it', async ({ mayfly, operations }) => {
+test('it is not started after its deadline', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
   const wish = { kind: 'snapshot', operationId: snapshotId, name: snapshotId, snapshotKind: 'disk' } as const;
@@ -90,7 +90,7 @@ test('it is not begun when nobody is left who would delete it', async ({ mayfly,
   expect(await operations.ended(id, snapshotId)).toBeNull();
 });
 
-test('it goes away with a sandbox that ends while it is taken', async ({ mayfly, operations }) => {
+test('it is deleted with a sandbox that ends during the snapshot', async ({ mayfly, operations }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   mayfly.arm('saveSnapshot.during=hang', input.id);

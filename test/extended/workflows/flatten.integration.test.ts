@@ -14,11 +14,11 @@ import { TEST_TIMEOUTS } from '../../support/test-timeouts.ts';
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
-/** What the host says of the chain of a sandbox: one in memory copies, so it has none of its own. */
+/** Chain lengths that the host reports: the in-memory host copies disks, and has no chains of its own. */
 const chains = new Map<string, number>();
 type Flatten = HostSnapshots['flatten'];
 const flattening = new Map<string, Mock<Flatten>>();
-/** Those that have a deleted snapshot above all others. */
+/** Sandboxes whose topmost snapshot is deleted. */
 const merging = new Set<string>();
 beforeAll(() => {
   const { snapshots } = all().machine().hypervisor;
@@ -32,7 +32,7 @@ async function shorten(id: string): Promise<void> {
   chains.set(id, 0);
 }
 
-/** How the host flattens a sandbox from now on. */
+/** Mocks the flattening of a sandbox on its host. */
 function flattened(id: string, how: Flatten = shorten): Mock<Flatten> {
   const mock = vi.fn(how);
   flattening.set(id, mock);
@@ -43,11 +43,11 @@ async function told(operations: TestOperations, id: string, kind: string): Promi
   return (await operations.told(id)).filter((event) => event.kind === kind);
 }
 
-/** Resolves when it was told so often; what was told. */
+/** Resolves with the events of a kind when their number is `times`. */
 const toldTimes = (operations: TestOperations, id: string, kind: string, times: number) =>
   eventually(() => told(operations, id, kind), { length: times });
 
-test('a chain that is too long is shortened after the snapshot, once, and that is no use of the sandbox', async ({
+test('an overlong chain is flattened once after the snapshot, which does not reset the idle timer', async ({
   mayfly,
   operations,
 }) => {
@@ -67,7 +67,7 @@ test('a chain that is too long is shortened after the snapshot, once, and that i
   expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
 });
 
-test('one that is short enough is left alone', async ({ mayfly, operations }) => {
+test('a chain within its limit is not flattened', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   const flatten = flattened(id);
   chains.set(id, LONGEST_CHAIN);
@@ -76,7 +76,7 @@ test('one that is short enough is left alone', async ({ mayfly, operations }) =>
   expect(flatten).not.toHaveBeenCalled();
 });
 
-test('past a quota it is kept from copying what snapshots hold, not from freeing what is held of deleted ones', async ({
+test('a quota prevents the copy of layers of live snapshots, but not the release of layers of deleted ones', async ({
   mayfly,
   operations,
 }) => {
@@ -105,7 +105,7 @@ test('past a quota it is kept from copying what snapshots hold, not from freeing
   await toldTimes(operations, id, 'sandbox.flattened', 1);
 });
 
-test('it gives way to whatever is asked for, and is begun again afterwards', async ({ mayfly, operations }) => {
+test('it is cancelled by any operation, and restarts afterwards', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   const given: unknown[] = [];
   const flatten = flattened(
@@ -141,7 +141,7 @@ test('the end of the sandbox does not wait for it', async ({ mayfly, operations 
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
 });
 
-test('when there is no room it is said, the sandbox goes on, and it is tried again after the next operation', async ({
+test('a failure for lack of space is audited, the sandbox keeps running, and the next operation retries it', async ({
   mayfly,
   operations,
 }) => {
@@ -156,7 +156,7 @@ test('when there is no room it is said, the sandbox goes on, and it is tried aga
   await toldTimes(operations, id, 'sandbox.flattened', 1);
 });
 
-test('a host worker that is gone in its middle does it again', async ({ mayfly, operations }) => {
+test('it is retried when its host worker dies during it', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   const flatten = flattened(id).mockRejectedValueOnce(new MayflyError('host_unavailable', 'libvirtd is gone'));
   await operations.snapshot(id);
@@ -164,10 +164,7 @@ test('a host worker that is gone in its middle does it again', async ({ mayfly, 
   expect(flatten).toHaveBeenCalledTimes(2);
 });
 
-test('the layer of a snapshot that was needed for a moment is freed when that is deleted', async ({
-  mayfly,
-  operations,
-}) => {
+test('the layer of an ephemeral snapshot is freed when that snapshot is deleted', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   chains.set(id, 1);
   merging.add(id);

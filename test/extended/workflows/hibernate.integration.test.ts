@@ -9,7 +9,7 @@ beforeAll(() => letSleep(machine().hypervisor, all().failpoints));
 
 const machine = () => all().machine();
 
-test('paused, it is hibernated too; hibernated, it is neither saved, restored nor paused', async ({
+test('a paused sandbox can be hibernated; a hibernated one cannot be saved, restored or paused', async ({
   mayfly,
   operations,
 }) => {
@@ -31,7 +31,7 @@ test('paused, it is hibernated too; hibernated, it is neither saved, restored no
   expect(await operations.sh(id, 'echo here')).toBe('here\n');
 });
 
-test('it ends by its TTL, not by being idle; and by a delete, also in the middle of either step', async ({
+test('it ends at its TTL or by a delete, also during either step, but not for idleness', async ({
   mayfly,
   operations,
 }) => {

@@ -11,7 +11,10 @@ import { TestImages } from '../../support/images.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
-/** The same Dockerfiles by Mayfly and by Debian's buildah (`apt-get install buildah`); left out where that is not. A quarter of an hour. */
+/**
+ * Builds the same Dockerfiles with Mayfly and Debian's buildah (`apt-get install buildah`); skipped without buildah.
+ * Takes 15 minutes.
+ */
 const { alone, mayfly: all } = useSagaCases();
 const isThere = onPath('buildah') !== null;
 const door = useTestDoor(all);
@@ -31,7 +34,7 @@ const test = alone.extend<{ images: TestImages }>({
   },
 });
 
-/** What is of the machine, of a sandbox or of no layer; home: buildah's base is copied, and root's. */
+/** Paths of the machine, a sandbox or no layer; /home, since buildah's base is a copy owned by root. */
 const LEFT_OUT =
   /^(?:(?:usr|dev|proc|sys|run|tmp|home|var\/tmp|var\/log|etc\/ssh|etc\/systemd)(?:\/.*)?|etc\/(?:hostname|hosts|resolv\.conf|machine-id)|etc\/profile\.d(?:\/mayfly-image\.sh)?|opt\/mayfly|var\/lib)$/;
 const treeIn = (root: string) => treeOf(root, (path) => LEFT_OUT.test(path));

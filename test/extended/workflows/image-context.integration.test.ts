@@ -5,7 +5,7 @@ import { stepCommandId } from '../../../model/image/image-saga.ts';
 import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 
-/** Contexts that are too large for a request: sent by themselves, in pieces, and brought to the step that takes of them. */
+/** Contexts too large for a request: uploaded separately, in chunks, and delivered to the step that needs them. */
 const { test, door } = useImageCases();
 
 const file = (path: string, bytes: Uint8Array): TarEntry => ({ path, type: 'file', mode: 0o640, bytes, link: null });
@@ -21,7 +21,7 @@ async function send(
   return { status: response.status, answer: await response.json() };
 }
 
-test('a context of more than a request holds is copied as a small one is, and is the same to the cache', async ({
+test('a context larger than a request is copied like a small one, and has the same cache keys', async ({
   mayfly,
   operations,
   images,
@@ -49,7 +49,7 @@ test('a context of more than a request holds is copied as a small one is, and is
   expect(await images.build(only, { context })).toMatchObject({ state: 'ready', cached: 1 });
 });
 
-test('its step is not begun by anybody before what it takes is there', async ({ mayfly, images }) => {
+test('its step does not start before the context is in the builder', async ({ mayfly, images }) => {
   const archive = tarOf([file('a', randomBytes(100_000))]);
   await send(archive);
   const { sentContexts } = mayfly.store;
@@ -65,7 +65,7 @@ test('its step is not begun by anybody before what it takes is there', async ({ 
   expect([image.state, begun]).toEqual(['ready', [null]]);
 });
 
-test('what is not what it is called, cut off, or no archive of files leaves nothing', async ({ mayfly, images }) => {
+test('a context with a wrong digest, cut or invalid, is refused and leaves no bytes', async ({ mayfly, images }) => {
   const archive = tarOf([file('a', randomBytes(2 * 1_048_576))]);
   const before = await mayfly.store.sentContexts.bytesOf('default');
   const pipe = Buffer.from(archive);
@@ -84,7 +84,7 @@ test('what is not what it is called, cut off, or no archive of files leaves noth
   expect(answer.code).toBe('context_not_found');
 });
 
-test('several that are sent at once have no more room than a project has', async ({ mayfly }) => {
+test('concurrent uploads cannot exceed the disk quota of their project', async ({ mayfly }) => {
   const project = `p${randomBytes(5).toString('hex')}`;
   const diskBytes = 40 * 1_048_576;
   await mayfly.store.projects.create(project, { sources: null });
@@ -99,7 +99,7 @@ test('several that are sent at once have no more room than a project has', async
   expect(await mayfly.store.sentContexts.bytesOf(project)).toBe(kept.length * (archives[0]?.length ?? 0));
 });
 
-test('is forgotten when nobody has used it for long', async ({ mayfly }) => {
+test('is deleted after a long time without use', async ({ mayfly }) => {
   const archive = tarOf([file('a', randomBytes(1_500_000))]);
   const before = new Date();
   expect((await send(archive)).status).toBe(201);

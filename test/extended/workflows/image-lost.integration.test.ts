@@ -10,14 +10,14 @@ import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 import { reconcileOnce } from '../../support/reconcile-once.ts';
 
-/** Builds that nobody goes on with: the reconciler begins them, or says that they have failed, and nothing is left. */
+/** Builds without a workflow: the reconciler starts them, or marks them failed and removes their residue. */
 const { test, mayfly: all } = useImageCases();
 
 const random = (idFrom: (bytes: Uint8Array) => string) => idFrom(randomBytes(10));
 
 const reconcile = () => reconcileOnce(all().client, 100);
 
-test('one that the API has stored, and died before it began it, is begun', async ({ mayfly, images }) => {
+test('a build that the API stored before it died is started', async ({ mayfly, images }) => {
   const done = await mayfly.store.images.get((await images.build('RUN true')).id);
   const { begin } = done ?? {};
   if (!done || !begin) throw new Error('it was not kept');
@@ -42,7 +42,7 @@ test('one that the API has stored, and died before it began it, is begun', async
   expect(await images.until(id, ({ state }) => isImageOver(state))).toMatchObject({ state: 'ready', failure: null });
 });
 
-test('one whose saga is lost in a step has failed, and nothing of it is left', async ({ mayfly, images }) => {
+test('a build whose workflow is lost in a step fails and leaves no residue', async ({ mayfly, images }) => {
   const dockerfile = 'RUN echo done\nRUN sleep 1000';
   const begun = await images.begin(dockerfile, { secrets: { x: 'eA==' } });
   await images.until(begun.id, ({ done }) => done === 1);
@@ -61,8 +61,8 @@ test('one whose saga is lost in a step has failed, and nothing of it is left', a
   expect(again).toMatchObject({ state: 'ready', cached: 1 });
 });
 
-// As when the control worker dies between writing a step down and its run. Costs 10 s.
-test('a step that the reconciler begins before its build does is run once, and the build goes on', async ({
+// As when the control worker dies between the record of a step and its start. Costs 10 s.
+test('a step that the reconciler starts before its build does runs once, and the build continues', async ({
   mayfly,
   images,
 }) => {
@@ -88,7 +88,7 @@ test('a step that the reconciler begins before its build does is run once, and t
   expect(await images.over(begun)).toMatchObject({ state: 'ready', failure: null });
 });
 
-test('its host is forgotten: it has failed at once, not when its time is over', async ({ mayfly, images }) => {
+test('a build fails at once when its host is decommissioned, not at its timeout', async ({ mayfly, images }) => {
   const begun = await images.begin('RUN sleep 1000');
   await eventually(() => mayfly.store.commands.get(stepCommandId({ imageId: begun.id, index: 0 })), {
     state: 'running',

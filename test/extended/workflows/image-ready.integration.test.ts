@@ -4,10 +4,10 @@ import { MayflyError } from '../../../model/errors.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 
-/** Images that are asked whether they are ready, on process trees. */
+/** Images with a readiness check, on process trees. */
 const { test, door } = useImageCases();
 
-test('is asked in a fresh machine, again until it holds, before its source is made', async ({
+test('is checked in a fresh machine, repeatedly until it is ready, before its source is created', async ({
   mayfly,
   operations,
   images,
@@ -20,7 +20,7 @@ test('is asked in a fresh machine, again until it holds, before its source is ma
   const last = await mayfly.store.output.last(id, 'stdout');
   expect(last?.chunk.bytes && Buffer.from(last.chunk.bytes).toString()).toBe('me has it\n');
   const clone = await mayfly.create(mayfly.input({ source: image.name }));
-  // what was done to the machine that was asked is in no other; the question is in all of them
+  // The changes in the checked machine reach no clone; the check itself is in every clone.
   expect(await operations.sh(clone.id, 'ls /srv; grep -c "has it" /etc/mayfly-image/ready')).toBe('1\n');
   await mayfly.destroy(clone.id);
 
@@ -29,7 +29,7 @@ test('is asked in a fresh machine, again until it holds, before its source is ma
   expect(other.snapshotId).not.toBe(image.snapshotId);
 });
 
-test('never holds: the build fails with the end of what was said, and leaves its snapshots alone', async ({
+test('a check that never succeeds fails the build with the end of its output, and retains its snapshots', async ({
   mayfly,
   images,
 }) => {
@@ -52,7 +52,7 @@ test('never holds: the build fails with the end of what was said, and leaves its
   expect(again).toMatchObject({ state: 'ready', cached: 1 });
 });
 
-test('is cancelled while it is asked, in a machine where callers do nothing', async ({ mayfly, images }) => {
+test('is cancelled during the check, in a machine that refuses requests of callers', async ({ mayfly, images }) => {
   const begun = await images.begin('RUN true', { ready: 'exit 1', readySeconds: 300 });
   const { sandboxId = '', id = '' } = begun.ready?.command ?? {};
   await eventually(() => mayfly.store.commands.get(id), { state: 'running' });
@@ -64,8 +64,8 @@ test('is cancelled while it is asked, in a machine where callers do nothing', as
   expect(await images.sources()).toEqual([]);
 });
 
-test('its template is not to be saved: the build fails, and its source is taken back', async ({ mayfly, images }) => {
-  // a host that has process trees makes no templates: these are those of a guest that does not settle
+test('a template that cannot be saved fails the build, and its source is deleted', async ({ mayfly, images }) => {
+  // A host with process trees makes no templates: these mocks are of a guest that does not become idle.
   const refused = new MayflyError('template_failed', 'The guest does not settle: it is not ready.');
   vi.spyOn(NO_TEMPLATES, 'keyOf').mockResolvedValue('a'.repeat(64));
   vi.spyOn(NO_TEMPLATES, 'settle').mockRejectedValue(refused);
@@ -80,7 +80,7 @@ test('its template is not to be saved: the build fails, and its source is taken 
   }
 });
 
-test('what is asked with no command, or in too long a time, is refused', async () => {
+test('a readiness check without a command, or with too long a timeout, is refused', async () => {
   const body = { name: 'web', dockerfile: 'FROM golden-debian12\n' };
   for (const wish of [{ readySeconds: 5 }, { ready: '' }, { ready: 'a\0b' }, { ready: 'x', readySeconds: 301 }]) {
     expect((await door().call('POST', '/v1/images', { ...body, ...wish })).status).toBe(422);

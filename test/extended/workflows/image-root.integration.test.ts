@@ -6,7 +6,9 @@ import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 import { file, ociArchive, ociLayout, wholeRoot } from '../../support/root-trees.ts';
 
-/** FROM a root file system of the context, on process trees: with a /usr of their own they are not shown the host's. */
+/**
+ * Images FROM a root file system in the context, on process trees: with its own /usr a tree does not see the host's.
+ */
 const { test, mayfly: all, door } = useImageCases();
 let root: Buffer;
 
@@ -23,7 +25,7 @@ async function send(entries: readonly TarEntry[]): Promise<{ contextDigest: stri
   return { contextDigest };
 }
 
-test('a root file system becomes a source, once, also by workers that are started anew, and further steps run in it', async ({
+test('a root file system becomes a source once, also across restarts of workers, and later steps run in it', async ({
   mayfly,
   operations,
   images,
@@ -67,7 +69,7 @@ test('a root file system becomes a source, once, also by workers that are starte
   expect(await images.whole(`${dockerfile}\nRUN true`, wish)).toMatchObject({ state: 'ready', cached: 3, done: 5 });
 });
 
-test('an OCI layout, as folder and as archive: layers one over the other, and what its image says', async ({
+test('an OCI layout works as folder and as archive, with its layers in order and its image config', async ({
   mayfly,
   operations,
   images,
@@ -91,7 +93,7 @@ test('an OCI layout, as folder and as archive: layers one over the other, and wh
   expect(await images.whole(`FROM ./image.tar${steps}`, context)).toMatchObject({ state: 'ready', cached: 3 });
 });
 
-test('a root that can be no machine, or is not what it says, fails by the line of its FROM, and nothing is left', async ({
+test('a root that cannot boot, or is invalid, fails with the line of its FROM, and leaves no residue', async ({
   mayfly,
   images,
 }) => {
@@ -126,7 +128,7 @@ test('a root that can be no machine, or is not what it says, fails by the line o
   expect(await images.sources()).toEqual([]);
 });
 
-test('what can be seen before anything runs is refused with the line of FROM', async ({ images }) => {
+test('an error that is visible before any step runs is refused with the line of FROM', async ({ images }) => {
   const layers = [Buffer.from(tarOf([file('a', 'a')]))];
   const image = ociLayout('image', { layers });
   const without = (part: string) => image.filter(({ path }) => !path.includes(part));

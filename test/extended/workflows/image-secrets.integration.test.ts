@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { describe, expect } from 'vitest';
 import { useImageCases } from '../../support/image-cases.ts';
 
-/** What a step leaves behind, on process trees: of its secrets nothing, and of its processes none. */
+/** Residue of a step, on process trees: none of its secrets, and none of its processes. */
 const { test, door } = useImageCases();
 
 const SECRET = 'pl4nted*[with].$igns/and\\more';
@@ -11,7 +11,7 @@ const LINES = `first-l1ne-of-it\n${SECRET}\n`;
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 describe.concurrent('a step of an image', () => {
-  test('is given secrets that are found nowhere (case 6)', async ({ mayfly, operations, images }) => {
+  test('gets secrets that leave no trace (case 6)', async ({ mayfly, operations, images }) => {
     const dockerfile = [
       'RUN useradd -m reader',
       'RUN --mount=type=secret,id=lines,target=/opt/new/lines,uid=65534 --mount=type=secret,id=token,required=true \\',
@@ -37,7 +37,7 @@ describe.concurrent('a step of an image', () => {
     const whole = await images.build(dockerfile.replace('exit 3 || ', ''), {
       secrets: { ...secrets, token: base64('another-token') },
     });
-    // what a secret says is in no key
+    // The value of a secret is in no cache key.
     expect(whole).toMatchObject({ state: 'ready', cached: 4 });
     const clone = await mayfly.create(mayfly.input({ source: whole.name }));
     const look = 'cat /sum /stdin; ls -d /opt/new /run/secrets /run/mayfly-secrets 2>/dev/null; true';
@@ -50,7 +50,7 @@ describe.concurrent('a step of an image', () => {
     expect(found).toEqual({ code: 1, stdout: '' });
   });
 
-  test('shows nothing of secrets that begin one another, overlap, or are encoded', async ({ images }) => {
+  test('redacts secrets that are prefixes of each other, overlap, or are encoded', async ({ images }) => {
     const mounts = ['short', 'long', 'tail'].map((id) => `--mount=type=secret,id=${id}`).join(' ');
     const program =
       'cd /run/secrets; cat long; echo; echo "<$(cat long)-more>"; base64 -w0 long; echo; od -An -v -tx1 long | tr -d " \\n"';
@@ -65,7 +65,7 @@ describe.concurrent('a step of an image', () => {
     expect(await shown.text()).toBe('***\n<***>\n***\n***');
   });
 
-  test('needs a secret that is required, before anything runs', async ({ images }) => {
+  test('is refused without a required secret, before any step runs', async ({ images }) => {
     const body = {
       name: images.name(),
       dockerfile: 'FROM golden-debian12\nRUN true\nRUN --mount=type=secret,id=x,required=true true',
@@ -75,7 +75,7 @@ describe.concurrent('a step of an image', () => {
     expect(await answer.json()).toMatchObject({ code: 'dockerfile_unsupported', errors: [{ field: 'line 3' }] });
   });
 
-  test('ends with all its processes, whoever they are and however they hide', async ({ images }) => {
+  test('ends with all its processes, of any user and with any disguise', async ({ images }) => {
     const hiding = [
       'RUN sleep 987 & (setsid sleep 987 &) ; nohup sleep 987 >/dev/null 2>&1 & env -i sleep 987 & sleep 0.2',
       'USER nobody',

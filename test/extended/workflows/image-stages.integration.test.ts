@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { useImageCases } from '../../support/image-cases.ts';
 
-/** Stages of a Dockerfile on process trees: each is built in a sandbox of its own, and gives its files to another. */
+/** Stages of a Dockerfile on process trees: each is built in its own sandbox, and copies files to another. */
 const { test } = useImageCases();
 
 const STAGES = [
@@ -21,7 +21,7 @@ const STAGES = [
 ].join('\n');
 
 describe.concurrent('stages of an image', () => {
-  test('give each other files with owners, modes, links and names; what is not needed is not done', async ({
+  test('copy files with owners, modes, links and names; unneeded stages are skipped', async ({
     mayfly,
     operations,
     images,
@@ -52,12 +52,12 @@ describe.concurrent('stages of an image', () => {
     await mayfly.destroy(clone.id);
     const again = await images.whole(dockerfile);
     expect(again).toMatchObject({ state: 'ready', cached: 10, done: 10 });
-    // the stage that is copied from is known: it is made of its snapshot, and none of its steps is done
+    // The stage that is copied from is cached: it starts from its snapshot, and runs none of its steps.
     const changed = await images.whole(dockerfile.replace('/srv/new/name', '/srv/new/other'));
     expect(changed).toMatchObject({ state: 'ready', failure: null, cached: 6, done: 10 });
   });
 
-  test('fail by the line of what is not there, and nothing is left', async ({ mayfly, images }) => {
+  test('fail with the line of a missing file, and leave no residue', async ({ mayfly, images }) => {
     const image = await images.whole(
       'FROM golden-debian12 AS a\nRUN true\nFROM golden-debian12\nRUN true\nCOPY --from=a /none*/x /srv/\n',
     );

@@ -3,15 +3,11 @@ import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 
-/** Builds of Dockerfiles on process trees: steps are commands and snapshots, what was done is not done again. */
+/** Builds of Dockerfiles on process trees: steps are commands and snapshots, and cached steps do not run again. */
 const { test, mayfly: all, door } = useImageCases();
 
 describe.concurrent('an image', () => {
-  test('a step that was done is not done again; one that changed is, and all after it', async ({
-    operations,
-    mayfly,
-    images,
-  }) => {
+  test('reuses unchanged steps, and runs a changed step and all after it', async ({ operations, mayfly, images }) => {
     const of = (second: string) => `RUN date +%s%N > /stamp\nRUN ${second}\nRUN echo three`;
     const first = await images.build(of('echo two'));
     expect(first).toMatchObject({ state: 'ready', cached: 0, done: 4 });
@@ -29,17 +25,15 @@ describe.concurrent('an image', () => {
     expect(stamps[0]).toBe(stamps[1]);
   });
 
-  // FROM is no program: the heredoc is the script of its step, and the last command of it fails
-  test('a heredoc of RUN is a script, and one that fails leaves the steps before it to the next', async ({
-    images,
-  }) => {
+  // FROM is not a program: the heredoc is the script of its step, and its last command fails.
+  test('runs a heredoc of RUN as a script, and a failed one keeps the steps before it cached', async ({ images }) => {
     const of = (last: string) => `ENV A=b\nRUN echo first\nRUN <<EOF\necho one\n${last}\nEOF`;
     const failed = await images.build(of('FROM here'));
     expect(failed).toMatchObject({ state: 'failed', failure: { line: 4, exitCode: 127 } });
     expect(await images.build(of('true'))).toMatchObject({ state: 'ready', cached: 1 });
   });
 
-  test('a snapshot that was deleted is made anew (case 8)', async ({ mayfly, operations, images }) => {
+  test('a deleted snapshot is built again (case 8)', async ({ mayfly, operations, images }) => {
     const dockerfile = `RUN echo deleted > /d`;
     const first = await images.build(dockerfile);
     const { items } = await mayfly.store.snapshots.list({ sandboxId: first.builderId, limit: 10 });
@@ -47,7 +41,7 @@ describe.concurrent('an image', () => {
     expect(await images.build(dockerfile)).toMatchObject({ state: 'ready', cached: 0 });
   });
 
-  test('is cancelled in the middle of a step, with all its processes (case 10)', async ({ mayfly, images }) => {
+  test('is cancelled during a step, with all its processes (case 10)', async ({ mayfly, images }) => {
     const begun = await images.begin('RUN true\nRUN sleep 1000 & sleep 1000');
     await images.until(begun.id, ({ done }) => done === 1);
     const builder = `/v1/sandboxes/${begun.builderId}`;
@@ -71,14 +65,14 @@ describe.concurrent('an image', () => {
     expect(await images.sources()).toEqual([]);
   });
 
-  test('that is built twice at once is built once (case 5)', async ({ images }) => {
+  test('that is requested twice at once is built once (case 5)', async ({ images }) => {
     const name = images.name();
     const [a, b] = await Promise.all([1, 2].map(() => images.begin('RUN echo same', { name })));
     expect(a?.id).toBe(b?.id);
     if (a) expect(await images.over(a)).toMatchObject({ state: 'ready' });
   });
 
-  test('has what COPY takes of the context, and its cache knows bytes, not times (case 4)', async ({
+  test('contains the files that COPY takes of the context, and is cached by bytes, not times (case 4)', async ({
     mayfly,
     operations,
     images,
@@ -133,7 +127,7 @@ describe.concurrent('an image', () => {
   });
 });
 
-test('goes on when the control worker and the host worker are started anew in a step: that runs once (case 1)', async ({
+test('continues after control worker and host worker restart during a step, which runs once (case 1)', async ({
   mayfly,
   operations,
   images,

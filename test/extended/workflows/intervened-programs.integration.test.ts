@@ -11,7 +11,7 @@ import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { sweepOn } from '../../support/sweep.ts';
 
-/** Promise: whatever an operator does to them in Temporal, commands, runs and builds end in order, and start nothing twice. */
+/** Promise: commands, runs and builds end in order after any operator action in Temporal, and start nothing twice. */
 const { test, door } = useImageCases();
 const sweep = sweepOn(test);
 let functions: TestFunctions;
@@ -56,6 +56,6 @@ sweep(INTERVENTIONS)('an image that is built, %s', async (kind, { mayfly, images
   const cancelled = { state: 'cancelled', failure: null };
   if (kind === 'terminate') expect(ended).toMatchObject(failed);
   else if (kind.startsWith('cancel')) expect(ended).toMatchObject(cancelled);
-  expect([failed.state, cancelled.state]).toContain(ended.state); // one that was reset is either
+  expect([failed.state, cancelled.state]).toContain(ended.state); // A reset build may end in either state.
   expect(isFinal((await mayfly.record(image.builderId)).state)).toBe(true);
 });

@@ -9,7 +9,9 @@ import type { TestOperations } from '../../support/operations.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { pairsOf, sweepOn } from '../../support/sweep.ts';
 
-/** Promise: whatever an operator does to its workflow in Temporal, a sandbox ends in order, and the first DELETE works. */
+/**
+ * Promise: a sandbox ends in order after any operator action on its workflow in Temporal, and the first DELETE works.
+ */
 const { test } = useSagaCases({ kind: 'in-memory' });
 const sweep = sweepOn(test);
 
@@ -59,12 +61,12 @@ async function hang(
   await operations.beganStep(id, step);
 }
 
-/** Does what a round of the reconciler does with it. */
+/** Handles a terminated workflow as one round of the reconciler does. */
 async function destroyTerminated(mayfly: MayflyCase, id: string): Promise<void> {
   expect(await new Reconciliation(mayfly.client).sandboxes.destroyTerminated({ ...mayfly.input(), id })).toBe(true);
 }
 
-/** Asserts that the sandbox is gone from its host and its proof is whole. */
+/** Asserts that the host has no trace of the sandbox and that its proof is complete. */
 async function expectGone(mayfly: MayflyCase, id: string): Promise<void> {
   const ended = await mayfly.end(id);
   expect(isFinal(ended.state)).toBe(true);

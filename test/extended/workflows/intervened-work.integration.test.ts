@@ -10,7 +10,7 @@ import { stepBegun } from '../../support/step-begun.ts';
 import { sweepOn } from '../../support/sweep.ts';
 import { useTemplateCases } from '../../support/template-cases.ts';
 
-/** Promise: whatever an operator does to them in Temporal, captures, templates and pools end in order, nothing of them left. */
+/** Promise: captures, templates and pools end in order after any operator action in Temporal, without residue. */
 const { test } = useTemplateCases();
 const sweep = sweepOn(test);
 
@@ -48,7 +48,7 @@ describe('a template', () => {
     if (kind.startsWith('cancel')) await templates.over(input);
     const record = await templates.until(ids.templateId, 'gone', 'failed', 'ready');
     if (kind.startsWith('cancel')) expect(record.reason).toBe('Its workflow was cancelled.');
-    await templates.remove(input, ids.templateId); // one that was reset may have begun again
+    await templates.remove(input, ids.templateId); // A reset workflow may have started a second build.
     await eventually(() => templates.left(ids), { length: 0 });
   });
 
@@ -71,7 +71,7 @@ describe('a template', () => {
 });
 
 sweep(INTERVENTIONS)('a pool, %s', async (kind, { mayfly, templates }) => {
-  if (mayfly.memory) mayfly.memory.makesTemplates = false; // members would have one made for their project
+  if (mayfly.memory) mayfly.memory.makesTemplates = false; // Members would have a template made for their project.
   const pool = await TestPool.in(mayfly);
   await pool.set({ min: 2, max: 2 });
   const members = await pool.warm(2);

@@ -11,7 +11,7 @@ import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { delayFault } from '../../support/passage-of-time.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
-/** What is kept of runs that failed: it is there, it goes, and it holds up nothing. */
+/** Retention of failed runs: it starts, expires, and delays nothing. */
 const { test, alone, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
@@ -19,7 +19,7 @@ const functions = new TestFunctions(door);
 const KEEP = { keep: { onFailure: 'disk' } } as const;
 const FAILS = 'echo evidence > ~/evidence; exit 3';
 
-/** A run that is known before it begins. @param arm faults at the steps of its first sandbox */
+/** Triggers a run with faults armed before it starts. @param arm faults at the steps of its first sandbox */
 async function held(command: string, more: object, arm: (sandboxId: string) => void): Promise<Run> {
   const name = await functions.deploy(command, { ...KEEP, ...more });
   await functions.pause(name);
@@ -31,7 +31,7 @@ async function held(command: string, more: object, arm: (sandboxId: string) => v
 
 const NOTHING = { snapshotId: null, until: null, goneAt: null };
 const snapshot = (id: string) => all().store.snapshots.get(id);
-/** All that were begun of the first attempt of a run. */
+/** Returns all snapshots of the first attempt of a run. */
 const snapshotsOf = async ({ id }: Pick<Run, 'id'>) => {
   const ids = [1, 2, 3].map((nth) => keptSnapshotId(attemptIds(id, 1).sandboxId, nth));
   return (await Promise.all(ids.map(snapshot))).filter((each) => each !== null);
@@ -44,7 +44,7 @@ async function removed({ kept }: Run): Promise<void> {
   expect((await door.call('DELETE', `/v1/snapshots/${id}`, undefined, { Prefer: 'wait=60' })).status).toBe(200);
 }
 
-describe.concurrent('nothing is kept', () => {
+describe.concurrent('nothing is retained', () => {
   const cases: [title: string, command: string, more: object, outcome: string][] = [
     ['of one that succeeded', 'true', KEEP, 'succeeded'],
     ['of a function that does not say so', FAILS, {}, 'failed'],
@@ -57,7 +57,7 @@ describe.concurrent('nothing is kept', () => {
     expect(await snapshotsOf(run)).toEqual([]);
   });
 
-  test('of one that is cancelled', async () => {
+  test('of a cancelled run', async () => {
     const { id } = await functions.trigger(await functions.deploy('echo began; sleep 1000', KEEP));
     await eventually(() => functions.output(id), /began/);
     await functions.cancel(id);
@@ -67,7 +67,7 @@ describe.concurrent('nothing is kept', () => {
   });
 });
 
-test('of attempts that failed only the last is kept, after which no other comes', async () => {
+test('only the last failed attempt is retained', async () => {
   const retry = { maxAttempts: 2, on: ['failed'], backoff: { initialSeconds: 0, jitter: false } };
   const run = await functions.run(await functions.deploy(FAILS, { ...KEEP, idempotent: true, retry }));
   const ids = [1, 2].map((tries) => keptSnapshotId(attemptIds(run.id, tries).sandboxId, 1));
@@ -76,7 +76,7 @@ test('of attempts that failed only the last is kept, after which no other comes'
   await removed(run);
 });
 
-test('one that timed out is kept, and its secrets on the tmpfs are not in it', async ({ operations }) => {
+test('a timed-out run is retained, without its secrets on the tmpfs', async ({ operations }) => {
   const name = `kept-secret-${Date.now()}`;
   expect((await door.call('PUT', `/v1/secrets/${name}`, { value: 'canary-4711-canary' })).status).toBe(201);
   const command = 'grep -q canary $MAYFLY_SECRETS/key && echo here > ~/here; sleep 1000';
@@ -91,7 +91,7 @@ test('one that timed out is kept, and its secrets on the tmpfs are not in it', a
   await removed(run);
 });
 
-/** A sandbox of what was kept; its id. */
+/** Creates a sandbox from the retained snapshot, and returns its id. */
 async function forked({ kept }: Run): Promise<string> {
   const headers = { Prefer: 'wait=60' };
   const response = await door.call('POST', '/v1/sandboxes', { snapshotId: kept?.snapshotId }, headers);
@@ -104,9 +104,7 @@ async function destroyed(id: string): Promise<void> {
   expect((await door.call('DELETE', `/v1/sandboxes/${id}`, undefined, { Prefer: 'wait=60' })).status).toBe(200);
 }
 
-test('a snapshot that fails is tried for again, under another id, and nothing is left of the first', async ({
-  mayfly,
-}) => {
+test('a failed snapshot is retried under another id, and the first leaves no residue', async ({ mayfly }) => {
   const { id } = await held(FAILS, {}, (sandboxId) => mayfly.arm('saveSnapshot.after=1*error', sandboxId));
   const run = await functions.over({ id });
   isProved(run);
@@ -117,7 +115,7 @@ test('a snapshot that fails is tried for again, under another id, and nothing is
   await removed(run);
 });
 
-test('one that never succeeds is given up: the run ends as it ended, its sandbox goes, and it says why', async ({
+test('a snapshot that never succeeds is abandoned: the run keeps its outcome, reports why, and its sandbox ends', async ({
   mayfly,
 }) => {
   const { id } = await held(FAILS, {}, (sandboxId) => mayfly.arm('saveSnapshot.before=error', sandboxId));
@@ -128,7 +126,7 @@ test('one that never succeeds is given up: the run ends as it ended, its sandbox
   expect((await snapshotsOf(run)).map(({ state }) => state)).toEqual(['failed', 'failed', 'failed']);
 });
 
-test('a full disk, and a quota that is used up, are told and not tried again', async ({ mayfly }) => {
+test('a full disk and an exceeded quota are reported and not retried', async ({ mayfly }) => {
   const full = await held(FAILS, {}, (sandboxId) => mayfly.arm('saveSnapshot.before=error(host_disk_full)', sandboxId));
   const run = await functions.over(full);
   isProved(run);
@@ -136,7 +134,7 @@ test('a full disk, and a quota that is used up, are told and not tried again', a
   expect(await snapshotsOf(run)).toHaveLength(1);
 });
 
-test('what a project may store holds for what is kept, too', async () => {
+test('the storage quota of a project includes retained snapshots', async () => {
   const project = `kept${Date.now()}`;
   const { store } = all();
   await store.projects.create(project, { sources: null, limits: { diskBytes: 70 * 1_048_576 } });
@@ -151,7 +149,7 @@ test('what a project may store holds for what is kept, too', async () => {
   limited.close();
 });
 
-test('it goes when its time is over, or when its owner deletes it, and the run says so', async () => {
+test('a retained snapshot is deleted at its expiry or by its owner, and the run records it', async () => {
   const name = await functions.deploy(FAILS, { keep: { onFailure: 'disk', days: 1 } });
   const [one, other] = await Promise.all([functions.run(name), functions.run(name)]);
   expect([one.kept?.goneAt, other.kept?.goneAt]).toEqual([null, null]);
@@ -166,9 +164,7 @@ test('it goes when its time is over, or when its owner deletes it, and the run s
   expect((await functions.get(one.id)).kept).toMatchObject({ goneAt: expect.any(String) });
 });
 
-test('a run whose workflow is lost while it is taken is gone on with, also what tells its changes', async ({
-  mayfly,
-}) => {
+test('a run whose workflow is lost during the snapshot continues, diff included', async ({ mayfly }) => {
   const { id } = await held(FAILS, { diff: true }, (sandboxId) => {
     mayfly.arm('verifySnapshot.before=delay(1500)', sandboxId);
   });
@@ -189,7 +185,7 @@ test('a run whose workflow is lost while it is taken is gone on with, also what 
   await removed(run);
 });
 
-describe('who dies while it is taken', () => {
+describe('a worker death during the snapshot', () => {
   const dying: [who: string, restart: () => Promise<void>][] = [
     [
       'the control worker',

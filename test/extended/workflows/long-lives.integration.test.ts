@@ -10,7 +10,7 @@ import { OtherHost } from '../../support/other-host.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 
-/** At so many updates of a run Temporal suggests to continue as new. It takes twice as many. */
+/** Updates of a run after which Temporal suggests continue-as-new; its limit is twice that. */
 const UPDATES = 20;
 const env = useLimitedTemporal({
   'history.maxTotalUpdates': 2 * UPDATES,
@@ -32,7 +32,7 @@ async function eventsOf(mayfly: MayflyCase, id: string, kind: string): Promise<A
   return entries.map(({ body }) => JSON.parse(body) as AuditEvent).filter((event) => event.kind === kind);
 }
 
-/** At how many looks its host still finds something of a sandbox. */
+/** Number of inspections in which the host still reports a lease, by sandbox. */
 const lookedAt = new Map<string, number>();
 
 beforeAll(() => {
@@ -48,7 +48,7 @@ beforeAll(() => {
 });
 
 describe.concurrent('a sandbox that lives longer than a run', () => {
-  test('more changes than a run takes, from several at once, all count, once each', async ({ mayfly, operations }) => {
+  test('applies more concurrent updates than a run allows, each exactly once', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create(mayfly.input({ agentId: 'agent-7' }));
     await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 5_000, actor });
     const { expiresAt } = await mayfly.record(id);
@@ -57,7 +57,7 @@ describe.concurrent('a sandbox that lives longer than a run', () => {
       for (let n = 0; n < each; n++) {
         const metadata = { caller, n: String(n) };
         await mayfly.sagas.sandboxes.patch(id, { metadata, actor });
-        const seen = (await mayfly.record(id)).spec.metadata; // its own, or one of somebody else that came after it
+        const seen = (await mayfly.record(id)).spec.metadata; // its own, or a later one of another caller
         if (seen['caller'] === caller) expect(seen).toEqual(metadata);
       }
     });
@@ -76,7 +76,7 @@ describe.concurrent('a sandbox that lives longer than a run', () => {
     expect(await mayfly.destroy(id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
   });
 
-  test('operations go on being fenced, and what was done is known', async ({ mayfly, operations }) => {
+  test('keeps its operations fenced, and remembers finished ones', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create();
     const operationId = operationIdFrom(randomBytes(ID_BYTES));
     await operations.begin(id, { kind: 'pause', operationId, actor });
@@ -88,13 +88,13 @@ describe.concurrent('a sandbox that lives longer than a run', () => {
     expect(await runsOf(mayfly, id)).not.toHaveLength(1);
     const paused = (await eventsOf(mayfly, id, 'sandbox.paused')).length;
     expect(await operations.resume(id)).toBeNull();
-    await operations.begin(id, { kind: 'pause', operationId, actor }); // who asks again joins what is over
+    await operations.begin(id, { kind: 'pause', operationId, actor }); // a repeated request joins the finished operation
     expect(await operations.ended(id, operationId)).toBeNull();
     expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
     expect(await eventsOf(mayfly, id, 'sandbox.paused')).toHaveLength(paused);
   });
 
-  test('the TTL and the idle timer hold in a later run', async ({ mayfly }) => {
+  test('keeps its TTL and idle timer in a later run', async ({ mayfly }) => {
     for (const [reason, spec] of [
       ['ttl', { ttlSeconds: 600 }],
       ['idle', { idleSeconds: 600 }],
@@ -133,8 +133,8 @@ alone('a host that refused a create and was away is compensated by a later run',
 });
 
 describe.concurrent('a cleanup that fails for long', () => {
-  test('of a create: who waits hears of the end, which tells why it failed', async ({ mayfly }) => {
-    const input = { ...mayfly.input({}, { cleanupPauseMs: 1 }), ...mayfly.proposals() }; // `other` is gone
+  test('of a create: the waiting caller gets the end, with the original failure', async ({ mayfly }) => {
+    const input = { ...mayfly.input({}, { cleanupPauseMs: 1 }), ...mayfly.proposals() }; // `other` has stopped
     mayfly.arm('verifySsh.before=error(ssh_timeout)', input.id);
     lookedAt.set(input.id, 20);
     await mayfly.sagas.sandboxes.create(input);
@@ -150,7 +150,7 @@ describe.concurrent('a cleanup that fails for long', () => {
     expect(await eventsOf(mayfly, input.id, 'sandbox.proof')).toHaveLength(1);
   });
 
-  test('a step that is refused again and again costs no events, and deletes besides are taken', async ({ mayfly }) => {
+  test('a step that is refused repeatedly adds no history, and further deletes are accepted', async ({ mayfly }) => {
     const input = { ...mayfly.input({}, { cleanupPauseMs: 1 }), ...mayfly.proposals() };
     const { id } = await mayfly.create(input);
     mayfly.arm('removeDomain.before=error(invalid_request)', id);

@@ -6,7 +6,7 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 
 const { test } = useSagaCases();
 
-/** What a machine that crashes does: every process of it ends at once. */
+/** Kills all processes of a machine at once, as a crash does. */
 async function kill(folder: string, id: string): Promise<void> {
   for (const pid of await processesOf(folder, id)) sendSignal(pid, 'SIGKILL');
 }

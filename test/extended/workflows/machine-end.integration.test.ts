@@ -10,11 +10,11 @@ import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { sweepOn } from '../../support/sweep.ts';
 
-/** The host worker of these tests watches its machines, as in every test of a saga: what Mayfly does itself is no death. */
+/** Deaths of machines: the host worker watches them, and actions of Mayfly itself do not count as deaths. */
 const { test, alone } = useSagaCases({ kind: 'in-memory' });
 const sweep = sweepOn(alone);
 
-/** How many times its host was asked whether the machine is dead. */
+/** Counts the completed inspections of the machine by its host. */
 async function looks(mayfly: MayflyCase, id: string): Promise<number> {
   const { events } = await mayfly.client.workflow.getHandle(workflowIdOf(id)).fetchHistory();
   const of = 'activityTaskCompletedEventAttributes';
@@ -38,14 +38,14 @@ describe.concurrent('a machine that dies', () => {
     await expectMachineEnded(mayfly, id, 'machine_crashed');
   });
 
-  test('while it is hibernated, with its memory: what can never be woken has ended', async ({ mayfly, operations }) => {
+  test('while it is hibernated, and loses its memory, ends its sandbox', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create();
     expect(await operations.hibernate(id)).toBeNull();
     getMemory(mayfly).die(id, 'stopped');
     await expectMachineEnded(mayfly, id, 'machine_lost');
   });
 
-  test('while it is created, and nobody answers at its address', async ({ mayfly }) => {
+  test('while it is created, and its address does not answer', async ({ mayfly }) => {
     const input = mayfly.input({}, { verifySshMs: 600_000 });
     const memory = getMemory(mayfly);
     memory.frozen.add(input.id);
@@ -62,7 +62,7 @@ describe.concurrent('a machine that dies', () => {
   });
 
   sweep(['saveSnapshot', 'pause', 'hibernate', 'wake'])(
-    'in the middle of a %s that hangs: the end does not wait for it',
+    'during a %s that hangs: the end does not wait for it',
     async (step, { mayfly, operations }) => {
       const input = mayfly.input({}, { hibernateMs: 3_000 });
       const { id } = await mayfly.create(input);
@@ -78,13 +78,13 @@ describe.concurrent('a machine that dies', () => {
       await operations.beganStep(id, step);
       getMemory(mayfly).die(id, 'crashed');
       await expectMachineEnded(mayfly, id, step === 'wake' ? 'machine_lost' : 'machine_crashed');
-      expect(await operations.ended(id, operation ?? '')).toBeNull(); // its saga has ended, and the record says why
+      expect(await operations.ended(id, operation ?? '')).toBeNull(); // its workflow has ended, and the record has the reason
     },
   );
 });
 
-describe.concurrent('what is no death', () => {
-  test('a restore, a hibernation, a wake, a pause: each by itself', async ({ mayfly, operations }) => {
+describe.concurrent('not a death', () => {
+  test('is a restore, hibernate, wake or pause', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create();
     await operations.write(id, 'old');
     const snapshot = await operations.snapshot(id);
@@ -97,7 +97,7 @@ describe.concurrent('what is no death', () => {
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
   });
 
-  test('a restore that brings it back: a report from before comes too late', async ({ mayfly, operations }) => {
+  test('is a report from before a restore that booted the machine again', async ({ mayfly, operations }) => {
     const { id, hostId } = await mayfly.create();
     const snapshot = await operations.snapshot(id);
     mayfly.arm('bootDomain.before=2*error(host_unavailable)', id); // the machine is off for a while
@@ -109,7 +109,7 @@ describe.concurrent('what is no death', () => {
     await operations.write(id, 'it goes on');
   });
 
-  test('a report that lies, or is of another host', async ({ mayfly, operations }) => {
+  test('is a false report, or one of another host', async ({ mayfly, operations }) => {
     const { id, hostId } = await mayfly.create();
     await mayfly.sagas.sandboxes.reportMachineEnd(id, report('elsewhere', 'crashed'));
     await mayfly.sagas.sandboxes.reportMachineEnd(id, report(hostId, 'host-restarted'));
@@ -118,7 +118,7 @@ describe.concurrent('what is no death', () => {
     expect(await operations.pause(id)).toBeNull();
   });
 
-  test('a report about a sandbox that nobody has a workflow for is dropped', async ({ mayfly }) => {
+  test('is a report about a sandbox without a workflow: it is dropped', async ({ mayfly }) => {
     const { id } = mayfly.input();
     await expect(mayfly.sagas.sandboxes.reportMachineEnd(id, report('test', 'lost'))).resolves.toBeUndefined();
   });
@@ -146,7 +146,7 @@ alone(
     for (const id of ids) await expectMachineEnded(mayfly, id, 'host_restarted');
     expect(await operations.resume(asleep.id)).toBeNull();
 
-    // the restart has been told: who dies from now on died of something else
+    // The restart is reported: from now on a death has another cause.
     getMemory(mayfly).die(asleep.id, 'crashed');
     await expectMachineEnded(mayfly, asleep.id, 'machine_crashed');
     await mayfly.host?.stop();

@@ -5,7 +5,7 @@ import type { MayflyCase } from '../../support/mayfly-case.ts';
 import type { TestOperations } from '../../support/operations.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
-/** Temporal's limits are the real ones: 2,000 updates, 51,200 events and 50 MiB a run. */
+/** Runs with Temporal's own limits: 2,000 updates, 51,200 events and 50 MiB per run. */
 const { test } = useSagaCases({ kind: 'in-memory' });
 
 const MINUTES = 60_000;
@@ -24,7 +24,7 @@ async function runsOf(mayfly: MayflyCase, id: string): Promise<number> {
   return count;
 }
 
-/** All that comes after, and the TTL that was asked for before. */
+/** Asserts that later operations and the delete work, and that the TTL still holds. */
 async function livesOn(mayfly: MayflyCase, operations: TestOperations, id: string, expiresAt: string): Promise<void> {
   expect(await operations.pause(id)).toBeNull();
   expect(await operations.resume(id)).toBeNull();
@@ -36,7 +36,7 @@ async function livesOn(mayfly: MayflyCase, operations: TestOperations, id: strin
   );
 }
 
-test('500 PATCHes of 32 KiB', { timeout: 30 * MINUTES }, async ({ mayfly, operations }) => {
+test('takes 500 PATCHes of 32 KiB', { timeout: 30 * MINUTES }, async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   await mayfly.sagas.sandboxes.patch(id, { ttlSeconds: 80_000, actor });
   const { expiresAt } = await mayfly.record(id);

@@ -13,16 +13,14 @@ const named = (mayfly: MayflyCase, name: string): SandboxInput => ({ ...mayfly.i
 const settled = (mayfly: MayflyCase, { id }: SandboxInput) =>
   mayfly.sagas.sandboxes.settled(id, AbortSignal.timeout(HANGS_AFTER_MS));
 
-/** As a POST that waits so long. */
+/** Creates a sandbox as a POST that waits for `seconds`. */
 async function ask({ store, sagas }: MayflyCase, input: SandboxInput, seconds: number): Promise<string> {
   const deps = { store, sagas, logger: pino({ level: 'silent' }) };
   const begun = await startSandbox(deps, input, { seconds });
   return (begun ?? (await readStarted(deps, input.id, null))).id;
 }
 
-test('of many sagas that begin with one name at once one goes on, and the others have made nothing', async ({
-  mayfly,
-}) => {
+test('of many concurrent creates with one name one succeeds, and the others leave nothing', async ({ mayfly }) => {
   const inputs = Array.from({ length: 6 }, () => named(mayfly, 'race'));
   const asked = await Promise.allSettled(inputs.map((input, n) => ask(mayfly, input, n % 2)));
   const winners = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -32,7 +30,7 @@ test('of many sagas that begin with one name at once one goes on, and the others
   for (const [n, input] of inputs.entries()) {
     if (input.id === holder?.id) continue;
     expect(asked[n]).toMatchObject({ reason: taken });
-    // Also for whoever comes later, when its workflow has ended.
+    // Also after its workflow has ended.
     await expect(mayfly.sagas.sandboxes.recorded(input.id)).rejects.toMatchObject(taken);
     await expect(mayfly.client.workflow.getHandle(`sandbox/${input.id}`).result()).rejects.toThrow();
     await expect(mayfly.sagas.sandboxes.recorded(input.id)).rejects.toMatchObject(taken);
@@ -41,16 +39,14 @@ test('of many sagas that begin with one name at once one goes on, and the others
   }
 });
 
-test('who waits for the end of a create that is refused hears it at once', async ({ mayfly }) => {
+test('a caller that waits for a refused create gets the refusal at once', async ({ mayfly }) => {
   const [first, second] = [named(mayfly, 'waits'), named(mayfly, 'waits')];
   await mayfly.create(first);
   await mayfly.sagas.sandboxes.create(second);
   await expect(settled(mayfly, second).then(() => readStarted(mayfly, second.id, null))).rejects.toMatchObject(taken);
 });
 
-test('a name is told by the record and the audit, and is free when its sandbox is proved to be gone', async ({
-  mayfly,
-}) => {
+test('a name is in record and audit, and is released when its sandbox is proved destroyed', async ({ mayfly }) => {
   const [first, second] = [named(mayfly, 'web'), named(mayfly, 'web')];
   expect(await mayfly.create(first)).toMatchObject({ name: 'web', state: 'running' });
   const [entry] = await mayfly.store.audit.entries(first.id, { limit: 1 });
@@ -67,7 +63,7 @@ test('a name is told by the record and the audit, and is free when its sandbox i
   await mayfly.destroy(third);
 });
 
-test('a name is free when its create has failed, and its cleanup was proved', async ({ mayfly }) => {
+test('the name of a failed create is released when its cleanup is proved', async ({ mayfly }) => {
   const first = named(mayfly, 'unlucky');
   mayfly.arm('bootDomain.before=error', first.id);
   expect(await mayfly.create(first)).toMatchObject({ name: 'unlucky', state: 'failed' });
@@ -75,7 +71,7 @@ test('a name is free when its create has failed, and its cleanup was proved', as
   expect(await mayfly.create(named(mayfly, 'unlucky'))).toMatchObject({ name: 'unlucky', state: 'running' });
 });
 
-test('a name whose workflow is gone is kept, and is free when the sandbox has been destroyed', async ({ mayfly }) => {
+test('a name outlives a lost workflow, and is released when its sandbox is destroyed', async ({ mayfly }) => {
   const first = named(mayfly, 'lost');
   await mayfly.create(first);
   await mayfly.client.workflow.getHandle(`sandbox/${first.id}`).terminate('as a lost dev-server file would');

@@ -3,7 +3,7 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 
 const { test } = useSagaCases();
 
-test('a paused sandbox is restored, and runs then', async ({ mayfly, operations }) => {
+test('a paused sandbox can be restored, and runs afterwards', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   await operations.write(id, 'old');
   const snapshot = await operations.snapshot(id);
@@ -14,14 +14,14 @@ test('a paused sandbox is restored, and runs then', async ({ mayfly, operations 
   expect(await operations.read(id)).toBe('old');
 });
 
-test('a simulated host cannot hibernate, and says so; the sandbox goes on', async ({ mayfly, operations }) => {
+test('a simulated host refuses to hibernate, and the sandbox keeps running', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   expect(await operations.hibernate(id)).toMatchObject({ code: 'hibernation_unsupported', step: 'hibernate' });
   expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
   expect(await operations.sh(id, 'echo here')).toBe('here\n');
 });
 
-test('a paused sandbox ends by its TTL, not by being idle', async ({ mayfly, operations }) => {
+test('a paused sandbox ends at its TTL, but not for idleness', async ({ mayfly, operations }) => {
   const input = mayfly.input({ ttlSeconds: 600 });
   await mayfly.create(input);
   await operations.pause(input.id);

@@ -16,8 +16,8 @@ import { sweepOn } from '../../support/sweep.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
 /**
- * Playbooks of process trees, which have no packages. In the place of Ansible is a program that does nothing, or never
- * ends: what a playbook brings about is for worker/playbook.e2e to say.
+ * Playbooks of process trees, which have no packages. A program that does nothing or never ends replaces Ansible:
+ * worker/playbook.e2e tests the effects of a playbook.
  */
 const { alone, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
@@ -41,7 +41,7 @@ async function ansibleThat(script: string): Promise<void> {
 const SECRET = `-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\n-----END OPENSSH PRIVATE KEY-----`;
 const CHANGE = `rm README; mkdir deep; printf '{{ 1 }}\\377' > 'deep/{{ x }}'; ln -s deep link; echo '${SECRET}' > key`;
 
-test('is written of what changed, and not checked without Ansible (case 4); a secret is nowhere (case 9)', async ({
+test('is written from the changes, unchecked without Ansible (case 4), and contains no secret (case 9)', async ({
   mayfly,
   operations,
   playbooks,
@@ -71,7 +71,7 @@ test('is written of what changed, and not checked without Ansible (case 4); a se
   ]);
 });
 
-test('of nothing changes nothing (case 8)', async ({ mayfly, playbooks }) => {
+test('without changes has no tasks (case 8)', async ({ mayfly, playbooks }) => {
   const { id } = await mayfly.create(mayfly.input({}));
   expect(await playbooks.write(id)).toMatchObject({
     state: 'unchecked',
@@ -79,7 +79,7 @@ test('of nothing changes nothing (case 8)', async ({ mayfly, playbooks }) => {
   });
 });
 
-test('lists what it has not brought about, and says that a task failed', async ({ mayfly, operations, playbooks }) => {
+test('lists changes it does not reproduce, and reports a failed task', async ({ mayfly, operations, playbooks }) => {
   const { id } = await mayfly.create(mayfly.input({}));
   await operations.sh(id, 'echo one > one');
   await ansibleThat(`echo '{"changed": 0, "failed": 0, "message": null}'`);
@@ -100,10 +100,7 @@ test('lists what it has not brought about, and says that a task failed', async (
   });
 });
 
-test('is cancelled while it is tried; callers change nothing there, and nothing is left', async ({
-  mayfly,
-  playbooks,
-}) => {
+test('is cancelled during its check, refuses callers there, and leaves no residue', async ({ mayfly, playbooks }) => {
   const { id } = await mayfly.create(mayfly.input({}));
   await ansibleThat('sleep 1000 & sleep 1000');
   const begun = await playbooks.begin(id);
@@ -115,7 +112,7 @@ test('is cancelled while it is tried; callers change nothing there, and nothing 
   expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
 });
 
-sweepOn(test)(INTERVENTIONS)('ends in order while it is tried: %s', async (kind, { mayfly, playbooks }) => {
+sweepOn(test)(INTERVENTIONS)('ends in order during its check: %s', async (kind, { mayfly, playbooks }) => {
   const { id } = await mayfly.create(mayfly.input({}));
   await ansibleThat('sleep 1000');
   const begun = await playbooks.begin(id);
@@ -130,11 +127,7 @@ sweepOn(test)(INTERVENTIONS)('ends in order while it is tried: %s', async (kind,
   expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
 });
 
-test('goes on when both workers are started anew while it is tried (case 10)', async ({
-  mayfly,
-  operations,
-  playbooks,
-}) => {
+test('continues after both workers restart during its check (case 10)', async ({ mayfly, operations, playbooks }) => {
   const { id } = await mayfly.create(mayfly.input({}));
   await operations.sh(id, 'echo one > one');
   await ansibleThat(`sleep 3; echo '{"changed": 0, "failed": 0, "message": null}'`);
@@ -147,7 +140,7 @@ test('goes on when both workers are started anew while it is tried (case 10)', a
   expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
 });
 
-test('one whose saga is lost has failed, and nothing of it is left', async ({ mayfly, operations, playbooks }) => {
+test('fails without residue when its workflow is lost', async ({ mayfly, operations, playbooks }) => {
   const { id } = await mayfly.create(mayfly.input({}));
   await operations.sh(id, 'echo one > one');
   await ansibleThat('sleep 1000');
@@ -166,7 +159,7 @@ test('one whose saga is lost has failed, and nothing of it is left', async ({ ma
   expect(said).toMatchObject([{ actor: RECONCILER, detail: { state: 'failed' } }]);
 });
 
-test('its host is forgotten: it has failed at once, not when its time is over', async ({ mayfly, playbooks }) => {
+test('fails at once when its host is decommissioned, not at its timeout', async ({ mayfly, playbooks }) => {
   const input = mayfly.input({});
   const { id, createdBy: actor } = await mayfly.create(input);
   await ansibleThat('sleep 1000');
@@ -180,7 +173,7 @@ test('its host is forgotten: it has failed at once, not when its time is over', 
   const options = { workflowId: `reconcile-${begun.id}`, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 100 }] };
   await all().client.workflow.execute('reconcileOnce', options);
   await mayfly.until(begun.checkerId, ({ proof }) => proof !== null && proof.unproved === undefined);
-  // what a forgotten host has of snapshots is nobody's, and stays when it is back
+  // Snapshots of a decommissioned host have no owner, and stay when it returns.
   const { snapshots } = all().machine().hypervisor;
   for (const { snapshotId } of await snapshots.list()) await snapshots.remove(snapshotId);
 });

@@ -33,7 +33,7 @@ alone('of a hundred creates at once each member is had once, and the rest are ma
 });
 
 describe.concurrent('a pool', () => {
-  test('set to be something else lets none of before be claimed', async ({ mayfly }) => {
+  test('with a changed spec hands out no member of the old spec', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await pool.set({ min: 2, max: 2 });
     const { create } = callsIn(door, pool, mayfly);
@@ -47,7 +47,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('that can’t be filled says why, tries ever more rarely, and goes on when it can', async ({ mayfly }) => {
+  test('that cannot be filled reports why, retries with backoff, and recovers', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await mayfly.store.projects.change(pool.project, { limits: { memoryMib: 1 } });
     await pool.set({ min: 2, max: 2 });
@@ -72,7 +72,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('is of its project alone: others have none of its members', async ({ mayfly }) => {
+  test('belongs to its project: other projects get none of its members', async ({ mayfly }) => {
     const [pool, other] = [await TestPool.in(mayfly), await TestPool.in(mayfly)];
     await pool.set({ min: 1, max: 1 });
     const [member] = await pool.warm(1);
@@ -83,9 +83,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('is told of in the metrics and in its answer: what creates had of it, what it holds, and for how long', async ({
-    mayfly,
-  }) => {
+  test('reports claims, members and idle memory in metrics and API', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     const set = () => pool.set({ min: 1, max: 1 }, { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 });
     await set();
@@ -131,7 +129,7 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
-  test('whose workflow is gone goes on; members whose pool is gone are taken down', async ({ mayfly }) => {
+  test('survives the loss of its workflow; members of a deleted pool are retired', async ({ mayfly }) => {
     const [kept, lost] = [await TestPool.in(mayfly), await TestPool.in(mayfly)];
     for (const pool of [kept, lost]) await pool.set({ min: 1, max: 1 });
     const [mine] = await kept.warm(1);

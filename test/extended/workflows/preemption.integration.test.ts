@@ -11,13 +11,13 @@ const { test, alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
 const door = useTestDoor(all);
 
-/** A pool that gave way makes no more as long as a test lasts. */
+/** Retry pause of an evicted pool: longer than a test. */
 const FOR_LONG = { retryMs: 600_000, longestRetryMs: 600_000 };
-/** Longer than a create waits for members to end. */
+/** Retry pause longer than a create waits for members to end. */
 const LATER = { retryMs: 25_000, longestRetryMs: 25_000 };
-/** Longer than it waits for those that it has had end. */
+/** Longer than Mayfly waits for evicted members. */
 const SLOW_MS = GONE_WITHIN_MS + 1_000;
-/** Two of them leave no room on the host for a third, or for {@link OTHER_MIB}. */
+/** Memory of a member, MiB: two leave no room on the host for a third, or for {@link OTHER_MIB}. */
 const LARGE_MIB = 45_000;
 const OTHER_MIB = 30_000;
 
@@ -32,8 +32,8 @@ async function statesOf(mayfly: MayflyCase, members: readonly { id: string }[]):
   return records.map(({ state, stopReason }) => stopReason ?? state).toSorted();
 }
 
-// One after the other: side by side their members would wait for each other, and not for what is tested.
-describe('what a project may have', () => {
+// Sequential: members of concurrent tests would wait for each other.
+describe('the quota of a project', () => {
   const full: [string, Partial<ProjectLimits>][] = [
     ['sandboxes', { sandboxes: 3 }],
     ['memory', { memoryMib: 3 * 64 + 63 }],
@@ -122,10 +122,8 @@ describe('what a project may have', () => {
   });
 });
 
-describe.concurrent('what a project may have, when members', () => {
-  test('end for several creates at once, has room for each, and is filled again when it is free', async ({
-    mayfly,
-  }) => {
+describe.concurrent('a project whose members', () => {
+  test('end for several creates at once has room for each, and its pool refills later', async ({ mayfly }) => {
     const pool = await limitedPool(mayfly, { sandboxes: 3 });
     await pool.set({ min: 3, max: 3 }, LATER);
     await pool.warm(3);
@@ -139,7 +137,7 @@ describe.concurrent('what a project may have, when members', () => {
     await pool.end();
   });
 
-  test('are slow to end, costs no other its life', async ({ mayfly }) => {
+  test('end slowly loses no further member', async ({ mayfly }) => {
     const pool = await limitedPool(mayfly, { diskBytes: 3 * UNMEASURED_BYTES });
     await pool.set({ min: 3, max: 3 }, FOR_LONG);
     const members = await pool.warm(3);
@@ -153,7 +151,7 @@ describe.concurrent('what a project may have, when members', () => {
   });
 });
 
-// These fill the host, on which members of any pool give way.
+// These fill the host, where members of any pool are evicted.
 alone(
   'a host that is full of members takes a create in their place, and no more of them than it needs',
   async ({ mayfly }) => {

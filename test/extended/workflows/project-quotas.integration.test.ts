@@ -30,7 +30,7 @@ afterAll(async () => {
   await Promise.all([...stores.map((store) => store.close()), database.close()]);
 });
 
-/** A project of its own, and what is asked for with a key of it. */
+/** Creates a project, and returns calls with a key of it. */
 async function projectWith(mayfly: MayflyCase, limits: Partial<ProjectLimits>) {
   const id = `p${randomBytes(5).toString('hex')}`;
   await mayfly.store.projects.create(id, { sources: null, limits });
@@ -42,7 +42,7 @@ async function projectWith(mayfly: MayflyCase, limits: Partial<ProjectLimits>) {
     if (!door) throw new Error('there is no such door');
     return door.call(method, path, body, headers);
   };
-  /** Without waiting for it to run. */
+  /** Starts a create without waiting for it. */
   const create = async (body: object = {}, asking: Asking = {}) => {
     const wish = 'snapshotId' in body ? body : { source: mayfly.input().spec.source, ...body };
     const response = await call('POST', '/v1/sandboxes', wish, asking);
@@ -66,7 +66,7 @@ async function projectWith(mayfly: MayflyCase, limits: Partial<ProjectLimits>) {
   return { id, call, create, snapshotOf, deleteSnapshot, used, living };
 }
 interface Asking {
-  /** Which API process. `@default` the first */
+  /** Index of the API process. `@default` 0 */
   at?: number;
   key?: string;
 }
@@ -83,7 +83,7 @@ function sandboxesOf(told: Told): SandboxView[] {
 
 const refused = { status: 429, code: 'project_quota_exceeded', retryable: true };
 
-test('of a hundred creates at once, asked of two processes, as many pass as there is room for', async ({ mayfly }) => {
+test('of a hundred concurrent creates via two processes, as many succeed as the quota allows', async ({ mayfly }) => {
   const { create, used, living, call } = await projectWith(mayfly, { sandboxes: 10 });
   const asked = await Promise.all(Array.from({ length: 100 }, (_, n) => create({}, { at: n % 2 })));
   const passed = asked.filter(({ response }) => response.ok);
@@ -97,7 +97,7 @@ test('of a hundred creates at once, asked of two processes, as many pass as ther
   expect(await living()).toHaveLength(10);
   expect(await used()).toMatchObject({ sandboxes: 10 });
 
-  // One that is being destroyed counts until it is proved to be gone.
+  // A sandbox counts until its absence is proved.
   const [first] = passed;
   const id = first?.told.id ?? '';
   mayfly.arm('lookAgain.before=hang', id);
@@ -110,7 +110,7 @@ test('of a hundred creates at once, asked of two processes, as many pass as ther
   expect((await create()).told).toMatchObject(refused);
 });
 
-test('what a key makes is of its project, also what its forks and snapshots are', async ({ mayfly }) => {
+test('resources made with a key belong to its project, forks and snapshots included', async ({ mayfly }) => {
   const { id: project, create, snapshotOf, deleteSnapshot } = await projectWith(mayfly, {});
   const { told } = await create();
   await eventually(() => mayfly.record(told.id), { state: 'running' });
@@ -126,9 +126,7 @@ test('what a key makes is of its project, also what its forks and snapshots are'
   await deleteSnapshot(taken.id);
 });
 
-test('a process that dies before it begins what was counted: that counts until it can begin no more', async ({
-  mayfly,
-}) => {
+test('an admission whose process dies before the start counts until it can no longer start', async ({ mayfly }) => {
   const { id: project, create, used } = await projectWith(mayfly, { sandboxes: 1 });
   const lost = mayfly.input().id;
   const limited = await mayfly.store.projects.get(project);
@@ -143,7 +141,7 @@ test('a process that dies before it begins what was counted: that counts until i
   expect((await create()).told).toMatchObject(refused);
 });
 
-test('a saga that has begun and could not write its record counts, however long that takes', async ({ mayfly }) => {
+test('a started workflow without a record counts for as long as it runs', async ({ mayfly }) => {
   const { id: project, create } = await projectWith(mayfly, { sandboxes: 1 });
   const input = mayfly.input();
   mayfly.arm('recordRequested.before=hang', input.id);
@@ -159,7 +157,7 @@ test('a saga that has begun and could not write its record counts, however long 
   await mayfly.destroy(input);
 });
 
-test('the same request again counts once, and what was refused its name does not count', async ({ mayfly }) => {
+test('a repeated request counts once, and a create with a taken name does not count', async ({ mayfly }) => {
   const { create, used } = await projectWith(mayfly, { sandboxes: 2, createsPerMinute: 100 });
   const key = randomBytes(8).toString('hex');
   const same = await Promise.all([1, 2, 3].map((_, n) => create({ name: 'web' }, { key, at: n % 2 })));
@@ -170,7 +168,7 @@ test('the same request again counts once, and what was refused its name does not
   expect((await create()).response.status).toBe(202);
 });
 
-test('of forks all are let begin, or none, and the same request passes when there is room', async ({ mayfly }) => {
+test('forks start all or none, and the same request succeeds when there is room', async ({ mayfly }) => {
   const { create, snapshotOf, deleteSnapshot } = await projectWith(mayfly, { sandboxes: 4 });
   const { told: parent } = await create();
   await mayfly.sagas.sandboxes.settled(parent.id, AbortSignal.timeout(60_000));
@@ -189,7 +187,7 @@ test('of forks all are let begin, or none, and the same request passes when ther
   await deleteSnapshot(taken.id);
 });
 
-test('processors, memory and creates within a minute are counted too, and what can never be is said so', async ({
+test('processors, memory and creates per minute count too, and an impossible request is refused for good', async ({
   mayfly,
 }) => {
   const large = await projectWith(mayfly, { cpus: 4, memoryMib: 1_024 });
@@ -205,7 +203,7 @@ test('processors, memory and creates within a minute are counted too, and what c
 
   const brisk = await projectWith(mayfly, { createsPerMinute: 2 });
   const { told } = await brisk.create();
-  await mayfly.destroy(told.id); // that it is gone does not give it back
+  await mayfly.destroy(told.id); // its end does not refund the create
   expect((await brisk.create({}, { at: 1 })).response.status).toBe(202);
   const { told: third, response } = await brisk.create();
   expect(third).toMatchObject({ ...refused, detail: expect.stringContaining('new sandboxes within a minute') });
@@ -214,7 +212,7 @@ test('processors, memory and creates within a minute are counted too, and what c
   await eventually(async () => (await brisk.create()).response.status, 202);
 });
 
-test('bytes on disks of a project are looked at when a sandbox is placed, of whichever key', async ({ mayfly }) => {
+test('disk bytes of a project are checked at placement, across all its keys', async ({ mayfly }) => {
   const { create, used } = await projectWith(mayfly, { diskBytes: UNMEASURED_BYTES });
   const made = [await create(), await create()];
   for (const { told } of made) await mayfly.sagas.sandboxes.settled(told.id, AbortSignal.timeout(60_000));
@@ -224,7 +222,7 @@ test('bytes on disks of a project are looked at when a sandbox is placed, of whi
   expect(await used()).toMatchObject({ sandboxes: 1, diskBytes: UNMEASURED_BYTES });
 });
 
-/** What was counted was so a quarter of an hour ago. */
+/** Makes the pending admissions of a project 15 minutes older. */
 async function age(project: string): Promise<void> {
   const admissions = database.collection<{ _id: string; pending: { admittedAt: number }[] }>('admissions');
   const found = await admissions.findOne({ _id: project });

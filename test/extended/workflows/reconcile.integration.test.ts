@@ -11,7 +11,7 @@ const { alone, mayfly: all, reconcile, loseSaga, deleteRecord, listKinds, awaitA
 
 const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
-/** Temporal's list of runs follows what happens by a moment, and so may a round. */
+/** Repeats rounds until a condition holds: Temporal's list of workflows lags behind. */
 async function reconcileUntil(isDone: () => Promise<boolean>): Promise<void> {
   while (!(await isDone())) await reconcile();
 }
@@ -129,7 +129,7 @@ alone('one workflow reconciles, whoever begins it and how often, until it is can
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
-  // A round that comes before Temporal's lists say that the saga is gone leaves it to the next.
+  // A round that precedes the update of Temporal's list leaves the sandbox to the next round.
   await eventually(
     async () => {
       await reconciler.reconcileNow(times);
@@ -176,7 +176,7 @@ alone('a control worker that ends in the middle of a round: another one goes on'
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
 });
 
-/** Of all open runs of that type. */
+/** Lists the pending activities of all open workflows of a type. */
 async function openActivities(type: string): Promise<string[]> {
   const { client } = all();
   const found: string[] = [];
@@ -248,7 +248,7 @@ alone(
     const [gone, half, early, orphan, ...rest] = inputs.map(({ id }) => id);
     if (!gone || !half || !early || !orphan) throw new Error('ten were made');
     const { store } = mayfly;
-    // The backup is of a time when one was being made, one had not begun, and one was not there.
+    // In the backup one is being created, one is not started, and one is missing.
     await store.sandboxes.put({ ...(await mayfly.record(half)), state: 'creating' });
     await store.sandboxes.put({ ...(await mayfly.record(early)), state: 'requested', hostId: null });
     await deleteRecord(orphan);
@@ -266,7 +266,7 @@ alone(
     }
     expect(new Set((await all().marks()).map(({ sandboxId }) => sandboxId))).toEqual(new Set(rest));
 
-    // Set back once more, and now the sagas live: they know better.
+    // Set back again, while the workflows live: they restore the records.
     const before = await Promise.all(rest.map((id) => mayfly.record(id)));
     for (const id of rest) await deleteRecord(id);
     await reconcileUntil(async () =>

@@ -26,7 +26,7 @@ function access(path: string): AuditEvent {
   };
 }
 
-/** Has events recorded as sagas/ does, by runs that end or continue as new where they would after long. */
+/** Records events as the API does, in runs that end or continue as new early. */
 function recorderOf(mayfly: MayflyCase, input: RecordEventsInput) {
   const workflowId = recordEventsWorkflowIdOf(input.sandboxId);
   return {
@@ -46,7 +46,7 @@ function recorderOf(mayfly: MayflyCase, input: RecordEventsInput) {
   };
 }
 
-/** Of the accesses in an audit trail, in its order. */
+/** Returns the file reads in an audit trail, in order. */
 async function recorded(mayfly: MayflyCase, sandboxId: string, atLeast: number): Promise<AuditEvent[]> {
   return eventually(
     async () => {
@@ -58,7 +58,7 @@ async function recorded(mayfly: MayflyCase, sandboxId: string, atLeast: number):
   );
 }
 
-test('accesses to a sandbox are recorded in their order, by one run', async ({ mayfly }) => {
+test('accesses to a sandbox are recorded in order, by one run', async ({ mayfly }) => {
   const { id } = await mayfly.create();
   const events = Array.from({ length: 20 }, (_none, n) => access(`/${n}`));
   for (const event of events) await mayfly.sagas.sandboxes.recordEvent(id, event);
@@ -72,24 +72,24 @@ test('accesses to a sandbox are recorded in their order, by one run', async ({ m
 test.for([
   ['ends', { openMs: 1 }],
   ['continues as new', { longestHistory: 10 }],
-] as const)('none is lost or doubled that comes while the run %s', async ([, limits], { mayfly }) => {
+] as const)('no event is lost or duplicated while the run %s', async ([, limits], { mayfly }) => {
   const { id } = await mayfly.create();
   const { signal } = recorderOf(mayfly, { sandboxId: id, ...limits });
   const events: AuditEvent[] = [];
   let found: AuditEvent[] = [];
   const runs = () => new Set(found.map(({ runId }) => runId)).size;
-  // Temporal's timers take their time, so a run may take several rounds
+  // Temporal's timers are inexact, so a run may take several rounds.
   for (let round = 0; round < 8 || runs() < 2; round++) {
     const some = [0, 1, 2].map((n) => access(`/${round}/${n}`));
     events.push(...some);
     await Promise.all(some.map((event) => signal(event)));
-    found = await recorded(mayfly, id, events.length); // the run is about to do so when the next come
+    found = await recorded(mayfly, id, events.length); // the run is about to do so when the next arrive
   }
   const ids = (list: AuditEvent[]) => list.map(({ eventId }) => eventId).sort();
   expect(ids(found)).toEqual(ids(events));
 });
 
-test('those that waited for the store are none too many for the next run', async ({ mayfly }) => {
+test('events that waited for the store do not overflow the next run', async ({ mayfly }) => {
   const { id } = await mayfly.create();
   mayfly.arm('rememberEvent.before=1*error(sandbox_ended)', id);
   const { signal } = recorderOf(mayfly, { sandboxId: id, longestHistory: 10 });
@@ -99,7 +99,7 @@ test('those that waited for the store are none too many for the next run', async
   expect(found.map(({ eventId }) => eventId)).toEqual(events.map(({ eventId }) => eventId));
 });
 
-test('one that the store does not take is tried until it does; a cancel does not lose it, and those behind it wait', async ({
+test('an event that the store refuses is retried; a cancel does not lose it, and later events wait', async ({
   mayfly,
 }) => {
   const { id } = await mayfly.create();

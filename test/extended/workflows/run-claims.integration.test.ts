@@ -14,14 +14,14 @@ import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { callsIn, TestPool } from '../../support/pool.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
-/** Promise: an attempt has a warm member of a pool where there is one, whoever dies; and nothing of that is left. */
+/** Promise: an attempt gets a warm pool member where there is one, after any death, and leaves no residue. */
 const { test, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 
-/** Members are found by their size: each test has one of its own. */
+/** Memory size of the next pool, MiB: members are found by size, so each test has its own. */
 let sizes = 300;
 
-/** Looks again when it is set, and else not while a test lasts. */
+/** Timers of a pool that acts when it is set, and not again during a test. */
 const ONCE = { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 };
 
 async function pooled(mayfly: MayflyCase, { members: count = 1, isShared = false, times = {} as object } = {}) {
@@ -62,9 +62,7 @@ describe.concurrent('a run', () => {
     });
   }
 
-  test('makes its own where another has the member, where it does not answer, and where it is not what is wanted', async ({
-    mayfly,
-  }) => {
+  test('creates its own sandbox if the member is claimed, unresponsive or of another size', async ({ mayfly }) => {
     const { pool, ids, functions, deploy } = await pooled(mayfly, { times: ONCE });
     const [id = ''] = ids;
     mayfly.arm('greet.before=1*error', id);
@@ -79,8 +77,8 @@ describe.concurrent('a run', () => {
   });
 });
 
-describe.concurrent('whoever goes on with a run that was admitted', () => {
-  /** A run that is admitted, and whose first attempt has begun; a control worker that dies after it was granted a member, or before. */
+describe.concurrent('a worker that continues an admitted run', () => {
+  /** Admits a run and starts its first attempt, whose control worker dies before or after it claims a member. */
   async function begun(mayfly: MayflyCase, when: 'before' | 'after') {
     const { pool, ids, functions, deploy } = await pooled(mayfly);
     const name = await deploy('echo here');
@@ -107,7 +105,7 @@ describe.concurrent('whoever goes on with a run that was admitted', () => {
     return { pool, ids, runId, run, attempt, functions, reconciliation, activities: activitiesOf(reconciliation) };
   }
 
-  test('has a member end that is granted when the run is over', async ({ mayfly }) => {
+  test('destroys a member that is granted after the run has ended', async ({ mayfly }) => {
     const { store, client } = all();
     const { pool, ids, functions, deploy, memoryMib } = await pooled(mayfly, { members: 2 });
     const run = await functions.run(await deploy('true'));
@@ -141,7 +139,7 @@ describe.concurrent('whoever goes on with a run that was admitted', () => {
     });
   }
 
-  test('and leaves it has the member end that was granted to who died', async ({ mayfly }) => {
+  test('and abandons it destroys the member that was granted to the dead worker', async ({ mayfly }) => {
     const { pool, ids, runId, run, attempt, activities } = await begun(mayfly, 'after');
     const event = { eventId: `${runId}/run.cleaned`, kind: 'run.cleaned', actor: null, runId, hostId: null } as const;
     const { n, sandboxId, commandId, begunAt } = attempt;

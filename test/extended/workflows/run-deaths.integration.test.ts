@@ -15,7 +15,10 @@ import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
-/** Promise: whoever dies, an event that was accepted has one run, an attempt one process, and a slot is free by its proof alone. Costs a minute. */
+/**
+ * Promise: after any death an accepted event has one run, an attempt one process, and only a proof frees a slot. Costs
+ * a minute.
+ */
 const { alone: test, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
@@ -25,7 +28,7 @@ const reconciliation = () => new Reconciliation(all().client);
 const queues = () => new RunQueues(all().store, reconciliation(), pino({ level: 'silent' }));
 const HOLDS = 'echo hello; sleep 1000';
 
-/** The same, but for one method. */
+/** Replaces one method of an object. */
 function except<T extends object, K extends keyof T>(whole: T, method: K, instead: T[K]): T {
   return new Proxy(whole, {
     get: (target, name) => {
@@ -35,7 +38,7 @@ function except<T extends object, K extends keyof T>(whole: T, method: K, instea
   });
 }
 
-test('a record that is damaged while its run holds the only slot: its sandbox ends, and the next run starts', async () => {
+test('a damaged record of a run that holds the only slot: its sandbox ends, and the next run starts', async () => {
   const name = await functions.deploy(HOLDS, { concurrency: [{ limit: 1 }] });
   const run = await functions.trigger(name);
   const { attempts } = await functions.greets(run.id);
@@ -60,7 +63,7 @@ test('a record that is damaged while its run holds the only slot: its sandbox en
   await functions.over(next);
 });
 
-test('1: the API is killed between insert and answer: the same key again is the same run, started once', async () => {
+test('1: the API is killed between insert and response: the same key returns the same run, started once', async () => {
   const name = await functions.deploy('echo hello');
   const { store, sagas } = all();
   let stored: string | null = null;
@@ -88,7 +91,7 @@ test('1: the API is killed between insert and answer: the same key again is the 
   dying.close();
 });
 
-test('2: the API is killed before it has told the dispatcher: the next look at the queues begins the run', async () => {
+test('2: the API is killed before it wakes the dispatcher: the next poll of the queues starts the run', async () => {
   const name = await functions.deploy('echo hello');
   const { store, sagas } = all();
   const functionsOf = except(sagas.functions, 'wakeDispatcher', () => new Promise(() => {}));
@@ -102,7 +105,7 @@ test('2: the API is killed before it has told the dispatcher: the next look at t
   dying.close();
 });
 
-test('7: the host worker is killed between the start and the record of it: its process is found, and not started again', async ({
+test('7: the host worker is killed between a start and its record: the process is found, not started again', async ({
   mayfly,
 }) => {
   const name = await functions.deploy('echo hello; sleep 3; echo 1 > $MAYFLY_RESULT');
@@ -126,7 +129,7 @@ test('7: the host worker is killed between the start and the record of it: its p
   expect(await functions.output(id)).toBe('hello\n');
 });
 
-test('18: a cancel in the instant of the natural end: one outcome, the one that the guest has seen', async () => {
+test('18: a cancel at the instant of the natural end: one outcome, the one of the guest', async () => {
   const name = await functions.deploy('echo hello; sleep 0.4; echo 1 > $MAYFLY_RESULT');
   const runs = await Promise.all([0, 1, 2, 3].map(() => functions.trigger(name)));
   await Promise.all(
@@ -146,7 +149,7 @@ test('18: a cancel in the instant of the natural end: one outcome, the one that 
   }
 });
 
-/** Of a file that the process in a simulated sandbox writes, when that was last. */
+/** Returns the last write of a file in a simulated sandbox, in ms; 0 without one. */
 async function writtenAt(sandboxId: string, file: string): Promise<number> {
   const folder = join(all().config.stateDir, 'sandboxes', sandboxId);
   const names = await readdir(folder, { recursive: true });
@@ -154,7 +157,7 @@ async function writtenAt(sandboxId: string, file: string): Promise<number> {
   return name === undefined ? 0 : (await stat(join(folder, name))).mtimeMs;
 }
 
-test('20: with every worker down a process is dead in time, and its outcome is timed-out when they are back', async () => {
+test('20: a process ends in time while all workers are down, and its outcome is timed-out afterwards', async () => {
   const beats = "trap '' TERM; echo hello; while :; do date > beat; sleep 0.1; done";
   const { id } = await functions.trigger(await functions.deploy(beats, { timeoutSeconds: 5 }));
   const { attempts } = await functions.greets(id);
@@ -163,13 +166,13 @@ test('20: with every worker down a process is dead in time, and its outcome is t
   await all().stopControl();
   const beatAt = () => writtenAt(sandboxId, 'beat');
   await eventually(beatAt, (at) => at > 0);
-  await stableValue(beatAt); // in that time it would have written ten times
+  await stableValue(beatAt); // a living process would write ten times in that time
   await all().startControl();
   await all().startHost();
   expect(await functions.over({ id })).toMatchObject({ outcome: 'timed-out', cleanup: 'proved', attempts: [{ n: 1 }] });
 });
 
-test('21: limit 1, and the host of its holder is away: the key waits for the proof, whatever is asked meanwhile', async () => {
+test('21: limit 1, and the host of its holder is away: the key waits for the proof, despite all requests', async () => {
   const concurrency = [{ limit: 1, key: '/k' }];
   const name = await functions.deploy(HOLDS, { concurrency });
   const holder = await functions.trigger(name, { k: 1 });
@@ -194,7 +197,7 @@ test('21: limit 1, and the host of its holder is away: the key waits for the pro
   await functions.over(waiting);
 });
 
-test('31: an event that kills its machine each time ends after maxAttempts, and its neighbours do not notice', async () => {
+test('31: an event that kills its machine each time ends after maxAttempts, without effect on other functions', async () => {
   const retry = { maxAttempts: 3, backoff: { initialSeconds: 0 } };
   const poisoned = await functions.trigger(await functions.deploy(HOLDS, { idempotent: true, retry }));
   const neighbours = await functions.deploy('echo hello');
@@ -212,7 +215,7 @@ test('31: an event that kills its machine each time ends after maxAttempts, and 
   for (const other of others) expect(await functions.over(other)).toMatchObject({ outcome: 'succeeded' });
 });
 
-test('60: Temporal is wiped: what waits starts, what runs is gone on with, its process started once, and nothing is left', async () => {
+test('60: Temporal is wiped: queued runs start, active runs continue with one process, and no residue remains', async () => {
   const name = await functions.deploy('echo hello; sleep 5; echo 1 > $MAYFLY_RESULT', {
     concurrency: [{ limit: 1 }],
   });

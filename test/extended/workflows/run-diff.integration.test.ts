@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import type { FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
-import type { Statement } from '../../../model/receipts/in-toto.ts';
 import { attemptIds } from '../../../model/functions/run.ts';
 import { DIFF_SIDES, diffSnapshotId } from '../../../model/functions/traces.ts';
+import type { Statement } from '../../../model/receipts/in-toto.ts';
 import { ReceiptWatch } from '../../../worker/receipts/receipt-watch.ts';
 import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
-/** What the process of a run changed: it is told, it is in the receipt, and nothing of how it was found out is left. */
+/** Changes made by the process of a run: reported, in the receipt, and without residue of the comparison. */
 const { test, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
@@ -36,7 +36,7 @@ async function linesOf({ id }: Run): Promise<{ text: string; lines: FileChangeRe
 
 const textOf = (name: GuestName) => (typeof name === 'string' ? name : name.base64);
 
-/** Of the last attempt of one that had one. */
+/** Asserts that the first attempt left no diff snapshots. */
 async function nothingIsLeft({ id }: Run): Promise<void> {
   const ids = DIFF_SIDES.map((side) => diffSnapshotId(attemptIds(id, 1).sandboxId, side));
   const states = await Promise.all(ids.map(async (one) => (await all().store.snapshots.get(one))?.state ?? 'none'));
@@ -45,7 +45,7 @@ async function nothingIsLeft({ id }: Run): Promise<void> {
   expect(onHost.filter((one) => ids.includes(one))).toEqual([]);
 }
 
-test('it lists what was added, changed and removed since the process was started, and no more', async () => {
+test('it lists additions, changes and removals since the start of the process, and nothing else', async () => {
   const run = await functions.run(await functions.deploy(CHANGES, { diff: true }, FILES));
   expect(run).toMatchObject({ outcome: 'succeeded', cleanup: 'proved', diff: { failure: null } });
   const { text, lines } = await linesOf(run);
@@ -65,7 +65,7 @@ test('it lists what was added, changed and removed since the process was started
   expect(statement.predicate.runDetails.byproducts).toContainEqual({ name: 'diff', digest: { sha256: digest } });
 });
 
-test('a function that does not ask has none, and is the same version as one that says so', async () => {
+test('a function without a diff reports none, and `diff: false` makes no new version', async () => {
   const name = await functions.deploy('true');
   expect(await functions.deployAs(name, 'true', { diff: false })).toBe(1);
   const run = await functions.run(name);
@@ -73,7 +73,7 @@ test('a function that does not ask has none, and is the same version as one that
   expect((await door.call('GET', `/v1/runs/${run.id}/diff`)).status).toBe(404);
 });
 
-test('of one that failed, whose disks are kept, both are there', async () => {
+test('a failed run with retained disks has both diff and snapshot', async () => {
   const keep = { onFailure: 'disk' };
   const run = await functions.run(await functions.deploy(`${CHANGES}; exit 3`, { diff: true, keep }, FILES));
   expect(run).toMatchObject({ outcome: 'failed', diff: { failure: null }, kept: { failure: null } });
@@ -83,7 +83,7 @@ test('of one that failed, whose disks are kept, both are there', async () => {
   await nothingIsLeft(run);
 });
 
-test('names that a process makes of its secrets are masked', async () => {
+test('file names that contain secrets are redacted', async () => {
   const name = `diff-secret-${Date.now()}`;
   expect((await door.call('PUT', `/v1/secrets/${name}`, { value: 'canary4712canary' })).status).toBe(201);
   const wish = { diff: true, secrets: [{ name, env: 'TOKEN' }] };
@@ -93,7 +93,7 @@ test('names that a process makes of its secrets are masked', async () => {
   expect(text).toContain('***');
 });
 
-test('a snapshot or a comparison that fails changes nothing else, and is told', async ({ mayfly }) => {
+test('a failed snapshot or comparison changes nothing else, and is reported', async ({ mayfly }) => {
   const name = await functions.deploy(CHANGES, { diff: true }, FILES);
   await functions.pause(name);
   const [first, second] = [await functions.trigger(name), await functions.trigger(name)];
@@ -108,7 +108,7 @@ test('a snapshot or a comparison that fails changes nothing else, and is told', 
   }
 });
 
-test('a cancel while the first snapshot is taken ends it before its process is started', async ({ mayfly }) => {
+test('a cancel during the first snapshot ends the run before its process starts', async ({ mayfly }) => {
   const name = await functions.deploy('echo began', { diff: true });
   await functions.pause(name);
   const { id } = await functions.trigger(name);

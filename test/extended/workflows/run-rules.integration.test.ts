@@ -4,13 +4,13 @@ import { TestFunctions } from '../../support/functions.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { useRunQueues } from '../../support/sleeping-runs.ts';
 
-/** The rules of a queue, with whole runs. */
+/** Rules of a queue, with complete runs. */
 const { test, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
 useRunQueues(all);
 
-test('events gather into a batch, but the one that does not fit; each has its item of the result (case 26)', async () => {
+test('events form a batch, an invalid one excluded, and each gets its item of the result (case 26)', async () => {
   const schema = { type: 'object', required: ['n'] };
   const batch = { maxSize: 3, maxWaitSeconds: 300 };
   const name = await functions.deploy(
@@ -31,5 +31,5 @@ test('events gather into a batch, but the one that does not fit; each has its it
   expect(of).toMatchObject({ isBatch: true, outcome: 'succeeded', cleanup: 'proved', attempts: [{}] });
   expect(of.events.map(({ runId }) => runId)).toEqual(runs.map(({ id }) => id));
   expect(await functions.output(of.id)).toContain('"data":{"n":3}');
-  expect((await functions.cancel(runs[0]?.id ?? '')).status).toBe(200); // as it ended
+  expect((await functions.cancel(runs[0]?.id ?? '')).status).toBe(200); // it has ended
 });

@@ -15,14 +15,14 @@ import { TestFunctions } from '../../support/functions.ts';
 import { valuesInHistory } from '../../support/history-values.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
-/** What functions are given, and what is shown of it. */
+/** Secrets of functions, and their redaction. */
 const { test, alone, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
 
 let count = 0;
 
-/** @returns its name */
+/** Stores a secret, and returns its name. */
 async function put(value: string, name = `secret-${++count}`): Promise<string> {
   const response = await door.call('PUT', `/v1/secrets/${name}`, { value });
   expect(response.status).toBeOneOf([200, 201]);
@@ -37,7 +37,7 @@ async function told(name: string) {
   };
 }
 
-test('a function finds its secrets, in a variable and in a file of a tmpfs that its user alone reads', async () => {
+test('a function gets its secrets in a variable and in a tmpfs file that only its user can read', async () => {
   const [variable, file] = [await put('v@riable-1'), await put('f1le\ncontent-2\n')];
   const script = [
     '[ "$TOKEN" = v@riable-1 ] && echo variable',
@@ -67,7 +67,7 @@ test('a function finds its secrets, in a variable and in a file of a tmpfs that 
   expect(await all().store.attemptSecrets.get(attempt?.commandId ?? '')).toBeNull();
 });
 
-test('a secret that is put between two attempts is given to the second (case 54)', async () => {
+test('a secret that changes between two attempts reaches the second (case 54)', async () => {
   const name = await put('first-value-1');
   const command = 'printf %s "$TOKEN" | rev; [ $MAYFLY_ATTEMPT = 2 ] || exit 75';
   const retry = { maxAttempts: 2, on: [], backoff: { initialSeconds: 2, jitter: false } };
@@ -87,7 +87,7 @@ test('a secret that is put between two attempts is given to the second (case 54)
   expect(await told(name)).toMatchObject({ version: 2, uses: [{ version: 2 }, { version: 1 }] });
 });
 
-test('a secret that is deleted keeps its functions from being started, and says so', async () => {
+test('a deleted secret prevents the start of its functions, with the reason', async () => {
   const name = await put('a-value-1');
   const deployed = await functions.deploy('echo began', { secrets: [{ name, env: 'TOKEN' }] });
   expect((await door.call('DELETE', `/v1/secrets/${name}`)).status).toBe(204);
@@ -99,7 +99,7 @@ test('a secret that is deleted keeps its functions from being started, and says 
 });
 
 const PEM = ['-----BEGIN KEY-----', 'q1W2e3R4t5Y6u7I8o9P0', 'z9X8c7V6b5N4m3', '-----END KEY-----'].join('\n');
-/** Ten, of which each is printed in each way. */
+/** Ten secrets, each printed in every form. */
 const PLANTED = [
   'canary-plain-01',
   'c@nary/with+signs=02',
@@ -132,13 +132,13 @@ open(os.environ['MAYFLY_RESULT'] + '.type', 'w').write('text/' + os.environ['SEC
 open(os.environ['MAYFLY_ARTIFACTS'] + '/' + os.environ['SECRET_0'], 'w').write('x')
 `;
 
-/** What of the planted is in a text, in whichever form. */
+/** Returns the planted secrets that a text contains in any form. */
 function foundIn(text: string): string[] {
   const bytes = Buffer.from(text);
   return PLANTED.filter((value) => formsOf(value).some((form) => bytes.includes(Buffer.from(form.bytes))));
 }
 
-test('ten secrets that are printed in all ways are found nowhere (case 52)', async () => {
+test('ten secrets that are printed in all forms appear nowhere (case 52)', async () => {
   const names: string[] = [];
   for (const value of PLANTED) names.push(await put(value));
   const secrets = names.map((name, n) => ({ name, env: `SECRET_${n}` }));
@@ -147,7 +147,7 @@ test('ten secrets that are printed in all ways are found nowhere (case 52)', asy
   const [output, errors] = [await functions.output(run.id), await functions.output(run.id, 'stderr')];
   const result = await (await functions.result(run.id)).text();
   const [attempt] = run.attempts;
-  expect(run).toMatchObject({ outcome: 'failed', exitCode: 0, failure: { code: 'result_invalid' } }); // its type has one
+  expect(run).toMatchObject({ outcome: 'failed', exitCode: 0, failure: { code: 'result_invalid' } }); // its type contains a secret
   expect(output.match(/\*\*\*/g)?.length).toBeGreaterThan(100);
   expect(result).toBe(JSON.stringify(PLANTED.map(() => '***')).replaceAll(',', ', '));
   expect(createHash('sha256').update(result).digest('hex')).toBe(run.result?.digest);

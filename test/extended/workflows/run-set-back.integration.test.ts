@@ -16,7 +16,7 @@ const door = useTestDoor(all);
 const functions = new TestFunctions(door);
 const collection = useDatabase(all);
 
-test('59: a run that the store was set back to before: its sandbox is destroyed and proved, and doctor says that it is lost', async () => {
+test('59: the store is set back to before a run: its sandbox is destroyed and proved, and doctor reports the loss', async () => {
   const { id } = await functions.trigger(await functions.deploy('echo hello; sleep 5'));
   await functions.greets(id);
   const { sandboxId, commandId } = attemptIds(id, 1);
@@ -39,7 +39,7 @@ test('59: a run that the store was set back to before: its sandbox is destroyed 
   }
 });
 
-test('59: a run whose record is of a time when it waited: it ends as its process did, once, and nothing is left', async () => {
+test('59: a record is set back to queued: the run ends as its process did, once, without residue', async () => {
   const name = await functions.deploy('echo hello; sleep 4; echo 1 > $MAYFLY_RESULT');
   await functions.pause(name);
   const { id } = await functions.trigger(name);
@@ -53,7 +53,7 @@ test('59: a run whose record is of a time when it waited: it ends as its process
   expect(await functions.output(id)).toBe('hello\n');
 });
 
-test('59: a run whose record waits, and that has long been over, is not run again', async () => {
+test('59: a record is set back to queued after its run ended: the run does not start again', async () => {
   const name = await functions.deploy('true');
   await functions.pause(name);
   const { id } = await functions.trigger(name);

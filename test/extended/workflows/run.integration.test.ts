@@ -18,10 +18,10 @@ const sweep = sweepOn(alone);
 /** Attempts after which an activity of a run fails (PROFILE.work). */
 const COLLECT_ATTEMPTS = 8;
 
-/** Of a run whose slots are free, however many attempts it had. */
+/** Audit events of a run with free slots, for any number of attempts. */
 const AUDITED = ['run.admitted', 'run.ended', 'run.cleaned'];
 
-describe.concurrent('what a process leaves', () => {
+describe.concurrent('a process that ends with', () => {
   const cases: [title: string, command: string, more: object, expected: object][] = [
     ['no result (case 12)', 'true', {}, { outcome: 'succeeded', result: null }],
     [
@@ -93,7 +93,7 @@ describe.concurrent('what a process leaves', () => {
 });
 
 describe('a cancel (case 17)', () => {
-  test('of one that is being prepared undoes it', async ({ mayfly }) => {
+  test('of a run in preparation undoes it', async ({ mayfly }) => {
     const run = await triggerArmed('true', {}, ({ runId }) => mayfly.arm('placeRunFiles.before=delay(3000)', runId));
     await functions().until(run.id, ({ attempts }) => attempts.length === 1);
     expect((await functions().cancel(run.id)).status).toBe(202);
@@ -105,7 +105,7 @@ describe('a cancel (case 17)', () => {
     });
   });
 
-  test('of one whose result is being fetched comes too late', async ({ mayfly }) => {
+  test('of a run whose result is being fetched is too late', async ({ mayfly }) => {
     const run = await triggerArmed('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
       mayfly.arm('collectRun.before=delay(2000)', runId),
     );
@@ -136,7 +136,7 @@ describe('a machine that dies after the start', () => {
     });
   });
 
-  test('of an idempotent function is followed by another, when the first is proved gone (case 9)', async () => {
+  test('of an idempotent function causes a second attempt, after the first is proved destroyed (case 9)', async () => {
     const retry = { maxAttempts: 3, backoff: { initialSeconds: 0 } };
     const command = 'echo started $MAYFLY_ATTEMPT; [ $MAYFLY_ATTEMPT = 2 ] || sleep 1000';
     const run = await functions().trigger(await functions().deploy(command, { idempotent: true, retry }));
@@ -157,7 +157,7 @@ describe('a machine that dies after the start', () => {
   });
 });
 
-test('a large event comes whole, on standard input and as a file, to a command and to argv', async () => {
+test('a large event arrives complete on standard input and as a file, for command and argv', async () => {
   const data = { text: 'x'.repeat(5_000_000) };
   const more = { input: { maxBytes: 8_000_000 } };
   const same = 'cmp - "$MAYFLY_EVENT" && wc -c < "$MAYFLY_EVENT"';
@@ -171,7 +171,7 @@ test('a large event comes whole, on standard input and as a file, to a command a
   }
 });
 
-test('a cancel between two attempts is the end', async () => {
+test('a cancel between two attempts ends the run', async () => {
   const retry = { maxAttempts: 2, backoff: { initialSeconds: 3_600, jitter: false } };
   const run = await functions().trigger(await functions().deploy('exit 1', { idempotent: true, retry }));
   await functions().until(run.id, ({ waitingFor }) => waitingFor === 'retry');
@@ -179,7 +179,7 @@ test('a cancel between two attempts is the end', async () => {
   expect(await functions().over(run)).toMatchObject({ outcome: 'cancelled', attempts: [{ n: 1, outcome: 'failed' }] });
 });
 
-test('an exit code asks for another attempt, and no other code does', async ({ mayfly }) => {
+test('the retry exit code causes another attempt, and no other code does', async ({ mayfly }) => {
   const retry = { maxAttempts: 3, on: [], backoff: { initialSeconds: 0 } };
   const again = await triggerArmed('[ $MAYFLY_ATTEMPT = 3 ] || exit 75', { idempotent: true, retry }, ({ runId }) =>
     mayfly.arm('beginAttempt.after=1*error(store_unavailable)', runId),
@@ -190,7 +190,7 @@ test('an exit code asks for another attempt, and no other code does', async ({ m
   expect(await functions().run(not)).toMatchObject({ outcome: 'failed', attempts: [{ n: 1 }] });
 });
 
-test('what never begins is given up, and says why', async ({ mayfly }) => {
+test('a run that cannot start fails with the reason', async ({ mayfly }) => {
   const run = await triggerArmed('true', {}, ({ runId }) => mayfly.arm('placeRunFiles.before=error', runId));
   expect(await functions().over(run)).toMatchObject({
     outcome: 'not-started',
@@ -200,7 +200,7 @@ test('what never begins is given up, and says why', async ({ mayfly }) => {
   });
 });
 
-test('a run that finds no room waits in its place, and starts when there is some (case 30)', async ({ mayfly }) => {
+test('a run without capacity keeps its place, and starts when there is capacity (case 30)', async ({ mayfly }) => {
   const run = await triggerArmed('true', {}, ({ sandboxId }) =>
     mayfly.arm('reserve.after=error(capacity_exhausted)', sandboxId),
   );
@@ -208,7 +208,7 @@ test('a run that finds no room waits in its place, and starts when there is some
   expect(await functions().over(run)).toMatchObject({ outcome: 'succeeded', attempts: [{ n: 1 }] });
 });
 
-test('a cancel holds though the workflow was lost that should hear it', async () => {
+test('a cancel survives the loss of its workflow', async () => {
   const run = await functions().trigger(await functions().deploy(SLEEPS));
   await awaitStart(run.id);
   await loseWorkflow(all().client, runWorkflowIdOf(run.id));
@@ -220,7 +220,7 @@ test('a cancel holds though the workflow was lost that should hear it', async ()
   expect(await functions().output(run.id)).toBe('started\n');
 });
 
-test('a result waits for a host that is away, for as long as its sandbox lives (case 10)', async ({ mayfly }) => {
+test('a result waits for an unavailable host while its sandbox lives (case 10)', async ({ mayfly }) => {
   const run = await triggerArmed('echo 1 > $MAYFLY_RESULT', {}, ({ runId }) =>
     mayfly.arm(`collectRun.before=${COLLECT_ATTEMPTS + 1}*error(host_unavailable)`, runId),
   );
@@ -232,10 +232,10 @@ test('a result waits for a host that is away, for as long as its sandbox lives (
   const nextTry = after.findIndex((event) => event.activityTaskScheduledEventAttributes);
   expect(failed).toBeGreaterThan(0);
   expect(nextTimer).toBeGreaterThan(0);
-  expect(nextTimer).toBeLessThan(nextTry); // it pauses, and does not try at once
+  expect(nextTimer).toBeLessThan(nextTry); // it backs off before the next try
 });
 
-test('a process that somebody else has begun is not begun again, whoever says that it was not', async ({ mayfly }) => {
+test('a process that another worker has started is not started again', async ({ mayfly }) => {
   const spec = { command: 'true', argv: null, cwd: null, user: null, envNames: [], stdinOpen: false };
   const whole = { ...spec, timeoutSeconds: 1, maxOutputBytes: 1 };
   const run = await triggerArmed('true', {}, async ({ runId, sandboxId }) => {
@@ -248,11 +248,11 @@ test('a process that somebody else has begun is not begun again, whoever says th
   expect(await functions().over(run)).toMatchObject({ outcome: 'unknown', attempts: [{ n: 1, sandboxId }] });
 });
 
-test('a dead letter is redriven on what was deployed since, and its process is told whose event it has', async () => {
+test('a dead letter is redriven on the newest version, and its process gets the id of the original run', async () => {
   const name = await functions().deploy('exit 1');
   const dead = await functions().run(name, { n: 1 });
   await functions().deployAs(name, 'cat > "$MAYFLY_RESULT"; echo "of $MAYFLY_REPLAY_OF"');
-  await letTimePass(1_000); // the version before is accepted as long as it is cached, and a redrive is accepted once
+  await letTimePass(1_000); // the cached old version is accepted for a second, and a redrive only once
   const { id } = (await (await door().call('POST', `/v1/runs/${dead.id}/redrive`)).json()) as Run;
   const run = await functions().over({ id });
   expect(run).toMatchObject({ outcome: 'succeeded', version: 2, replayOf: dead.id, cleanup: 'proved' });
@@ -262,13 +262,13 @@ test('a dead letter is redriven on what was deployed since, and its process is t
   expect(events).toContain('"cleanup":"proved"');
 });
 
-test('a function that is deleted lets its runs end first, or is not deleted (case 28)', async () => {
+test('a function is deleted only after its runs have ended, or with drain (case 28)', async () => {
   const name = await functions().deploy(SLEEPS);
   const run = await functions().trigger(name);
   await functions().until(run.id, isRunning);
   expect(await functions().delete(name)).toBe(409);
   expect(await functions().delete(name, '?drain=true')).toBe(202);
-  expect((await functions().post(name, {})).status).toBeOneOf([202, 409]); // as it was a second ago
+  expect((await functions().post(name, {})).status).toBeOneOf([202, 409]); // by its state of a second ago
   await functions().cancel(run.id);
   await functions().over(run);
 });

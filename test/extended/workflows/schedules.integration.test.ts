@@ -48,10 +48,10 @@ async function until(name: string, wish: (times: Time[]) => boolean): Promise<Ti
   }, wish);
 }
 
-test('a time comes, an event is accepted, and the next overlaps until nothing of its run is left', async () => {
+test('a scheduled time starts a run, and later times overlap until its cleanup', async () => {
   const name = await functions.deploy('cat; sleep 4');
   await set('often', { function: name, every: '1s' });
-  // times that are due together overlap before the first of them has run
+  // Times that are due together overlap before the first has run.
   const found = await until('often', (all) => runs(all).length > 0 && all.some(({ reason }) => reason === 'overlap'));
   const ran = found.findLast(({ state }) => state === 'ran');
   const run = await functions.over({ id: ran?.runId ?? '' });
@@ -82,7 +82,7 @@ const post = (name: string, act: string, body: object = {}) => door.call('POST',
 const runs = (all: Time[]) => all.flatMap(({ runId }) => runId ?? []).toReversed();
 const missed = (all: Time[], reason: string) => all.filter((time) => time.reason === reason);
 
-/** Nothing of it is left: neither its record nor its times, nor its workflow. */
+/** Deletes a schedule, and asserts that record, times and workflow are removed. */
 async function remove(name: string): Promise<void> {
   const ref = { project: 'default', name };
   expect((await door.call('DELETE', `/v1/schedules/${name}`)).status).toBe(204);
@@ -92,7 +92,7 @@ async function remove(name: string): Promise<void> {
   expect(await all().store.scheduleTimes.list(ref, { limit: 1 })).toEqual([]);
 }
 
-test('refuses what is no time, by the name of its field (case 50)', async () => {
+test('refuses an invalid time, and names its field (case 50)', async () => {
   const name = await functions.deploy('true');
   const cases: [object, string, RegExp][] = [
     [{ cron: '0 0 * * *', timeZone: 'Mars/Base' }, 'timeZone', /time zone/],
@@ -117,7 +117,7 @@ test('refuses what is no time, by the name of its field (case 50)', async () => 
   expect((await asked('never', { function: 'no-such', cron: '* * * * *' })).body.code).toBe('function_not_found');
 });
 
-test('a time that cancels others begins when the proof is there (case 49)', async () => {
+test('a time that cancels other runs starts after their proof (case 49)', async () => {
   const name = await functions.deploy('echo started; sleep 1000');
   await set('cancels', { function: name, every: '10s', overlap: 'cancel-other' });
   const two = await until('cancels', (all) => runs(all).length >= 2);
@@ -143,7 +143,7 @@ sweepOn(test)(INTERVENTIONS)('its workflow: %s', async (kind, { mayfly }) => {
   expect(runs(await times(schedule))).toEqual([runId]);
   const { pauseReason } = (await mayfly.store.schedules.get({ project: 'default', name: schedule })) ?? {};
   expect(pauseReason).toEqual(kind.startsWith('cancel') ? expect.stringMatching(/cancelled in Temporal/) : null);
-  await keeper.ensure(); // what was terminated goes on, once
+  await keeper.ensure(); // a terminated workflow restarts, once
   expect((await post(schedule, 'trigger')).status).toBe(202);
   const both = runs(await until(schedule, (all) => runs(all).length > 1));
   expect(both).toHaveLength(2);
@@ -152,7 +152,7 @@ sweepOn(test)(INTERVENTIONS)('its workflow: %s', async (kind, { mayfly }) => {
   await remove(schedule);
 });
 
-test('one waits, and others are listed; beside each other they run at once (case 49)', async () => {
+test('one run is buffered, other times are listed; with allow-all runs overlap (case 49)', async () => {
   const name = await functions.deploy('sleep 6');
   await set('buffers', { function: name, every: '2s', overlap: 'buffer-one' });
   const found = await until('buffers', (all) => runs(all).length >= 2 && missed(all, 'overlap').length > 0);
@@ -169,7 +169,7 @@ test('one waits, and others are listed; beside each other they run at once (case
   expect(Date.parse(b?.acceptedAt ?? '')).toBeLessThan(Date.parse(a?.endedAt ?? ''));
 });
 
-test('everything was off for three hours: one run, the others are listed (case 48)', async () => {
+test('after three hours of downtime one run starts, and the other times are listed (case 48)', async () => {
   const name = await functions.deploy('true');
   await door.call('PUT', '/v1/schedules/off', { function: name, cron: '* * * * *' });
   const since = new Date(Date.now() - 3 * 3_600_000).toISOString();
@@ -187,7 +187,7 @@ test('everything was off for three hours: one run, the others are listed (case 4
   for (const id of runs(listed)) await functions.over({ id });
 });
 
-test('a trigger is run once though it is asked for twice, also while it is paused; a backfill runs what was not', async () => {
+test('a repeated trigger runs once, also while paused; a backfill runs the missed times', async () => {
   const name = await functions.deploy('true');
   await set('held', { function: name, every: '1h' });
   await keeper.wake();
@@ -208,7 +208,7 @@ test('a trigger is run once though it is asked for twice, also while it is pause
   await remove('held');
 });
 
-test('each of three triggers at once is listed once, with what became of it; so is each time that is filled', async () => {
+test('each of three concurrent triggers is listed once with its outcome; so is each backfilled time', async () => {
   const name = await functions.deploy('sleep 4');
   const became = { skip: 1, 'buffer-one': 2, 'buffer-all': 3 };
   for (const [overlap, ran] of Object.entries(became)) {
@@ -234,7 +234,7 @@ test('each of three triggers at once is listed once, with what became of it; so 
   await remove('filled');
 });
 
-test('what the function refuses is listed; a schedule goes with its function', async () => {
+test('an event that the function refuses is listed; a schedule is deleted with its function', async () => {
   const input = { schema: { type: 'object', required: ['n'] } };
   const name = await functions.deploy('true', { input });
   await set('refused', { function: name, every: '2s', event: { data: {} } });
@@ -246,7 +246,7 @@ test('what the function refuses is listed; a schedule goes with its function', a
   await eventually(() => all().store.schedules.get({ project: 'default', name: 'refused' }), null);
 });
 
-test('what was deleted is not revived, also where its workflow was terminated', async () => {
+test('a deleted schedule is not revived, even if its workflow was terminated', async () => {
   const name = await functions.deploy('true');
   const ref = { project: 'default', name: 'gone' };
   await set('gone', { function: name, every: '1d' });
@@ -255,14 +255,14 @@ test('what was deleted is not revived, also where its workflow was terminated', 
   await remove('gone');
   await eventually(
     async () => {
-      await keeper.ensure(); // until Temporal's list has it that none runs
+      await keeper.ensure(); // until Temporal lists no run of it
       return (await all().client.workflow.getHandle(scheduleWorkflowIdOf(ref)).describe()).status.name;
     },
     (status) => status === 'COMPLETED',
   );
 });
 
-test('it fails, and is paused; what waited is missed', async () => {
+test('a failing schedule is paused, and its buffered times are missed', async () => {
   const name = await functions.deploy('sleep 3; false');
   await set('failing', { function: name, every: '1s', overlap: 'buffer-all', pauseOnFailure: true });
   const found = await until('failing', (all) => missed(all, 'paused').length > 1);

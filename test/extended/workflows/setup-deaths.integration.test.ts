@@ -11,7 +11,10 @@ import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
-/** Promise: whoever dies, a setup is saved once, each try in a sandbox of its own, and nothing of one that failed or is not needed is left. Costs two minutes. */
+/**
+ * Promise: after any death a setup is saved once, each try has its own sandbox, and failed or unneeded ones leave no
+ * residue. Costs two minutes.
+ */
 const { alone: test, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
@@ -20,7 +23,9 @@ const SOURCE = 'golden-debian12';
 const project = 'default';
 let count = 0;
 
-/** One whose setup is begun, and what its first try is called. @param arm faults of that, before it begins */
+/**
+ * Deploys a function with a setup, and returns the ids of its first try. @param arm faults of that try, armed before it
+ */
 async function begun(
   script: string,
   more: { timeoutSeconds?: number } = {},
@@ -59,7 +64,7 @@ async function lookAtSetups(): Promise<void> {
   await upkeep().look();
 }
 
-/** When nothing of it is left: no record, no sandbox, nothing saved. */
+/** Deletes the function, and waits until record, sandbox and snapshot of its setup are removed. */
 async function gone(name: string, key: string): Promise<void> {
   expect(await functions.delete(name)).toBe(204);
   await eventually(
@@ -71,7 +76,7 @@ async function gone(name: string, key: string): Promise<void> {
   );
 }
 
-/** When the script of a try has printed something. */
+/** Waits for output of the script of a try. */
 async function prints({ sandboxId, commandId }: ReturnType<typeof setupTry>): Promise<void> {
   await eventually(
     async () => (await all().store.commands.get(commandId)) && door.text({ sandboxId, id: commandId }),
@@ -79,7 +84,7 @@ async function prints({ sandboxId, commandId }: ReturnType<typeof setupTry>): Pr
   );
 }
 
-/** Ready, of so many sandboxes, and saved once. */
+/** Asserts that a setup is ready after `tries` sandboxes, and saved once. */
 async function isSavedOnce(name: string, key: string, tries: number): Promise<void> {
   expect(await until(key, ({ state }) => state !== 'preparing')).toMatchObject({ state: 'ready', tries });
   expect(await all().onHost()).toHaveLength(1);
@@ -89,7 +94,7 @@ async function isSavedOnce(name: string, key: string, tries: number): Promise<vo
   expect(await functions.output(run.id)).toBe('made\n');
 }
 
-test('a host worker that is stopped during the script goes on with it', async ({ mayfly }) => {
+test('a host worker that restarts during the script continues it', async ({ mayfly }) => {
   const { name, key, first } = await begun('echo begun; sleep 4; echo made >> made');
   await prints(first);
   await all().host?.stop();
@@ -98,7 +103,7 @@ test('a host worker that is stopped during the script goes on with it', async ({
   await gone(name, key);
 });
 
-test('both workers stopped while it is saved: it is saved once', async ({ mayfly }) => {
+test('a restart of both workers during the save leads to one snapshot', async ({ mayfly }) => {
   const { name, key, first } = await begun('echo made >> made', {}, ({ sandboxId }) =>
     mayfly.arm('saveSnapshot.during=1*delay(3000)', sandboxId),
   );
@@ -115,7 +120,7 @@ test('both workers stopped while it is saved: it is saved once', async ({ mayfly
   await gone(name, key);
 });
 
-test('a workflow that is lost is begun again: its sandbox ends, and the script is run in another', async () => {
+test('a lost workflow restarts: its sandbox ends, and the script runs in another', async () => {
   const { name, key, first } = await begun('echo begun; [ -e made ] || echo made > made; sleep 2');
   await prints(first);
   await loseWorkflow(all().client, setupWorkflowIdOf({ project, setupKey: key }));
@@ -128,7 +133,7 @@ test('a workflow that is lost is begun again: its sandbox ends, and the script i
   await gone(name, key);
 });
 
-test.for(INTERVENTIONS)('an operator does so to its workflow: %s', async (kind, { mayfly }) => {
+test.for(INTERVENTIONS)('an operator intervenes in its workflow: %s', async (kind, { mayfly }) => {
   const { name, key, first } = await begun(
     `echo begun; [ -e made ] || echo made > made; sleep ${kind === 'terminate' || kind.startsWith('cancel') ? 1000 : 2}`,
   );
@@ -144,7 +149,7 @@ test.for(INTERVENTIONS)('an operator does so to its workflow: %s', async (kind, 
   await gone(name, key);
 });
 
-test('a machine that dies under its script is followed by another', async () => {
+test('a machine that dies during its script is replaced by another', async () => {
   const { name, key, first } = await begun('echo begun; echo made > made; sleep 3');
   await prints(first);
   await all().destroy({ ...all().input(), id: first.sandboxId });
@@ -152,7 +157,7 @@ test('a machine that dies under its script is followed by another', async () => 
   await gone(name, key);
 });
 
-test('a script that takes too long is ended, and told so', async () => {
+test('a script that takes too long is stopped, and reported', async () => {
   const { name, key } = await begun('echo begun; sleep 1000', { timeoutSeconds: 1 });
   expect(await until(key, ({ state }) => state !== 'preparing')).toMatchObject({
     state: 'failed',
@@ -172,16 +177,14 @@ test('a script that takes too long is ended, and told so', async () => {
   await gone(name, key);
 });
 
-test('a function that is deleted while its script runs leaves nothing', async () => {
+test('a function that is deleted during its script leaves no residue', async () => {
   const { name, key, first } = await begun('echo begun; sleep 1000');
   await prints(first);
   await gone(name, key);
   expect(await all().store.sandboxes.get(first.sandboxId)).toMatchObject({ state: 'destroyed' });
 });
 
-test('what fails beside the script is tried again, and for want of room for as long as it takes', async ({
-  mayfly,
-}) => {
+test('failures outside the script are retried, and a lack of capacity without limit', async ({ mayfly }) => {
   const { name, key } = await begun('echo made > made', {}, ({ sandboxId }) =>
     mayfly.arm('reserve.after=error(capacity_exhausted)', sandboxId),
   );
@@ -192,7 +195,7 @@ test('what fails beside the script is tried again, and for want of room for as l
   await gone(name, key);
 });
 
-test('another script is another setup; the same of another function is the same; each goes with the last that needs it', async () => {
+test('another script is another setup; functions with the same script share one; each is deleted after its last use', async () => {
   const one = await begun('echo made > made');
   await isSavedOnce(one.name, one.key, 1);
   const other = await begun('echo made > made; true');
@@ -211,20 +214,20 @@ test('another script is another setup; the same of another function is the same;
   }, null);
 });
 
-test('a deploy that finds the workflow of the removed setup about to end has it prepared at once', async () => {
+test("a deploy during the end of the removed setup's workflow is prepared at once", async () => {
   const { name, key } = await begun('echo made > made');
   await isSavedOnce(name, key, 1);
   all().failpoints.arm('forgetSetup.after=1*delay(5000)');
   expect(await functions.delete(name)).toBe(204);
   await lookAtSetups();
   await eventually(() => recordOf(key), null);
-  const again = await begun('echo made > made'); // from here on nobody looks
+  const again = await begun('echo made > made'); // without further polls from here on
   await isSavedOnce(again.name, again.key, 1);
   all().failpoints.arm(undefined);
   await gone(again.name, again.key);
 });
 
-test('what is called ready and was lost with its host is prepared anew for the next run', async () => {
+test('a ready setup whose snapshot is lost is prepared again for the next run', async () => {
   const { name, key } = await begun('echo made > made');
   const { snapshotId } = await until(key, ({ state }) => state === 'ready');
   const saved = await all().store.snapshots.get(snapshotId ?? '');
@@ -243,7 +246,7 @@ test('what is called ready and was lost with its host is prepared anew for the n
   await gone(name, key);
 });
 
-test('nothing of a secret of the function comes into its setup', async () => {
+test('a setup gets no secret of its function', async () => {
   const value = 'canary-5d41402abc4b2a76';
   expect((await door.call('PUT', '/v1/secrets/token', { value })).status).toBeLessThan(300);
   const script = 'env > made; ls /run/mayfly-secrets >> made 2>&1; true';

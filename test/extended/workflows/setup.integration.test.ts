@@ -1,10 +1,13 @@
 import { expect } from 'vitest';
 import { useSetupCases } from '../../support/setup-cases.ts';
 
-/** Promise: a setup is done once for its content, each run begins with what it has left, and nothing outlives the last version that needs it. */
+/**
+ * Promise: a setup runs once for its content, each run starts from its result, and it is deleted with the last version
+ * that needs it.
+ */
 const { alone: test, mayfly: all, functions, deploy, remove } = useSetupCases();
 
-test('a script that fails is told with what it printed; its runs are dead letters; the same again is tried once more', async () => {
+test('a failed script is reported with its output; its runs are dead letters; the same deploy retries it once', async () => {
   const script = 'echo "no such package" >&2; exit 3';
   const failed = await deploy('fails', script);
   expect(failed).toMatchObject({

@@ -20,10 +20,10 @@ afterAll(() => {
   other.close();
 });
 
-/** Looks again when it is set, and else not while a test lasts. */
+/** Timers of a pool that acts when it is set, and not again during a test. */
 const ONCE: Partial<PoolTimes> = { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 };
 
-/** Members are found by their size: each test has one of its own. */
+/** Memory size of the next pool, MiB: members are found by size, so each test has its own. */
 let sizes = 70;
 
 async function sharedPool(mayfly: MayflyCase, count: number, times: Partial<PoolTimes> = ONCE) {
@@ -50,15 +50,15 @@ async function sharedPool(mayfly: MayflyCase, count: number, times: Partial<Pool
 const ways = (answers: { told: { boot?: { way: string } | null } }[]) =>
   answers.map(({ told }) => told.boot?.way ?? 'cold').toSorted();
 
-describe.concurrent('a pool that projects share', () => {
-  test('gives a member to whoever claims it, and nothing of it is another’s', async ({ mayfly }) => {
+describe.concurrent('a shared pool', () => {
+  test('gives a member to the project that claims it, and hides it from others', async ({ mayfly }) => {
     const { pool, members, project } = await sharedPool(mayfly, 2);
     const [a, b] = [await project(), await project()];
     const before = await mayfly.record(members[0]?.id ?? '');
     expect(before).toMatchObject({
       project: NO_PROJECT,
       createdBy: { apiKeyId: 'pool' },
-      spec: { boot: 'cold' }, // projects share no template's memory
+      spec: { boot: 'cold' }, // projects share no memory of templates
     });
     expect((await a.call('GET', `/v1/sandboxes/${before.id}`)).status).toBe(404);
     const { status, told } = await a.create({ name: 'one' });
@@ -74,7 +74,7 @@ describe.concurrent('a pool that projects share', () => {
     await pool.end();
   });
 
-  test('is nothing to a project that may not use its source: it has no member, and wants none', async ({ mayfly }) => {
+  test('serves no project that may not use its source, and counts no demand of it', async ({ mayfly }) => {
     const { pool, project } = await sharedPool(mayfly, 1);
     const a = await project();
     await mayfly.store.projects.change(a.id, { sources: [] });
@@ -84,7 +84,7 @@ describe.concurrent('a pool that projects share', () => {
     await pool.end();
   });
 
-  test('is set, seen and ended by operators alone', async ({ mayfly }) => {
+  test('is set, listed and deleted by operators only', async ({ mayfly }) => {
     const { pool, project, memoryMib } = await sharedPool(mayfly, 1);
     const a = await project();
     const path = `/v1/pools/${pool.name}`;
@@ -100,13 +100,13 @@ describe.concurrent('a pool that projects share', () => {
     expect([foreign.status, await foreign.json()]).toMatchObject([404, { code: 'source_not_found' }]);
     const set = await door.call('PUT', path, wish);
     expect([set.status, await set.json()]).toMatchObject([200, { shared: true, project: NO_PROJECT }]);
-    expect((await door.call('GET', path)).status).toBe(404); // there is none of their own
+    expect((await door.call('GET', path)).status).toBe(404); // their own project has none
     const gone = await door.call('DELETE', `${path}?project=-`);
     expect([gone.status, await gone.json()]).toMatchObject([200, { state: 'deleted', members: [] }]);
   });
 
-  // Promise: case 20. Two processes of the API, so that neither knows what the other has asked.
-  test('is not drained by one project: half of each refill is left to others', async ({ mayfly }) => {
+  // Promise: case 20. Two API processes, so that neither knows the requests of the other.
+  test('is not drained by one project: half of each refill is reserved for others', async ({ mayfly }) => {
     const { pool, project, set } = await sharedPool(mayfly, 4);
     const [greedy, late] = [await project(), await project()];
     const doors = [greedy.of(door), greedy.of(other)];
@@ -116,11 +116,11 @@ describe.concurrent('a pool that projects share', () => {
     const theirs = [await late.create(), await late.create()];
     expect(ways(theirs)).toEqual(['warm', 'warm']);
     expect(ways([await greedy.create(), await late.create()])).toEqual(['cold', 'cold']);
-    await set(3); // it looks, and fills again
+    await set(3); // starts another refill
     await pool.warm(3);
     await pool.until(({ state, refills }) => state === 'ready' && refills === 2);
     await eventually(
-      () => mayfly.store.pools.known(), // is a second old
+      () => mayfly.store.pools.known(), // cached for a second
       (known) => known.some(({ name, refills }) => name === pool.name && refills === 2),
     );
     expect(ways([await greedy.create(), await greedy.create()])).toEqual(['cold', 'warm']);
@@ -128,7 +128,7 @@ describe.concurrent('a pool that projects share', () => {
     expect(await mayfly.store.poolShares.isLeft({ pool, project: greedy.id, refill: 2, most: 1 })).toBe(true);
   });
 
-  test('is had at once by who asks while another is refused it', async ({ mayfly }) => {
+  test('serves a project at once while another is refused', async ({ mayfly }) => {
     const { pool, project } = await sharedPool(mayfly, 2);
     const [greedy, late] = [await project(), await project()];
     await mayfly.store.projects.change(greedy.id, { limits: { sandboxes: 0 } });
@@ -162,7 +162,7 @@ describe.concurrent('a pool that projects share', () => {
     });
   }
 
-  test('counts no more than one in the quota of a project that may have one more, however many ask', async ({
+  test('counts at most one member against a quota with room for one, for any number of requests', async ({
     mayfly,
   }) => {
     const { pool, project } = await sharedPool(mayfly, 6);
@@ -178,7 +178,7 @@ describe.concurrent('a pool that projects share', () => {
     await pool.end();
   });
 
-  test('gives a name that is taken to nobody, and takes back what it counted', async ({ mayfly }) => {
+  test('hands out no member for a taken name, and releases its count', async ({ mayfly }) => {
     const { pool, project } = await sharedPool(mayfly, 2);
     const a = await project();
     await a.create({ name: 'mine', boot: 'cold' });
@@ -205,7 +205,7 @@ describe.concurrent('a pool that projects share', () => {
   });
 });
 
-describe.concurrent('what a claim counts', () => {
+describe.concurrent('the count of a claim', () => {
   const faults = [
     'admitClaim.before=1*error(store_unavailable)',
     'admitClaim.after=1*error(store_unavailable)',
@@ -226,7 +226,7 @@ describe.concurrent('what a claim counts', () => {
     });
   }
 
-  test('is taken back, however often that fails, when a member can’t be given', async ({ mayfly }) => {
+  test('is released, despite repeated failures, when the claim fails', async ({ mayfly }) => {
     const { pool, members, project } = await sharedPool(mayfly, 1);
     const a = await project();
     await a.create({ name: 'mine', boot: 'cold' });

@@ -4,8 +4,8 @@ import { changedSandbox } from '../../support/changed-sandbox.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 
 /**
- * Each step of the sagas that are tested in memory, once with real processes, files and logins. What each of them does at
- * every other point is in the tests of its saga.
+ * Each step of the sagas that are tested in memory, once with real processes, files and logins. The tests of each saga
+ * cover the other fault points.
  */
 const { test } = useSagaCases();
 
@@ -14,7 +14,7 @@ function identity({ id, spec, macAddress, ssh }: SandboxRecord): object {
 }
 
 describe.concurrent('on processes', () => {
-  test('a sandbox goes back and forth, and stays who it is', async ({ mayfly, operations }) => {
+  test('a sandbox is restored back and forth, and keeps its identity', async ({ mayfly, operations }) => {
     const { id, snapshot } = await changedSandbox(mayfly, operations);
     const before = await mayfly.record(id);
     const running = await operations.door.run(id, { command: 'echo begun; sleep 600' }, 0);
@@ -39,7 +39,7 @@ describe.concurrent('on processes', () => {
     expect(await mayfly.store.audit.verify(id)).toMatchObject({ ok: true });
   });
 
-  test('what is cannot be kept: then nothing is done, and what runs runs on', async ({ mayfly, operations }) => {
+  test('a restore whose safety snapshot fails changes and stops nothing', async ({ mayfly, operations }) => {
     const { id, snapshot } = await changedSandbox(mayfly, operations);
     const running = await operations.door.run(id, { command: 'while true; do sleep 0.1; done' }, 0);
     await operations.door.until(running, ({ state }) => state === 'running');

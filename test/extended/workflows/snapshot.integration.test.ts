@@ -7,7 +7,7 @@ import { sweepOn } from '../../support/sweep.ts';
 const { test, alone } = useSagaCases({ kind: 'in-memory' });
 const sweep = sweepOn(alone);
 
-/** A hang must be noticed by the step's own time-out. */
+/** Short timeouts, so that a hang is noticed by the timeout of its own step. */
 const HANGS = {
   saveSnapshot: { saveSnapshotMs: 300 },
   verifySnapshot: { verifySnapshotMs: 300 },
@@ -15,7 +15,7 @@ const HANGS = {
 const STEPS = SAGA_POINTS.snapshot.steps;
 
 describe.concurrent('a step', () => {
-  sweep(STEPS)('%s that hangs leaves nothing, and no frozen guest', async (step, { mayfly, operations }) => {
+  sweep(STEPS)('%s that hangs leaves no residue, and no frozen guest', async (step, { mayfly, operations }) => {
     const { id } = await mayfly.create(mayfly.input({}, HANGS[step]));
     mayfly.arm(`${step}.during=hang`, id);
     expect(await operations.snapshot(id)).toMatchObject({ state: 'failed', failure: { step, code: 'step_timeout' } });
@@ -23,27 +23,24 @@ describe.concurrent('a step', () => {
     await operations.write(id, 'it goes on');
   });
 
-  sweep(STEPS)(
-    '%s that is under way is taken back first by a delete of the sandbox',
-    async (step, { mayfly, operations }) => {
-      const input = mayfly.input();
-      await mayfly.create(input);
-      mayfly.arm(`${step}.during=hang`, input.id);
-      const snapshotId = await operations.beginSnapshot(input.id);
-      const ended = operations.ended(input.id, snapshotId);
-      const destroyed = await mayfly.destroy(input);
-      expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
-      expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
-      expect(await ended).toMatchObject({ code: 'sandbox_ended' });
-      expect(await operations.record(snapshotId)).toMatchObject({
-        state: 'failed',
-        failure: { code: 'sandbox_ended' },
-      });
-      expect(await operations.onHost()).toEqual([]);
-    },
-  );
+  sweep(STEPS)('%s in progress is undone first by a delete of the sandbox', async (step, { mayfly, operations }) => {
+    const input = mayfly.input();
+    await mayfly.create(input);
+    mayfly.arm(`${step}.during=hang`, input.id);
+    const snapshotId = await operations.beginSnapshot(input.id);
+    const ended = operations.ended(input.id, snapshotId);
+    const destroyed = await mayfly.destroy(input);
+    expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
+    expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
+    expect(await ended).toMatchObject({ code: 'sandbox_ended' });
+    expect(await operations.record(snapshotId)).toMatchObject({
+      state: 'failed',
+      failure: { code: 'sandbox_ended' },
+    });
+    expect(await operations.onHost()).toEqual([]);
+  });
 
-  sweep(STEPS)('%s that fails once in a way that a retry cures is repeated', async (step, { mayfly, operations }) => {
+  sweep(STEPS)('%s that fails once with a retryable error is retried', async (step, { mayfly, operations }) => {
     const { id } = await mayfly.create();
     mayfly.arm(`${step}.after=1*error(host_unavailable)`, id);
     expect(await operations.snapshot(id)).toMatchObject({ state: 'ready', network: { egress: 'none' } });
@@ -51,7 +48,7 @@ describe.concurrent('a step', () => {
 });
 
 test.for(['deleted', 'ttl'])(
-  'a guest that is never thawed is waited for, but not when it ends (%s)',
+  'a snapshot waits for a guest that is never thawed, but not when the guest ends (%s)',
   async (stopReason, { mayfly, operations }) => {
     const input = mayfly.input();
     await mayfly.create(input);
@@ -70,7 +67,7 @@ test.for(['deleted', 'ttl'])(
 );
 
 describe.concurrent('one operation at a time', () => {
-  test('what does not run or has ended is refused; a host that cannot save memory says so, and nothing is left', async ({
+  test('is refused unless the sandbox runs; a host without memory snapshots reports it and leaves no residue', async ({
     mayfly,
     operations,
   }) => {
@@ -89,10 +86,7 @@ describe.concurrent('one operation at a time', () => {
     expect(await operations.snapshot(id)).toMatchObject({ state: 'ready', kind: 'disk' });
   });
 
-  test('an operation is use: the idle timer does not end it, and counts from its end', async ({
-    mayfly,
-    operations,
-  }) => {
+  test('counts as use: the idle timer starts at its end', async ({ mayfly, operations }) => {
     const input = mayfly.input({ idleSeconds: 4 });
     await mayfly.create(input);
     mayfly.arm('saveSnapshot.before=1*delay(5500)', input.id);
@@ -102,10 +96,7 @@ describe.concurrent('one operation at a time', () => {
   });
 });
 
-test('a snapshot that a lost workflow left half made is taken back with its sandbox', async ({
-  mayfly,
-  operations,
-}) => {
+test('a partial snapshot of a lost workflow is removed with its sandbox', async ({ mayfly, operations }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   mayfly.arm('verifySnapshot.before=hang', input.id);

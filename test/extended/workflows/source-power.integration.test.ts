@@ -54,7 +54,7 @@ class StoppedSource extends SimulatedSource {
     return this.hypervisor.runningSources.isRunning(this.name);
   }
 
-  /** The first process is the lowest number. */
+  /** Process ids, ascending: the first is the init process. */
   async processes(): Promise<number[]> {
     return [...(await this.hypervisor.runningSources.processesOf(this.name))].sort((a, b) => a - b);
   }
@@ -80,7 +80,7 @@ const test = useSagaCases().alone.extend<{ source: StoppedSource }>({
 const sweep = sweepOn(test);
 
 describe.concurrent('a source that is shut off', () => {
-  test('is started, which is no second start, cannot be cloned then, and is shut down', async ({ mayfly, source }) => {
+  test('is started once, cannot be cloned while it runs, and is shut down', async ({ mayfly, source }) => {
     const running = { failure: null, guestAnswers: true };
     expect(await source.done('start')).toEqual(running);
     const processes = await source.processes();
@@ -93,7 +93,7 @@ describe.concurrent('a source that is shut off', () => {
     for (let twice = 0; twice < 2; twice++) {
       expect(await source.done('stop')).toEqual({ failure: null, guestAnswers: null });
     }
-    // its host has said so by now, so that this is not refused by what it said before
+    // its host has reported the stop by now, so no older report refuses the create
     expect(await mayfly.create(mayfly.input({ source: source.name }))).toMatchObject({ state: 'running' });
     const tasks = ['starting', 'started', 'starting', 'started', 'stopping', 'stopped', 'stopping', 'stopped'];
     expect(await source.said()).toEqual(tasks);
@@ -101,7 +101,7 @@ describe.concurrent('a source that is shut off', () => {
   });
 
   sweep(INTERVENTIONS)(
-    'can be started after an operator has done so to its start: %s',
+    'can be started after an operator intervened in its start: %s',
     async (kind, { mayfly, source }) => {
       const workflowId = sourcePowerWorkflowIdOf({ hostId: 'test', name: source.name });
       source.arm('startSource.before=1*hang');
@@ -117,7 +117,7 @@ describe.concurrent('a source that is shut off', () => {
     },
   );
 
-  test('of which nobody remembers that it was started is ended first', async ({ source }) => {
+  test('whose start is not recorded is stopped first', async ({ source }) => {
     await source.done('start');
     const forgotten = await source.processes();
     await rm(join(source.root, '..', 'running.json'));
@@ -129,7 +129,7 @@ describe.concurrent('a source that is shut off', () => {
     expect(await source.processes()).toEqual([]);
   });
 
-  test('is not started where it is an image of Mayfly’s, or is not there', async ({ mayfly }) => {
+  test('is not started if it is an image of Mayfly, or missing', async ({ mayfly }) => {
     const wishes = [
       ['golden-debian12', 'source_read_only'],
       ['../images', 'source_not_found'],
@@ -143,7 +143,7 @@ describe.concurrent('a source that is shut off', () => {
     }
   });
 
-  test('leads nobody out of its tree when it boots for the first time', async ({ mayfly, source }) => {
+  test('cannot redirect writes out of its tree at its first boot', async ({ mayfly, source }) => {
     const outside = await mkdtemp(join(mayfly.config.stateDir, 'outside-'));
     await rm(join(source.root, 'etc/ssh'), { recursive: true });
     await symlink(outside, join(source.root, 'etc/ssh'));
@@ -154,17 +154,17 @@ describe.concurrent('a source that is shut off', () => {
     expect(await source.done('start')).toMatchObject({ failure: null });
   });
 
-  sweep(FAULTS)('%s fails %s its effect: that is told, and to ask again does it', async ([task, where], { source }) => {
+  sweep(FAULTS)('%s fails %s its effect: it is reported, and a retry works', async ([task, where], { source }) => {
     if (task === 'stop') await source.done('start');
     source.arm(`${task}Source.${where}=error`);
     expect(await source.done(task)).toMatchObject({ failure: { code: 'fault_injected' } });
     expect((await source.said()).at(-1)).toBe(`${task}-failed`);
-    source.arm(`${task}Source.${where}=2*error(host_unavailable)`); // as by a worker that died before it could say so
+    source.arm(`${task}Source.${where}=2*error(host_unavailable)`); // as by a worker that died before its report
     expect(await source.done(task)).toMatchObject({ failure: null });
     expect(await source.isRunning()).toBe(task === 'start');
   });
 
-  test('that does not hear a stop says so; a stop that is under way can be forced', async ({ source }) => {
+  test('that ignores a stop is reported; a stop in progress can be forced', async ({ source }) => {
     await source.done('start');
     const [init = 0] = await source.processes();
     process.kill(init, 'SIGSTOP');
@@ -180,7 +180,7 @@ describe.concurrent('a source that is shut off', () => {
     expect((await source.said()).slice(-3)).toEqual(['stopping', 'stopping', 'stopped']);
   });
 
-  test('can be started while an unprepare waits for it; while it is prepared it is not stopped', async ({
+  test('can be started while an unprepare waits for it, but not stopped during a prepare', async ({
     mayfly,
     source,
   }) => {

@@ -15,12 +15,12 @@ const sweep = sweepOn(test);
 
 describe.concurrent('a source', () => {
   sweep(STEPS)(
-    'pra-006: a worker that dies in %s is followed by one that goes on, without anything twice',
+    'pra-006: a worker that dies in %s is replaced by one that continues, without repeated effects',
     async (step, { source }) => {
       await source.done('prepare');
       const prepared = await source.tree();
       await source.done('unprepare');
-      // Retryable: done, and then done again, as by the worker after the one that died before it could say so.
+      // Retryable: done twice, as by the successor of a worker that died before it reported success.
       source.arm(`${step}.after=2*error(host_unavailable)`);
       expect(await source.done('prepare')).toMatchObject({ state: 'prepared', failure: null });
       expect(await source.tree()).toEqual(prepared);
@@ -46,7 +46,7 @@ describe.concurrent('a source', () => {
     expect(await source.tree()).toEqual(before);
   });
 
-  test('has one task at a time: the other is refused, and the same is joined', async ({ source }) => {
+  test('has one task at a time: another kind is refused, and the same kind joins', async ({ source }) => {
     source.arm('createReader.before=1*delay(2000)');
     await source.beginAccess('prepare');
     await expect(source.beginAccess('unprepare')).rejects.toMatchObject({ code: 'too_many_requests' });
@@ -54,7 +54,7 @@ describe.concurrent('a source', () => {
     expect(await source.end()).toMatchObject({ state: 'prepared' });
   });
 
-  test('of which preparing was refused has nothing to take back, and is not waited for', async ({ source }) => {
+  test('whose prepare was refused needs no undo, and does not delay an unprepare', async ({ source }) => {
     await source.stop();
     expect(await source.done('prepare')).toMatchObject({
       state: 'unprepared',
@@ -64,7 +64,7 @@ describe.concurrent('a source', () => {
     expect(await source.audit()).toEqual(['source.prepare-failed', 'source.unprepared']);
   });
 
-  test('that is prepared without our record knowing of it is unprepared all the same', async ({ mayfly, source }) => {
+  test('that is prepared without a record can be unprepared', async ({ mayfly, source }) => {
     const before = await source.tree();
     await source.done('prepare');
     const { id, hostId, name } = source;

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => watch.stop());
 
-/** For a test that fills the disk under all others: afterwards there is room again, and a watch. */
+/** Test that fills the disk of all others: afterwards there is room and a watch again. */
 const filling = alone.extend<{ disk: SmallDisk }>({
   disk: async ({ mayfly }, use) => {
     await use(small);
@@ -55,7 +55,7 @@ function requestOf(mayfly: MayflyCase, apiKeyId: string) {
 
 const isStalled = ({ state, stalledBy }: SandboxRecord) => state === 'paused' && stalledBy !== null;
 const isRunning = ({ state }: SandboxRecord) => state === 'running';
-/** Writes 40 MiB, one after another, and says how far it has come. */
+/** Writes 40 MiB, one by one, and records the progress in a file. */
 const GROWING =
   'i=0; while [ $i -lt 40 ]; do i=$((i+1)); head -c 1048576 /dev/urandom >> ~/grown; echo $i > ~/n; sleep 0.1; done; sync';
 
@@ -109,7 +109,7 @@ filling(
     await operations.sh(id, 'head -c 40000000 /dev/urandom > ~/data; sync');
     const snapshot = await operations.snapshot(id);
     await watch.stop();
-    // what is free when it is asked, another has written when it comes to it
+    // Another writer takes the free space between the check and the operation.
     const before = await machine().hypervisor.capacity();
     vi.spyOn(machine().hypervisor, 'capacity').mockResolvedValue(before);
     vi.spyOn(machine().hypervisor, 'disk').mockResolvedValue({ totalBytes: 1024 * MIB, availableBytes: 1024 * MIB });
@@ -135,7 +135,7 @@ filling(
   },
 );
 
-/** Resolves when the store says that the host has measured so much. */
+/** Resolves when the store has a measurement above `bytes` for the sandbox. */
 async function measured(sandboxId: string, bytes: number): Promise<void> {
   const look = async () => {
     const hosts = await all().store.measuredDisks.list();
@@ -158,7 +158,7 @@ filling('a watch that was killed goes on with what it had stopped', async ({ may
 });
 
 describe.concurrent('a quota', () => {
-  test('of a key stops what grows past it, and lets it go on when it is raised', async ({ mayfly, operations }) => {
+  test('of a key suspends a sandbox that exceeds it, until it is raised', async ({ mayfly, operations }) => {
     const apiKeyId = await keyWith({ diskBytes: 90 * MIB });
     const growing = await mayfly.create(requestOf(mayfly, apiKeyId));
     const other = await mayfly.create();
@@ -179,7 +179,7 @@ describe.concurrent('a quota', () => {
     await wroteAll(operations, command);
   });
 
-  test('of a sandbox counts its snapshots: one more is refused, and a deleted one makes room', async ({
+  test('of a sandbox includes its snapshots: another is refused, and a delete frees room', async ({
     mayfly,
     operations,
   }) => {
@@ -203,7 +203,7 @@ describe.concurrent('a quota', () => {
     await wroteAll(operations, command);
   });
 
-  test('counts what stays of deleted snapshots, which is no growth of whoever refers to it', async ({
+  test('counts layers of deleted snapshots, but not as growth of the sandbox that refers to them', async ({
     mayfly,
     operations,
   }) => {
@@ -223,7 +223,7 @@ describe.concurrent('a quota', () => {
     held.mockRestore();
   });
 
-  test('that has room for one more lets one of two that come at once pass', async ({ mayfly }) => {
+  test('with room for one admits one of two concurrent creates', async ({ mayfly }) => {
     const apiKeyId = await keyWith({ diskBytes: 100 * MIB });
     const two = await Promise.all([1, 2].map(() => mayfly.create(requestOf(mayfly, apiKeyId))));
     expect(two.map(({ state }) => state).toSorted()).toEqual(['failed', 'running']);
@@ -231,7 +231,7 @@ describe.concurrent('a quota', () => {
     expect(failed?.failure).toMatchObject({ step: 'proposeHosts', code: 'quota_exceeded' });
   });
 
-  test('counts two snapshots that are begun at once', async ({ mayfly, operations }) => {
+  test('counts two snapshots that start at once', async ({ mayfly, operations }) => {
     const apiKeyId = await keyWith({ diskBytes: 200 * MIB });
     const input = [requestOf(mayfly, apiKeyId), requestOf(mayfly, apiKeyId)];
     const ids = (await Promise.all(input.map((one) => mayfly.create(one)))).map(({ id }) => id);

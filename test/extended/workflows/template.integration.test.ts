@@ -10,7 +10,7 @@ const { test, mayfly: all } = useTemplateCases();
 const sweep = sweepOn(test);
 
 describe.concurrent('a template', () => {
-  test('is not built again when nobody asks, and later each time that it fails', async ({ mayfly, templates }) => {
+  test('is rebuilt only on demand, and with backoff after each failure', async ({ mayfly, templates }) => {
     const input = await templates.input({ firstRetryMs: 300, longestRetryMs: 600, rememberedMs: 600_000 });
     const waits: number[] = [];
     for (let n = 0; n < 3; n++) {
@@ -27,10 +27,7 @@ describe.concurrent('a template', () => {
     await templates.built(input);
   });
 
-  test('that is not wanted any more is forgotten: its failed record stays, and no workflow', async ({
-    mayfly,
-    templates,
-  }) => {
+  test('without demand is dropped: its failed record stays, and no workflow', async ({ mayfly, templates }) => {
     const input = await templates.input({ rememberedMs: 0 });
     const ids = templates.ids();
     mayfly.arm('settleTemplate.before=error', ids.templateId);
@@ -40,7 +37,7 @@ describe.concurrent('a template', () => {
   });
 
   sweep(['settleTemplate', 'verifySnapshot', 'publishTemplate'])(
-    'that is deleted while it is at %s leaves nothing',
+    'that is deleted at %s leaves no residue',
     async (step, { mayfly, templates }) => {
       const input = await templates.input();
       const ids = templates.ids();
@@ -56,7 +53,7 @@ describe.concurrent('a template', () => {
     },
   );
 
-  test('that has failed is gone when it is deleted', async ({ mayfly, templates }) => {
+  test('that has failed is removed by a delete', async ({ mayfly, templates }) => {
     const input = await templates.input({ rememberedMs: 600_000 });
     const ids = templates.ids();
     mayfly.arm('settleTemplate.before=error', ids.templateId);
@@ -66,7 +63,7 @@ describe.concurrent('a template', () => {
     expect(await templates.until(ids.templateId, 'gone')).toMatchObject({ retryAt: null });
   });
 
-  test('that its host wakes from no more goes, and the next is built only when it is wanted', async ({ templates }) => {
+  test('that its host can no longer wake from is removed, and the next is built on demand', async ({ templates }) => {
     const input = await templates.input({ rememberedMs: 600_000 });
     const ids = await templates.built(input);
     templates.change(ids.templateId, { isReady: false, failuresInARow: 3, lastFailure: 'Its guest is mute.' });
@@ -79,7 +76,7 @@ describe.concurrent('a template', () => {
     await templates.built(input);
   });
 
-  test('goes, and is not built again, when what it is made of has changed', async ({ templates }) => {
+  test('is removed, and not rebuilt, when its source has changed', async ({ templates }) => {
     const input = await templates.input({}, templates.ownSource());
     const ids = await templates.built(input);
     templates.changeSource(input.source);
@@ -96,7 +93,7 @@ describe.concurrent('a template', () => {
     });
   });
 
-  test('that is old or was woken from often is replaced before it goes', async ({ mayfly, templates }) => {
+  test('that is old or often used is replaced before its removal', async ({ mayfly, templates }) => {
     const input = await templates.input();
     const ids = await templates.built(input);
     templates.change(ids.templateId, { wakes: 1_000, lastUsedAt: new Date().toISOString() });
@@ -108,19 +105,19 @@ describe.concurrent('a template', () => {
     expect(woken.boot).toMatchObject({ templateId: next?.id });
   });
 
-  test('that cannot be replaced when it is old goes all the same', async ({ mayfly, templates }) => {
+  test('that is old is removed even if its replacement fails', async ({ mayfly, templates }) => {
     const input = await templates.input({ rememberedMs: 600_000 });
     const ids = await templates.built(input);
     const next = templates.ids();
     templates.change(ids.templateId, { wakes: 1_000, lastUsedAt: new Date().toISOString() });
     mayfly.arm('settleTemplate.before=error', next.templateId);
-    await templates.want(input, next.templateId); // upon which its workflow looks
+    await templates.want(input, next.templateId); // which wakes its workflow
     expect(await templates.until(ids.templateId, 'gone')).toMatchObject({ wakes: 1_000 });
     expect(await templates.left(ids)).toEqual([]);
     expect(await templates.until(next.templateId, 'failed')).toMatchObject({ wakes: 0 });
   });
 
-  test('that nobody has woken from for long goes, though it was replaced meanwhile', async ({ templates }) => {
+  test('without use for long is removed, even if it was replaced', async ({ templates }) => {
     const input = await templates.input({ unusedMs: 5_000, oldMs: 1_000, lookMs: 100 });
     await templates.want(input, templates.ids().templateId);
     await templates.over(input);
@@ -131,7 +128,7 @@ describe.concurrent('a template', () => {
     for (const { id } of all) expect(await templates.left(templates.ids(id))).toEqual([]);
   });
 
-  test('lets nobody use its builder, which nobody can log in to', async ({ mayfly, operations, templates }) => {
+  test('refuses logins to its builder, and its use', async ({ mayfly, operations, templates }) => {
     const input = await templates.input();
     const ids = templates.ids();
     mayfly.arm('settleTemplate.before=1*delay(3000)', ids.templateId);
@@ -145,7 +142,7 @@ describe.concurrent('a template', () => {
     expect(builder).toMatchObject({ state: 'destroyed', proof: expect.anything() });
   });
 
-  test('whose builder is deleted by somebody fails, and leaves nothing', async ({ mayfly, templates }) => {
+  test('whose builder is deleted fails, and leaves no residue', async ({ mayfly, templates }) => {
     const input = await templates.input();
     const ids = templates.ids();
     mayfly.arm('settleTemplate.before=1*delay(5000)', ids.templateId);
@@ -156,7 +153,7 @@ describe.concurrent('a template', () => {
     expect(await templates.left(ids)).toEqual([]);
   });
 
-  test('is taken by nobody who boots cold, or is made of a snapshot', async ({ mayfly, operations, templates }) => {
+  test('is not used for cold boots, or for sandboxes of a snapshot', async ({ mayfly, operations, templates }) => {
     const input = await templates.input();
     await templates.built(input);
     const cold = await mayfly.create(mayfly.input({ ...templates.size, boot: 'cold' }));
@@ -173,10 +170,10 @@ describe.concurrent('a template', () => {
   });
 });
 
-describe('a template, nothing else happening,', () => {
+describe('a template, without concurrent work,', () => {
   const PLACES = ['settleTemplate', 'saveSnapshot', 'verifySnapshot', 'publishTemplate'] as const;
 
-  test('is built once for 20 sandboxes that booted cold since there was none', async ({ mayfly, templates }) => {
+  test('is built once for 20 sandboxes that booted cold without one', async ({ mayfly, templates }) => {
     const input = await templates.input();
     const asked = Array.from({ length: 20 }, () => mayfly.input({ ...templates.size, boot: 'auto' }));
     const made = await Promise.all(asked.map((one) => mayfly.create({ ...one, ...mayfly.proposals() })));
@@ -188,7 +185,7 @@ describe('a template, nothing else happening,', () => {
     expect(next.boot).toMatchObject({ way: 'template', templateId: id });
   });
 
-  test('waits with its build for the creates that are under way', async ({ mayfly, templates }) => {
+  test('is built after the creates in progress', async ({ mayfly, templates }) => {
     const slow = mayfly.input({ boot: 'cold' });
     mayfly.arm('cloneDisk.before=hang', slow.id);
     await mayfly.sagas.sandboxes.create({ ...slow, ...mayfly.proposals() });
@@ -204,7 +201,7 @@ describe('a template, nothing else happening,', () => {
     await templates.until(ids.templateId, 'ready');
   });
 
-  sweep(PLACES)('is gone on with when the control worker restarts at %s', async (step, { mayfly, templates }) => {
+  sweep(PLACES)('continues when the control worker restarts at %s', async (step, { mayfly, templates }) => {
     const input = await templates.input();
     const ids = templates.ids();
     mayfly.arm(`${step}.before=1*delay(2000)`, ids.templateId);
@@ -215,7 +212,7 @@ describe('a template, nothing else happening,', () => {
     expect(await templates.left(ids)).toEqual(['memory', 'index']);
   });
 
-  sweep(PLACES)('is gone on with, or goes, when its host restarts at %s', async (step, { mayfly, templates }) => {
+  sweep(PLACES)('continues, or is removed, when its host restarts at %s', async (step, { mayfly, templates }) => {
     const input = await templates.input();
     const ids = templates.ids();
     mayfly.arm(`${step}.after=1*hang`, ids.templateId);
@@ -223,12 +220,12 @@ describe('a template, nothing else happening,', () => {
     await templates.at(input, step);
     await all().host?.stop();
     await all().startHost();
-    const { state } = await templates.until(ids.templateId, 'ready', 'failed'); // where it is back too late
+    const { state } = await templates.until(ids.templateId, 'ready', 'failed'); // when it returns too late
     expect(await templates.left(ids)).toEqual(state === 'ready' ? ['memory', 'index'] : []);
     if (state === 'failed') await templates.built(input);
   });
 
-  sweep(PLACES)('whose workflow is lost at %s goes when another takes over', async (step, { mayfly, templates }) => {
+  sweep(PLACES)('whose workflow is lost at %s is removed by its successor', async (step, { mayfly, templates }) => {
     const input = await templates.input();
     const ids = templates.ids();
     mayfly.arm(`${step}.after=1*hang`, ids.templateId);
@@ -244,7 +241,7 @@ describe('a template, nothing else happening,', () => {
     expect(await templates.left(ids)).toEqual([]);
   });
 
-  test('that is ready stays so when its workflow is lost', async ({ mayfly, templates }) => {
+  test('that is ready survives the loss of its workflow', async ({ mayfly, templates }) => {
     const input = await templates.input();
     const ids = await templates.built(input);
     await loseWorkflow(mayfly.client, templateWorkflowIdOf(input));
@@ -254,7 +251,7 @@ describe('a template, nothing else happening,', () => {
     expect(await templates.left(ids)).toEqual(['memory', 'index']);
   });
 
-  test('that is ready goes on in the next run, and its wish to have another too', async ({ mayfly, templates }) => {
+  test('that is ready continues in the next run, and so does the demand for another', async ({ mayfly, templates }) => {
     const input = await templates.input();
     const ids = await templates.built(input);
     const ready = await templates.until(ids.templateId, 'ready');
@@ -273,7 +270,7 @@ describe('a template, nothing else happening,', () => {
     expect(await templates.until(next.templateId, 'ready', 'failed')).toMatchObject({ state: 'ready' });
   });
 
-  test('of an installation that is gone is left, and the next has its own', async ({ mayfly, templates }) => {
+  test('of a replaced installation is abandoned, and the next builds its own', async ({ mayfly, templates }) => {
     const input = await templates.input();
     const before = { ...input, installationId: 'ins-0123456789abcdef01234567' };
     const ids = templates.ids();

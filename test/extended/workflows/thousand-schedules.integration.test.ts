@@ -8,8 +8,8 @@ import { TestFunctions } from '../../support/functions.ts';
 import { TestMayfly } from '../../support/mayfly.ts';
 
 /**
- * Promise: many schedules at one time are all accepted, none twice. Costs some minutes. It prints how soon:
- * a minute is for a machine that does nothing else, and MAYFLY_TEST_SCHEDULES=1000.
+ * Promise: many schedules at one time are all accepted, none twice. Costs some minutes. It prints their delays: a
+ * minute is for an idle machine with MAYFLY_TEST_SCHEDULES=1000.
  */
 let all: TestMayfly;
 let door: TestDoor;
@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 const COUNT = Number(process.env['MAYFLY_TEST_SCHEDULES'] ?? 200);
-/** So many are set to learn how long it takes. */
+/** Number of schedules that are set to measure the duration. */
 const FIRST = 50;
 const [BESIDE, LONG_MS] = [10, 1_200_000];
 const project = 'default';
@@ -46,7 +46,7 @@ async function set(name: string, wish: object): Promise<void> {
   expect({ status: answer.status, body: await answer.json() }).toMatchObject({ status: expect.toBeOneOf([200, 201]) });
 }
 
-/** Has the workflows of all take up what is set. */
+/** Waits until the workflows of all schedules have read their settings. */
 async function known(names: string[]): Promise<void> {
   for (const name of names) {
     while ((await all.store.schedules.get({ project, name }))?.wakeAt !== null) await keeper.wake();
@@ -64,7 +64,7 @@ it(`${COUNT} schedules at one time are all accepted, none doubled (case 51)`, {
   const names = Array.from({ length: COUNT }, (_, n) => `morning-${n}`);
   await each(names, async (name) => {
     await functions.deployAs(name, 'true');
-    await functions.pause(name); // it takes the event, and starts nothing
+    await functions.pause(name); // a paused function takes the event, and starts nothing
   });
   const began = Date.now();
   const trial = names.slice(0, FIRST).map((name) => `trial-${name}`);
@@ -72,10 +72,10 @@ it(`${COUNT} schedules at one time are all accepted, none doubled (case 51)`, {
   await known(trial);
   let takesMs = (Date.now() - began) * (COUNT / FIRST);
   await each(trial, (name) => door.call('DELETE', `/v1/schedules/${name}`));
-  while ((await all.store.schedules.list(project)).length > 0) await keeper.wake(); // a project has a thousand at most
+  while ((await all.store.schedules.list(project)).length > 0) await keeper.wake(); // a project has at most a thousand
   let at = 0;
   while (at < Date.now()) {
-    const begun = Date.now(); // again for a later time, where the machine has slowed down
+    const begun = Date.now(); // repeated for a later time if the machine has slowed down
     at = Math.ceil((begun + takesMs * 2 + 30_000) / 60_000) * 60_000;
     await each(names, (name) => set(name, { function: name, cron: cronAt(at) }));
     await known(names);

@@ -8,7 +8,9 @@ import { valuesInHistory } from '../../support/history-values.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
 import { TestWaitpoints } from '../../support/waitpoints.ts';
 
-/** Promise: a run that waits is never lost silently, whoever dies meanwhile, and its token is nowhere. Costs two minutes. */
+/**
+ * Promise: a waiting run is never lost silently after any death, and its token is stored nowhere. Costs two minutes.
+ */
 const { alone: test, mayfly: all } = useSagaCases();
 const door = useTestDoor(all);
 const functions = new TestFunctions(door);
@@ -22,7 +24,7 @@ async function waiting(command = WAITS, more: object = {}): Promise<Run> {
   return functions.until(run.id, isWaiting);
 }
 
-test('every worker is dead while it is completed: the process goes on when they are back, and was started once', async () => {
+test('a completion while all workers are dead: the process continues when they return, with one start', async () => {
   const run = await waiting();
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });
   await all().host?.stop();
@@ -34,7 +36,7 @@ test('every worker is dead while it is completed: the process goes on when they 
   expect(await functions.output(run.id)).toBe('before\n"data"\nafter\n');
 });
 
-test('its time is over while every worker is dead: it is told when they are back', async () => {
+test('an expiry while all workers are dead: the process is notified when they return', async () => {
   const run = await waiting('"$MAYFLY_WAIT" it --timeout 5; echo "exit code $?"');
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });
   await all().host?.stop();
@@ -45,7 +47,7 @@ test('its time is over while every worker is dead: it is told when they are back
   expect(await functions.output(run.id)).toBe('exit code 75\n');
 });
 
-test('an attempt after it has the data of the first, and does not wait for it again', async () => {
+test('a second attempt gets the data of the first, and does not wait again', async () => {
   const command = 'echo "attempt $MAYFLY_ATTEMPT"; "$MAYFLY_WAIT" it; [ $MAYFLY_ATTEMPT = 2 ] || exit 75';
   const retry = { maxAttempts: 2, backoff: { initialSeconds: 0 } };
   const run = await waiting(command, { idempotent: true, retry });
@@ -56,7 +58,7 @@ test('an attempt after it has the data of the first, and does not wait for it ag
   expect(await waitpoints.list(run.id)).toHaveLength(1);
 });
 
-test('its machine is lost while it waits: it ends as unknown, with a reason (case 56)', async () => {
+test('a loss of its machine: a waiting run ends as unknown, with a reason (case 56)', async () => {
   const run = await waiting('"$MAYFLY_WAIT" it --timeout 259200', { timeoutSeconds: 600_000 });
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });
   await all().destroy({ ...all().input(), id: run.attempts[0]?.sandboxId ?? '' });
@@ -66,7 +68,7 @@ test('its machine is lost while it waits: it ends as unknown, with a reason (cas
   expect(await waitpoints.complete(waitpoint, 1)).toEqual({ status: 410, code: 'waitpoint_expired' });
 });
 
-test('a guest that asks for more than it may, and for what is no name, is given what it may have', async () => {
+test('a guest that registers too many waitpoints, or invalid names, is limited to valid ones', async () => {
   const command = [
     'cd "$MAYFLY_WAITPOINTS"; for i in $(seq 1 150); do : > "a$i.ask-600"; done',
     ': > "../b.ask-1"; : > "B.ask-1"; mkdir c.ask-1; ln -s /etc/passwd d.ask-1; mkfifo e.ask-1; : > "f.ask-9999999"; : > ok.data',
@@ -85,7 +87,7 @@ test('a guest that asks for more than it may, and for what is no name, is given 
   await functions.over(run);
 });
 
-test('a link in the place of its folder has nothing written elsewhere', async () => {
+test('a symlink that replaces the waitpoint folder does not redirect writes', async () => {
   const command =
     'd=$(mktemp -d); rm -r "$MAYFLY_WAITPOINTS"; ln -s $d "$MAYFLY_WAITPOINTS"; echo linked; sleep 12; ls $d; rm -r $d';
   const run = await functions.trigger(await functions.deploy(command));
@@ -95,7 +97,7 @@ test('a link in the place of its folder has nothing written elsewhere', async ()
   expect(await functions.output(run.id)).toBe('linked\n');
 });
 
-test('neither token nor data is in a history of Temporal or in the store, and a run that is removed has neither', async () => {
+test('a token and its data are in no Temporal history and not in the store, also after the run', async () => {
   const canary = 'canary-0123456789';
   const run = await waiting();
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });

@@ -5,7 +5,7 @@ import type { Run } from '../../support/functions.ts';
 import { reconcileOnce } from '../../support/reconcile-once.ts';
 import { useSleepingRuns, WAITS } from '../../support/sleeping-runs.ts';
 
-/** Promise: a run whose machine sleeps is never lost silently, whoever dies meanwhile. Costs two minutes. */
+/** Promise: a run whose machine is hibernated is never lost silently after any death. Costs two minutes. */
 const { alone: test, mayfly: all, functions, waitpoints, look, ...sleeping } = useSleepingRuns({ isPolled: false });
 const asleep = (wait: object = {}) => sleeping.startSleeping(WAITS, wait);
 const ACTOR = { apiKeyId: 'somebody', agentId: null, project: 'default' };
@@ -15,7 +15,7 @@ async function expectGoneOnWith(run: Run): Promise<void> {
   await sleeping.expectResumed(run);
 }
 
-test('the control worker is dead while it is completed: it is woken when that is back', async () => {
+test('a completion while the control worker is dead wakes the run when it returns', async () => {
   const run = await asleep();
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });
   await all().stopControl();
@@ -24,17 +24,17 @@ test('the control worker is dead while it is completed: it is woken when that is
   await expectGoneOnWith(run);
 });
 
-test('nobody is told of what came: who sends it once more has it told', async () => {
+test('a completion without a notification is delivered when it is repeated', async () => {
   const run = await asleep();
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });
-  await all().store.waitpoints.complete(waitpoint.id, '7', new Date().toISOString(), 0); // as an API does that dies then
+  await all().store.waitpoints.complete(waitpoint.id, '7', new Date().toISOString(), 0); // as by an API that dies then
   await look();
   expect(await functions.get(run.id)).toMatchObject({ waiting: { hibernatedAt: expect.any(String) } });
   expect(await waitpoints.complete(waitpoint, 7)).toEqual({ status: 200 });
   await expectGoneOnWith(run);
 });
 
-test('it is cancelled by somebody who died before telling it', async () => {
+test('a cancel without a notification is found by a poll', async () => {
   const run = await asleep({ releaseSlot: true });
   const at = new Date(Date.now() - 60_000).toISOString();
   await all().store.runs.wishCancel(run.id, { cancelledBy: ACTOR, updatedAt: at });
@@ -42,7 +42,7 @@ test('it is cancelled by somebody who died before telling it', async () => {
   expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved' });
 });
 
-test('the life of its sandbox is never shorter than it may sleep', async () => {
+test('the TTL of its sandbox is never shorter than its longest suspension', async () => {
   const run = await asleep();
   const sandboxId = run.attempts[0]?.sandboxId ?? '';
   await all().sagas.sandboxes.patch(sandboxId, { ttlSeconds: 600, actor: ACTOR });
@@ -55,8 +55,8 @@ test('the life of its sandbox is never shorter than it may sleep', async () => {
   await functions.over(run);
 });
 
-/** The last: the door asks a Temporal that nobody serves any more. */
-test('Temporal is wiped while they sleep: one goes on sleeping, and is woken by what comes; one whose cancel was not told ends', async () => {
+/** Last: the API of the harness uses the lost Temporal from here on. */
+test('Temporal is wiped: a suspended run stays suspended and can be completed; one with an unsent cancel ends', async () => {
   const run = await asleep({ releaseSlot: true });
   const waitpoint = await waitpoints.token(run.id, { name: 'it' });
   const cancelled = await asleep();

@@ -8,7 +8,10 @@ import type { Run } from '../../support/functions.ts';
 import { processesOf } from '../../support/processes-of.ts';
 import { useSleepingRuns, WAITS } from '../../support/sleeping-runs.ts';
 
-/** Promise: a run whose machine sleeps goes on in one process, or ends with a reason, whatever becomes of its host meanwhile. Costs two minutes. */
+/**
+ * Promise: a run whose machine is hibernated continues in one process, or ends with a reason, after any fault of its
+ * host. Costs two minutes.
+ */
 const { alone: test, mayfly: all, functions, waitpoints, ...sleeping } = useSleepingRuns();
 const { asleep, sandboxOf, deploy, awaitSleep, startSleeping, complete, countSleeps, expectResumed } = sleeping;
 const waiting = ({ id }: Pick<Run, 'id'>) => functions.until(id, ({ waitingFor }) => waitingFor === 'waitpoint');
@@ -16,7 +19,7 @@ const waiting = ({ id }: Pick<Run, 'id'>) => functions.until(id, ({ waitingFor }
 async function expectGoneOn(run: Pick<Run, 'id'>): Promise<void> {
   expect(await countSleeps(await expectResumed(run))).toEqual([1, 1]);
 }
-/** The host comes up with another boot. @param lost whose memory was not on its disk */
+/** Restarts the host with another boot id. @param lost sandboxes whose memory was not on disk */
 async function reboot(lost: string[] = []): Promise<void> {
   const { stateDir } = all().config;
   await all().host?.stop();
@@ -26,7 +29,7 @@ async function reboot(lost: string[] = []): Promise<void> {
   await all().startHost(bootId);
 }
 
-test('56: its host is rebooted: one whose memory is on its disk is woken by what comes, one whose is not ends as unknown', async () => {
+test('56: a host reboots: a run whose memory is on disk is resumed by its data, another ends as unknown', async () => {
   const long = { timeoutSeconds: 600_000 };
   const wait = '"$MAYFLY_WAIT" it --timeout 259200';
   const kept = await startSleeping(WAITS, {}, long);
@@ -49,7 +52,7 @@ test('56: its host is rebooted: one whose memory is on its disk is woken by what
   await expectGoneOn(kept);
 });
 
-test('its host has no room for it when it is to wake: it says so, and wakes when there is', async ({ mayfly }) => {
+test('a host without capacity at the wake: the run reports it, and resumes when there is some', async ({ mayfly }) => {
   const run = await startSleeping(WAITS);
   const { ledger, hypervisor } = all().machine();
   const other = mayfly.input().id;
@@ -67,7 +70,7 @@ test('its host has no room for it when it is to wake: it says so, and wakes when
   await expectGoneOn(run);
 });
 
-test('its host worker is killed while it is hibernated: it goes on with that, and then where it was', async () => {
+test('a host worker is killed during a hibernate: it finishes that, and the run continues', async () => {
   const run = await waiting(await functions.trigger(await deploy(WAITS, { hibernateAfterSeconds: 3 })));
   const id = sandboxOf(run);
   all().failpoints.arm('hibernate.during=1*hang', id);
@@ -81,14 +84,14 @@ test('its host worker is killed while it is hibernated: it goes on with that, an
   await expectGoneOn(run);
 });
 
-test('its host worker is killed while it is woken: it goes on with that, once', async () => {
+test('a host worker is killed during a wake: it finishes that, once', async () => {
   const run = await startSleeping(WAITS);
   const id = sandboxOf(run);
   all().failpoints.arm('wake.during=1*hang', id);
   await complete(run);
   await eventually(
     async () => asleep.has(id),
-    (isThere) => !isThere, // its wake has begun
+    (isThere) => !isThere, // its wake has started
   );
   await all().host?.stop();
   await all().startHost();
@@ -96,7 +99,7 @@ test('its host worker is killed while it is woken: it goes on with that, once', 
   all().failpoints.arm(undefined, id);
 });
 
-test('its machine is lost while others have its slot: its next attempt waits for that, and has it then', async () => {
+test('a machine is lost while others have its slot: the next attempt waits for the slot, and gets it', async () => {
   const command =
     'case "$(cat)" in *waits*) "$MAYFLY_WAIT" it ;; *) "$MAYFLY_WAIT" go ;; esac; echo attempt $MAYFLY_ATTEMPT';
   const rules = {

@@ -2,7 +2,10 @@ import { describe, expect } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { useSleepingRuns, WAITS } from '../../support/sleeping-runs.ts';
 
-/** Promise: the machine of a run that waits is hibernated, and goes on where it was; its time and its slots are as its function says. */
+/**
+ * Promise: the machine of a waiting run is hibernated and continues where it stopped; its function defines the use of
+ * time and slots.
+ */
 const {
   test,
   mayfly: all,
@@ -19,7 +22,7 @@ const {
 const SOON = { hibernateAfterSeconds: 1 };
 
 describe.concurrent('a run that waits', () => {
-  test('has its machine hibernated, and goes on where it was, with the data', async () => {
+  test('has its machine hibernated, and continues where it stopped, with the data', async () => {
     const run = await startSleeping();
     expect(run).toMatchObject({ state: 'running', waitingFor: 'waitpoint', waiting: { slot: 'held', failure: null } });
     await complete(run, { ok: true });
@@ -28,7 +31,7 @@ describe.concurrent('a run that waits', () => {
     expect(over.waiting).toMatchObject({ since: null, hibernatedAt: null });
   });
 
-  test('is not hibernated when the answer is quick, and a waitpoint that nobody waits at does not do it', async () => {
+  test('is not hibernated when the data arrives soon, or when no process waits at the waitpoint', async () => {
     const name = await functions.deploy(`sleep 5; ${WAITS}`, { wait: { hibernateAfterSeconds: 3 } });
     const run = await functions.trigger(name);
     await waitpoints.token(run.id, { name: 'it' });
@@ -37,7 +40,7 @@ describe.concurrent('a run that waits', () => {
     expect(await countSleeps(await functions.over(run))).toEqual([0, 0]);
   });
 
-  test('is cancelled while its machine sleeps: it is not woken, and nothing of it is left', async () => {
+  test('is cancelled while its machine is hibernated: it is not woken, and leaves no residue', async () => {
     const run = await startSleeping();
     const waitpoint = await waitpoints.token(run.id, { name: 'it' });
     await functions.cancel(run.id);
@@ -49,25 +52,25 @@ describe.concurrent('a run that waits', () => {
     expect(await waitpoints.complete(waitpoint, 1)).toEqual({ status: 410, code: 'waitpoint_expired' });
   });
 
-  test('whose time goes on ends as timed-out while its machine sleeps, and is not woken', async () => {
+  test('with running time ends as timed-out while its machine is hibernated, without a wake', async () => {
     const run = await startSleeping(WAITS, {}, { timeoutSeconds: 20 });
     const over = await functions.over(run);
     expect(over).toMatchObject({ outcome: 'timed-out', cleanup: 'proved', failure: { code: 'run_timed_out' } });
     expect(await countSleeps(over)).toEqual([1, 0]);
   });
 
-  test('whose time stops has as much of it left as it had, and no more', async () => {
+  test('with stopped time keeps exactly its remaining time', async () => {
     const command = '"$MAYFLY_WAIT" it --timeout 12; echo $?; sleep 1000';
     const run = await startSleeping(command, { time: 'stops' }, { timeoutSeconds: 10, graceSeconds: 1 });
     const over = await functions.over(run);
     expect(over).toMatchObject({ outcome: 'timed-out', cleanup: 'proved', failure: { code: 'run_timed_out' } });
     expect(await functions.output(run.id)).toBe('75\n');
     const took = Date.parse(over.endedAt ?? '') - Date.parse(over.attempts[0]?.startedAt ?? '');
-    expect(took).toBeGreaterThan(18_000); // 10 s of its own, and more than 8 in which it waited
+    expect(took).toBeGreaterThan(18_000); // 10 s of its own, and more than 8 of waiting
     expect(await countSleeps(over)).toEqual([1, 1]);
   });
 
-  test('waits once more, and for two things at once: with one of them it goes on, and is not hibernated again', async () => {
+  test('waits again, and for two waitpoints at once: it resumes with the first, and stays awake', async () => {
     const command = [
       '"$MAYFLY_WAIT" one; "$MAYFLY_WAIT" two',
       '"$MAYFLY_WAIT" a & "$MAYFLY_WAIT" b & wait -n 2>/dev/null || until [ -f "$MAYFLY_WAITPOINTS/a.data" ]; do sleep 0.1; done',
@@ -91,13 +94,13 @@ describe.concurrent('a run that waits', () => {
     expect(await countSleeps(over)).toEqual([3, 3]);
   });
 
-  test('is told that its time is over, also asleep', async () => {
+  test('gets the expiry of its waitpoint, also while hibernated', async () => {
     const run = await startSleeping('"$MAYFLY_WAIT" it --timeout 15; echo "exit code $?"');
     expect(await functions.over(run)).toMatchObject({ outcome: 'succeeded' });
     expect(await functions.output(run.id)).toBe('exit code 75\n');
   });
 
-  test('whose machine can not be hibernated goes on waiting, and its token works', async ({ mayfly }) => {
+  test('whose machine cannot be hibernated keeps waiting, and its token works', async ({ mayfly }) => {
     const name = await functions.deploy(WAITS, { wait: { hibernateAfterSeconds: 3 } });
     const run = await functions.trigger(name);
     const { attempts } = await functions.until(run.id, ({ waitingFor }) => waitingFor === 'waitpoint');
@@ -112,7 +115,7 @@ describe.concurrent('a run that waits', () => {
     mayfly.arm(undefined, attempts[0]?.sandboxId ?? '');
   });
 
-  test('goes on with what comes while it is being hibernated', async ({ mayfly }) => {
+  test('continues with data that arrives during the hibernate', async ({ mayfly }) => {
     const name = await functions.deploy(WAITS, { wait: { hibernateAfterSeconds: 3 } });
     const run = await functions.trigger(name);
     const { attempts } = await functions.until(run.id, ({ waitingFor }) => waitingFor === 'waitpoint');
@@ -126,11 +129,11 @@ describe.concurrent('a run that waits', () => {
   });
 });
 
-describe.concurrent('slots of what sleeps', () => {
+describe.concurrent('slots of a suspended run', () => {
   const command = 'case "$(cat)" in *waits*) "$MAYFLY_WAIT" it ;; *) "$MAYFLY_WAIT" go ;; esac; echo done';
   const rules = { concurrency: [{ limit: 1 }] };
 
-  test("are others', and it goes on when it has them again, ahead of those that came after it", async () => {
+  test('are released to others, and reacquired before those of later runs', async () => {
     const name = await functions.deploy(command, { wait: { ...SOON, releaseSlot: true }, ...rules });
     const waits = await awaitSleep(await functions.trigger(name, 'waits'));
     await functions.until(waits.id, ({ waiting }) => waiting?.slot === 'released');
@@ -153,7 +156,7 @@ describe.concurrent('slots of what sleeps', () => {
     expect(await functions.over(third)).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('are not given back where its machine is not hibernated, and that they are not is said at the door', async () => {
+  test('are not released without hibernation, which a deploy refuses', async () => {
     const wish = { source: 'golden-debian12', command, wait: { hibernateAfterSeconds: null, releaseSlot: true } };
     expect((await door.call('PUT', '/v1/functions/none', wish)).status).toBe(422);
   });

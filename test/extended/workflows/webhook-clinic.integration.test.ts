@@ -19,17 +19,20 @@ import {
 } from '../../support/webhook-receiver.ts';
 import { type Delivery, type Endpoint, lookAtWebhooks, TestWebhooks } from '../../support/webhooks.ts';
 
-/** A receiver that fails in twenty ways, in a time that runs 20,000 times as fast. */
+/** A receiver that fails in twenty ways, with time 20,000 times as fast. */
 const { alone, mayfly: all } = useSagaCases();
 const PACE = 1 / 20_000;
 const HOUR = 3_600_000 * PACE;
-/** As docs/webhooks.md has them. Hours. */
+/** Pauses of docs/webhooks.md, hours. */
 const PAUSES = [5 / 3_600, 5 / 60, 0.5, 2, 5, 10, 14, 20, 24];
-/** What a busy machine takes from the answer to the plan of the next attempt. */
+/** Time of a busy machine between a response and the plan of the next attempt. */
 const SLOP_MS = 150;
 const DAMAGED = 'attempts-used-up';
 
-/** Five days of failures are in test/webhooks/endpoint-health.integration.test.ts: here a busy machine would make them up. */
+/**
+ * Plan that never gives up: a busy machine would reach the five days that
+ * test/webhooks/endpoint-health.integration.test.ts covers.
+ */
 class ClinicPlan extends DeliveryPlan {
   override isGivenUp(): boolean {
     return false;
@@ -55,7 +58,7 @@ afterAll(() => {
   door.close();
 });
 
-/** Fails so often, and then takes it. */
+/** Fails `times` times, and then succeeds. */
 const first = (times: number, failing: Answering): Answering => {
   return (response, n, request) => (n <= times ? failing : answers(204))(response, n, request);
 };
@@ -67,7 +70,7 @@ interface Way {
   attempts: number;
   failure: Delivery['failure'];
   reason: RegExp;
-  /** At least, until the second attempt. Hours. */
+  /** Least pause before the second attempt, hours. */
   pause?: number;
 }
 const once = (answering: Answering, reason: RegExp, more: Partial<Way> = {}): Way => {
@@ -179,7 +182,7 @@ function isTaken(name: string): boolean {
   return WAYS[name] !== undefined && WAYS[name].failure === null;
 }
 
-/** @param least until the second attempt, in hours */
+/** Asserts the times of the attempts. @param least pause before the second attempt, hours */
 function refuseOtherTimes(name: string, { attempts }: Delivery, least = 0): void {
   attempts.forEach(({ at, latencyMs, nextAt }, n) => {
     const next = attempts[n + 1];

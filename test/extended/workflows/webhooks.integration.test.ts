@@ -7,13 +7,13 @@ import { sweepOn } from '../../support/sweep.ts';
 import { useWebhookCases } from '../../support/webhook-cases.ts';
 import { lookAtWebhooks } from '../../support/webhooks.ts';
 
-/** From the end of a run to who is told of it. */
+/** Webhooks from the end of a run to its receivers. */
 const { test, mayfly: all, door, functions, webhooks, receiver } = useWebhookCases();
 
 const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
 
 describe('a run that fails is a dead letter', () => {
-  test('told as a CloudEvent, signed with a key pair, and to where its function says', async () => {
+  test('sent as a CloudEvent, signed with a key pair, and to the destinations of its function', async () => {
     const dead = await webhooks().create(receiver().at('/dead'), {
       types: ['run.dead-lettered'],
       format: 'cloudevents',
@@ -57,7 +57,7 @@ describe('a run that fails is a dead letter', () => {
     expect(receiver().to('/on-success')).toEqual([]);
   });
 
-  test('also one that was never started (case 29), whom nobody told', async () => {
+  test('also if it was never started (case 29), without a notification', async () => {
     const onFailure = await webhooks().create(receiver().at('/expired'), { types: ['schedule.missed'] });
     const name = await functions().deploy('true', { destinations: { onFailure: onFailure.id } });
     await functions().pause(name);
@@ -75,7 +75,7 @@ describe('a run that fails is a dead letter', () => {
   });
 });
 
-test('what state a sandbox has come to is told, but of none that a run is made in', async () => {
+test('state changes of a sandbox are published, except of sandboxes of runs', async () => {
   const types = ['sandbox.running', 'sandbox.destroyed'];
   await webhooks().create(receiver().at('/sandboxes'), { types });
   await functions().run(await functions().deploy('true'));
@@ -93,7 +93,7 @@ test('what state a sandbox has come to is told, but of none that a run is made i
   ]);
 });
 
-sweepOn(test)(INTERVENTIONS)('a delivery that is tried again, its workflow: %s', async (kind) => {
+sweepOn(test)(INTERVENTIONS)('a delivery with retries, its workflow: %s', async (kind) => {
   const { client } = all();
   const path = `/intervened-${kind.replaceAll(' ', '-')}`;
   const isRefusing = { now: true };
@@ -113,7 +113,7 @@ sweepOn(test)(INTERVENTIONS)('a delivery that is tried again, its workflow: %s',
   expect(await webhooks().delivery(endpoint, ({ state }) => state !== 'pending')).toMatchObject({ state: 'delivered' });
 });
 
-test('a time of a schedule that was not run is told, once', async () => {
+test('a missed time of a schedule is published once', async () => {
   const { store } = all();
   await webhooks().create(receiver().at('/missed'), { types: ['schedule.missed'] });
   const at = '2026-03-01T09:00:00.000Z';
@@ -136,7 +136,7 @@ test('a time of a schedule that was not run is told, once', async () => {
   await lookAtWebhooks(all());
   await receiver().until('/missed', 1);
   await eventually(() => store.scheduleTimes.untold(5), { length: 0 });
-  await store.scheduleTimes.put(missed, '2999-01-01T00:00:00.000Z'); // by whoever knows of it as well
+  await store.scheduleTimes.put(missed, '2999-01-01T00:00:00.000Z'); // by another process that finds it
   await lookAtWebhooks(all());
   expect(await store.scheduleTimes.untold(5)).toEqual([]);
   expect(

@@ -4,7 +4,7 @@ import { byPath, type Difference } from './logged-tree.ts';
 
 export const latin1 = (name: GuestName) => bytesOfGuestName(name).toString('latin1');
 
-/** What was found, as the log of a tree says it. @param root path of the tree in the file system; '' for its root */
+/** Returns changes in the form of a tree's log. @param root path of the tree in the file system; '' for its root */
 export function asLogged(found: readonly FileChange[], root: string): Difference[] {
   const inTree = (name: GuestName) => latin1(name).slice(root.length).replace(/^\/$/, '');
   return found

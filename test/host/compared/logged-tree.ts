@@ -3,22 +3,22 @@ import { isDeepStrictEqual } from 'node:util';
 
 export type Kind = 'file' | 'directory' | 'symlink' | 'fifo' | 'socket' | 'char-device';
 
-/** A file as the log of operations has it. */
+/** File as the log of operations records it. */
 export interface LoggedFile {
-  /** Which file it is, whatever its names are. */
+  /** Identity, independent of its names. */
   id: number;
   kind: Kind;
-  /** Of a file, bytes as Latin-1; of a symbolic link its target. */
+  /** Content of a file, bytes as Latin-1; target of a symbolic link. */
   content: string;
   mode: number;
   uid: number;
   gid: number;
-  /** Number of the operation that wrote it last. */
+  /** Number of the last operation that wrote it. */
   mtime: number;
   xattrs: Record<string, string>;
 }
 
-/** Paths (bytes as Latin-1) of a tree, and the files that they name; the root is ''. */
+/** Files of a tree by path (bytes as Latin-1); the root is ''. */
 export type LoggedTree = Map<string, LoggedFile>;
 
 export function copyOf(tree: LoggedTree): LoggedTree {
@@ -41,8 +41,8 @@ export interface Difference {
 }
 
 /**
- * What must be found between two states of a tree.
- * @param seesFiles whether it is known which file is which; otherwise nothing is called renamed. `@default` true
+ * Returns the expected differences of two states of a tree.
+ * @param seesFiles whether the identity of files is known; otherwise nothing counts as renamed. `@default` true
  */
 export function differences(before: LoggedTree, after: LoggedTree, seesFiles = true): Difference[] {
   const pairs = pairsOf(before, after, seesFiles);
@@ -70,7 +70,7 @@ export function byPath(a: Difference, b: Difference): number {
 
 type Pairs = Map<string, { from: string; renamed: boolean }>;
 
-/** Which later paths are which earlier ones: the same path and type, then files that moved for certain. */
+/** Pairs later paths with earlier ones: same path and type first, then files that moved for certain. */
 function pairsOf(before: LoggedTree, after: LoggedTree, seesFiles: boolean): Pairs {
   const pairs: Pairs = new Map();
   const taken = new Set<string>();

@@ -1,6 +1,6 @@
 import { childrenOf, fileAt, isBelow, type Kind, type LoggedFile, type LoggedTree, parentOf } from './logged-tree.ts';
 
-/** Bytes that names begin with, as Latin-1: what breaks terminals, shells, lines and encodings. */
+/** Prefixes of names, bytes as Latin-1, that break terminals, shells, lines and encodings. */
 const NAMES = [
   'plain',
   'new\nline',
@@ -14,7 +14,7 @@ const NAMES = [
   '\t',
 ];
 
-/** mulberry32, so that a seed gives the same operations again. */
+/** Returns a mulberry32 generator: a seed repeats the same operations. */
 export function randomOf(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -25,14 +25,14 @@ export function randomOf(seed: number): (below: number) => number {
   };
 }
 
-/** Makes random operations, keeps the log of what they do to a tree, and says them as a Perl program that does them. */
+/** Generates random operations on a tree: keeps a log of their effects, and returns them as a Perl program. */
 export class RandomOperations {
   readonly tree: LoggedTree = new Map();
   #lines: string[] = [];
   #made = 0;
   #clock = 0;
 
-  /** @param root folder of the guest in which all happens; the program makes it */
+  /** @param root folder of the guest for everything; created by the program */
   constructor(
     private readonly root: string,
     private readonly random: (below: number) => number,
@@ -41,7 +41,7 @@ export class RandomOperations {
     this.#lines.push(`did mkdir ${hex(root)}, 0755;`);
   }
 
-  /** The program for the operations since the last one. */
+  /** Generates this many operations. @returns their Perl program */
   program(count: number): string {
     for (let done = 0; done < count; ) if (this.#one()) done += 1;
     const program = [PRELUDE, this.#lines.join('\ntick;\n'), `print "${this.#lines.length} done\\n";`].join('\n');
@@ -233,7 +233,7 @@ export class RandomOperations {
     return paths[this.random(paths.length)] ?? null;
   }
 
-  /** A short piece, many times. */
+  /** Returns a short piece, repeated. */
   #content(upTo: number): string {
     return `${this.random(1e9)}\n`.repeat(this.random(upTo) / 8);
   }
@@ -252,7 +252,7 @@ function hex(bytes: string): string {
   return `n('${Buffer.from(bytes, 'latin1').toString('hex')}')`;
 }
 
-/** Content is a piece and how often it stands there, so that the program stays small. */
+/** Returns content as a Perl expression: a piece and its count, so that the program stays small. */
 function text(content: string): string {
   const piece = content.slice(0, content.indexOf('\n') + 1);
   const times = piece === '' ? 0 : Math.floor(content.length / piece.length);
@@ -261,8 +261,8 @@ function text(content: string): string {
 }
 
 /**
- * Between two operations the kernel's clock of files, which ticks every 10 ms at the slowest (CONFIG_HZ), has gone on: what
- * is written by one has another time than what is written by the next. The call numbers are those of x86-64
+ * Start of each program. `tick` waits for the kernel's file clock, which ticks every 10 ms at the slowest (CONFIG_HZ),
+ * so that two operations have different times. Call numbers are those of x86-64
  * (arch/x86/entry/syscalls/syscall_64.tbl).
  */
 const PRELUDE = `use strict;

@@ -12,7 +12,7 @@ async function read(text: string, size: number): Promise<string[]> {
   return lines;
 }
 
-/** Milliseconds of this thread's processor, which a busy machine does not change. */
+/** Measures CPU time of this thread, ms, which is independent of other load. */
 async function processorMs(act: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage();
   await act();
@@ -20,9 +20,9 @@ async function processorMs(act: () => Promise<unknown>): Promise<number> {
   return (user + system) / 1_000;
 }
 
-// 0.3 s. Holds: what a guest names its files makes no comparison slow.
+// 0.3 s. Guards: file names of a guest cannot make a comparison slow.
 describe('the lines of the diff program', () => {
-  it('are those of the text, however it comes, without one that is not whole', async () => {
+  it('match the text for any chunks, without a last incomplete one', async () => {
     const text = fc.array(fc.constantFrom('a', '\n', 'é', 'bc')).map((parts) => parts.join(''));
     await fc.assert(
       fc.asyncProperty(text, fc.integer({ min: 1, max: 5 }), async (whole, size) => {
@@ -31,7 +31,7 @@ describe('the lines of the diff program', () => {
     );
   });
 
-  it('cost as much a character when they are long as when they are short', async () => {
+  it('cost the same per character when they are long', async () => {
     const size = 4_096;
     const short = `${'x'.repeat(8_191)}\n`.repeat(1_024);
     const long = `${'x'.repeat(8 * 1_024 * 1_024 - 1)}\n`;
@@ -41,7 +41,7 @@ describe('the lines of the diff program', () => {
     expect(ofLong).toBeLessThan(20 * Math.max(ofShort, 5));
   });
 
-  it('that have no end are refused', async () => {
+  it('without an end are refused', async () => {
     await expect(read('x'.repeat(9 * 1_024 * 1_024), 65_536)).rejects.toMatchObject({ code: 'internal' });
   });
 });

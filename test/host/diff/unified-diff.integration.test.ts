@@ -17,7 +17,7 @@ function plain(before: string, after: string): string {
   writeFileSync(old, before);
   writeFileSync(now, after);
   const { stdout } = spawnSync('diff', ['-u', '--minimal', '--label', 'a/x', '--label', 'b/x', old, now]);
-  const range = /([-+]\d+)(?= )/g; // diff(1) leaves out how many lines when it is one
+  const range = /([-+]\d+)(?= )/g; // diff(1) leaves out a count of one line
   return stdout.toString().replace(/^@@ .*$/gm, (head) => head.replace(range, '$1,1'));
 }
 const edited = (text: string) => text.split('\n').filter((line) => /^[-+](?![-+]{2} )/.test(line)).length;
@@ -31,15 +31,15 @@ describe('unifiedDiff', () => {
     ['a\nb\nc\nd\ne\nf\ng\nh\n', 'x\nb\nc\nd\ne\nf\ng\ny\n'],
     ['a\nb\nc\nd\ne\nf\ng\nh\ni\n', 'x\nb\nc\nd\ne\nf\ng\nh\ny\n'],
     ['a\r\nb\u2028c\n', 'a\nb\u2028c\n'],
-  ])('says of %j and %j what diff(1) says', (before, after) => {
+  ])('gives the same as diff(1) for %j and %j', (before, after) => {
     expect(unifiedDiff(before, after, labels)).toBe(plain(before, after));
   });
 
-  it('says nothing of what is the same', () => {
+  it('is empty for equal texts', () => {
     expect(unifiedDiff('a\nb', 'a\nb', labels)).toBe('');
   });
 
-  it('is as short as that of diff(1), and says the same of any two texts', () => {
+  it('is as short as diff(1), and equivalent, for any two texts', () => {
     const text = array(constantFrom('a\n', 'b\n', 'c\n', 'd', '\n'), { maxLength: 40 }).map((lines) => lines.join(''));
     assert(
       property(text, text, (before, after) => {
@@ -51,7 +51,7 @@ describe('unifiedDiff', () => {
     );
   });
 
-  it('is bounded for texts that were made to take long, and then right nevertheless', () => {
+  it('is bounded and still correct for pathological texts', () => {
     const before = 'a\nb\n'.repeat(250_000);
     const after = 'b\nb\na\n'.repeat(170_000);
     const began = ownProcessorMs();
@@ -61,7 +61,7 @@ describe('unifiedDiff', () => {
   });
 });
 
-/** The later text, made of the earlier one and the difference. */
+/** Applies a patch to the earlier text. */
 function rebuilt(before: string, patch: string): string {
   if (patch === '') return before;
   const lines = before.match(/[^\n]*\n|[^\n]+$/g) ?? [];

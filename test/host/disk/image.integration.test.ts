@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 const signal = () => AbortSignal.timeout(120_000);
 
-/** Has the image open with QEMU's own code while `use` runs. */
+/** Keeps the image open with QEMU's own code while `use` runs. */
 async function whileOpen(flags: string[], use: () => Promise<void>): Promise<void> {
   const holder = spawn('qemu-io', [...flags, '-f', 'qcow2', image], { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = once(holder, 'exit');
@@ -29,7 +29,7 @@ async function whileOpen(flags: string[], use: () => Promise<void>): Promise<voi
   }
 }
 
-test('an image is seen to be written as long as a QEMU has it open for that, and not when it only reads', async () => {
+test('an image counts as being written while a QEMU has it open for writing, not for reading', async () => {
   expect(await isBeingWritten(image)).toBe(false);
   await whileOpen([], async () => {
     expect(await isBeingWritten(image)).toBe(true);
@@ -39,16 +39,16 @@ test('an image is seen to be written as long as a QEMU has it open for that, and
   expect(await isBeingWritten(image)).toBe(false);
 });
 
-test('an image that is not there is an error, not one at rest', async () => {
+test('a missing image is an error', async () => {
   await expect(isBeingWritten(join(folder, 'nowhere.qcow2'))).rejects.toThrow(/No such file/);
 });
 
-test('a damaged image is told from a whole one', async () => {
+test('a damaged image is distinguished from an intact one', async () => {
   await exec('qemu-io', ['-f', 'qcow2', '-c', 'write -P 7 0 1M', image]);
   await checkImage(image, signal());
   expect(await virtualBytesOf(image)).toBe(16 * 1024 * 1024);
   const file = await open(image, 'r+');
-  await file.write(Buffer.alloc(64, 0xff), 0, 64, 3 * 65_536); // the first entries of the L1 table
+  await file.write(Buffer.alloc(64, 0xff), 0, 64, 3 * 65_536); // first entries of the L1 table
   await file.close();
   await expect(checkImage(image, signal())).rejects.toThrow();
 });

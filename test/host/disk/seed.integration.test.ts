@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 const fileIn = async (path: string) => (await exec('isoinfo', ['-R', '-i', iso, '-x', `/${path}`])).stdout;
 
-test('the seed is a NoCloud ISO with the same in files of its own, and survives a repeat', async () => {
+test('the seed is a NoCloud ISO with its data also as plain files, and is idempotent', async () => {
   const hostKey = await ensureHostKey(folder, ID);
   await ensureSeed(iso, { sandboxId: ID, hostKey, user: 'sandbox', userCaKeys: [CA] });
   const made = await stat(iso);
@@ -35,7 +35,7 @@ test('the seed is a NoCloud ISO with the same in files of its own, and survives 
   expect(hostKey.publicKey).toMatch(new RegExp(`^ssh-ed25519 \\S+ ${ID}$`));
 });
 
-test('the user-data is a cloud-config that lets in nobody but holders of our certificates', async () => {
+test("the user-data is a cloud-config that admits only holders of Mayfly's certificates", async () => {
   const text = await fileIn('user-data');
   expect(text.split('\n')[0]).toBe('#cloud-config');
   const config: Record<string, unknown> = parse(text);

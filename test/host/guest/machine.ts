@@ -9,14 +9,14 @@ import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { guestBinaries } from '../../../worker/config/artifacts.mjs';
 import { stepContext, TestMachine } from '../simulated/machine.ts';
 
-/** The agent that set-up has built. */
+/** Returns the agent built by set-up. */
 export function builtAgent(): { version: string; path: string } {
   const built = guestBinaries();
   if (!built) throw new Error('The guest agent is not built: run `node scripts/setup.mjs --only guest`.');
   return { version: built.version, path: built.agent };
 }
 
-/** The whole of a file in the guest, asked of its agent. */
+/** Reads a whole file of the guest through its agent. */
 export async function readGuestFile(agent: AgentSession, path: string): Promise<string> {
   const query = Buffer.from(path).toString('base64url');
   const { status, body } = await agent.request({ method: 'GET', path: `/v1/files?path=${query}` });
@@ -25,11 +25,11 @@ export async function readGuestFile(agent: AgentSession, path: string): Promise<
   return text;
 }
 
-/** A simulated host and its way to its guests. */
+/** Simulated host with connections to its guests. */
 export class GuestMachine {
   readonly identities = new Map<string, Identity>();
   readonly guests: GuestConnections;
-  /** How often a certificate was asked for. */
+  /** Number of requested certificates. */
   renewals = 0;
 
   private constructor(readonly host: TestMachine) {
@@ -54,7 +54,7 @@ export class GuestMachine {
     return new GuestMachine(await TestMachine.start());
   }
 
-  /** A sandbox that runs, with credentials and a verified login. */
+  /** Boots a sandbox with credentials and a verified login. */
   async boot(sandboxId: string): Promise<SshEndpoint> {
     const endpoint = await this.host.boot(sandboxId);
     await this.host.certify(sandboxId);

@@ -5,7 +5,7 @@ import { LoginFailure, type LoginStage } from '../../../host/ssh/login.ts';
 
 const connect = (stderr: string) => verdictOfOpenSsh({ stderr, exitCode: 255, phase: 'connect' });
 
-describe('our own connection', () => {
+describe('the connection of Mayfly', () => {
   test.each<[LoginStage, boolean, string]>([
     ['resolve', true, 'transient'],
     ['tcp', true, 'transient'],
@@ -21,7 +21,7 @@ describe('our own connection', () => {
     expect(verdictOf(new LoginFailure(stage, lost, 'x'))).toBe(verdict);
   });
 
-  test('a rejected login is tried again only before the first that succeeded, a new certificate once', () => {
+  test('a rejected login is retried only before the first success, and a new certificate is requested once', () => {
     const fresh = { verified: false, reissued: false };
     expect(mayRetry('first-boot', fresh)).toBe(true);
     expect(mayRetry('first-boot', { ...fresh, verified: true })).toBe(false);
@@ -30,7 +30,7 @@ describe('our own connection', () => {
     expect(mayRetry('never', fresh)).toBe(false);
   });
 
-  test('pauses are 2, 4, 8, 16 and 30 s, a fifth more or less, and then it is over', () => {
+  test('backoff is 2, 4, 8, 16 and 30 s, with a jitter of a fifth, and then it gives up', () => {
     expect(PAUSES_MS).toEqual([2_000, 4_000, 8_000, 16_000, 30_000]);
     expect([1, 2, 3, 4, 5, 6].map((attempt) => pauseAfter(attempt, 0.5))).toEqual([...PAUSES_MS, null]);
     expect([pauseAfter(1, 0), pauseAfter(5, 1)]).toEqual([1_600, 36_000]);
@@ -56,7 +56,7 @@ describe("the system's ssh", () => {
     'client_loop: send disconnect: Broken pipe',
     "Warning: Permanently added '10.0.0.5' (ED25519) to the list of known hosts.\nConnection reset by 10.0.0.5 port 22",
     '"System is booting up. Unprivileged users are not permitted to log in yet. Please come back later."',
-  ])('before anything has run, it may be repeated: %s', (stderr) => {
+  ])('a failure before anything has run may be retried: %s', (stderr) => {
     expect(connect(stderr)).toBe('transient');
     expect(verdictOfOpenSsh({ stderr, exitCode: 255, phase: 'session' })).toBe('never');
     expect(verdictOfOpenSsh({ stderr, exitCode: 1, phase: 'connect' })).toBe('never');
@@ -79,11 +79,11 @@ describe("the system's ssh", () => {
     'Certificate invalid: name is not a listed principal',
     'Connection to 10.0.0.5 closed.',
     'Permission denied',
-  ])('it is not repeated: %s', (stderr) => {
+  ])('is not retried: %s', (stderr) => {
     expect(connect(stderr)).toBe('never');
   });
 
-  test('a rejected key waits for the first boot, an expired certificate for another', () => {
+  test('a rejected key is retried during the first boot, an expired certificate is reissued', () => {
     expect(connect('Permission denied (publickey).')).toBe('first-boot');
     expect(connect('sandbox@10.0.0.5: Permission denied (publickey,password).')).toBe('first-boot');
     expect(connect('Certificate invalid: expired')).toBe('reissue');

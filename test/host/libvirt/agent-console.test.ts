@@ -1,4 +1,4 @@
-// Advice on the guest agent is for machines that somebody else has made.
+// Guards: advice on the guest agent is given only for machines not made by Mayfly.
 import { expect, it } from 'vitest';
 import { type Virsh, VirshError } from '../../../host/libvirt/client/virsh.ts';
 import { AgentConsole } from '../../../host/libvirt/guest/agent-console.ts';
@@ -15,7 +15,7 @@ it.each([
   ['a sandbox', 'sbx-0123456789abcdef', false],
   ["an image of Mayfly's own", 'golden-debian12', false],
   ['an image that is pulled', 'golden-agent', false],
-])('%s whose agent is silent is advised as it needs', async (_what, domain, isAdvised) => {
+])('%s with a silent agent gets the right advice', async (_what, domain, isAdvised) => {
   for (const error of ERRORS) {
     const virsh = { run: () => Promise.reject(error) } as unknown as Virsh;
     const answer = new AgentConsole(virsh, domain).run(['true']);

@@ -9,7 +9,7 @@ File remaining:   7.559 GiB
 File total:       8.000 GiB
 `;
 
-it('reads what virsh 9.0 says of a job that runs, that has ended, and of none', () => {
+it('parses virsh 9.0 output of a running job, an ended one, and none', () => {
   expect(jobInfo(RUNNING)).toEqual({
     type: 'Unbounded',
     operation: 'Backup',

@@ -26,7 +26,7 @@ const BUILDER = `<domain type='kvm' id='7'>
   </devices>
 </domain>`;
 
-test('a baked source has the builder’s hardware, and nothing that was its own', () => {
+test("a baked source has the builder's hardware, and nothing of its identity", () => {
   const request = {
     bakeId: 'opn-0000000000000000',
     sourceId: 'src-0000000000000000',

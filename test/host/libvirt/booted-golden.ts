@@ -20,10 +20,10 @@ import { cacheDir, goldenImage, imageCachePath, repository, sourceDigest } from 
 import type { TestMachine } from './machine.ts';
 
 const SNAPSHOT = snapshotIdFrom(Buffer.alloc(ID_BYTES));
-/** The state folder whose paths the saved files name. */
+/** State folder in the paths of the saved files. */
 const ROOT = 'root';
 const FILES = ['vda.qcow2', 'memory.save', 'domain.xml', 'spec.json'];
-/** One that no run has used for so long is of sources that are gone. Milliseconds. */
+/** Age at which an unused saved guest is deleted, ms; its sources are outdated. */
 const FORGOTTEN_MS = 24 * 3_600_000;
 const BUILD_MS = 240_000;
 
@@ -32,9 +32,9 @@ type Part = Pick<TestMachine, 'host' | 'state' | 'source' | 'ca'>;
 const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(BUILD_MS), alive: () => {} });
 
 /**
- * A golden guest that has booted, was logged in to and is idle, saved with its memory: a sandbox that wakes from it is
- * there in a fifth of the time that a boot takes. Saved once and kept in the cache, under a name that says what it is made
- * of; each machine has a copy with its own paths, which nothing sees but while a guest is made of it.
+ * Golden guest saved with its memory after boot and login: a wake takes a fifth of the time of a boot. Saved once in
+ * the cache, under a name derived from its inputs; each machine has a copy with its own paths, visible only while a
+ * guest is made of it.
  */
 export class BootedGolden {
   readonly #alone = new Mutex();
@@ -43,7 +43,7 @@ export class BootedGolden {
   constructor(private readonly machine: Part) {}
 
   /**
-   * A sandbox of the source that runs, as one that has booted: its disks refer to the source alone.
+   * Wakes a sandbox of the source like a booted one: its disks refer to the source alone.
    * @throws Error when the guest does not wake
    */
   async wake(sandboxId: string, userCaKeys: string[]): Promise<Clone> {
@@ -57,7 +57,7 @@ export class BootedGolden {
     });
   }
 
-  /** Leaves the snapshot on the host, where it is one like any other. */
+  /** Leaves the snapshot on the host, like any other. */
   async place(): Promise<{ id: string; sandboxId: string; saved: SavedSnapshot }> {
     await install(this.machine, await ensure(this.machine));
     const spec = await new SnapshotFolder(this.machine.state, SNAPSHOT).spec();
@@ -65,7 +65,7 @@ export class BootedGolden {
     return { id: SNAPSHOT, sandboxId: spec.sandboxId, saved: spec.saved };
   }
 
-  /** Does something with the snapshot, which is on the host as long as that takes. */
+  /** Calls `use` while the snapshot is visible on the host. */
   async #whileThere<T>(use: (snapshotId: string) => Promise<T>): Promise<T> {
     const { state } = this.machine;
     const [place, aside] = [state.snapshot(SNAPSHOT), join(state.root, 'booted')];
@@ -82,7 +82,7 @@ export class BootedGolden {
   }
 }
 
-/** Tells whether the cache has it. */
+/** Reports whether the cache has it. */
 export async function isBootedSaved(): Promise<boolean> {
   return existsSync(join(await cachedFolder(), ROOT));
 }
@@ -106,7 +106,7 @@ async function ensure(machine: Part): Promise<string> {
   return target;
 }
 
-/** All that decides what is in the guest's memory, and whether it can be woken here. */
+/** Returns a name derived from all inputs of the guest's memory, and from this machine's ability to wake it. */
 async function nameOf(): Promise<string> {
   const [{ stdout: qemu }, { stdout: libvirt }, kvm] = await Promise.all([
     exec('qemu-system-x86_64', ['--version']),
@@ -151,7 +151,7 @@ async function save({ host, state, source, ca }: Part, folder: string): Promise<
   }
 }
 
-/** Puts a copy that names this machine's files among its snapshots. */
+/** Installs a copy with this machine's paths among its snapshots. */
 async function install({ host, state }: Part, folder: string): Promise<void> {
   const root = await readFile(join(folder, ROOT), 'utf8');
   const moved = (text: string) => text.replaceAll(`${root}/`, `${state.root}/`);

@@ -11,7 +11,7 @@ const TEMPLATE = 'snp-x';
 const idle = { stop: async () => {}, sync: async () => {} };
 const state = useFreshState();
 
-/** A sandbox of a template, which is about to wake. @param wakesFrom the snapshot */
+/** Makes a sandbox of a template, about to wake. @param wakesFrom id of the snapshot */
 async function cloned(wakesFrom: string): Promise<void> {
   const workspace = new Workspace(state, ID);
   await workspace.make();
@@ -26,7 +26,7 @@ function booting(turns: Semaphore, others: object = {}): Booting {
   return new Booting({ state, flattening: idle, filter: idle, ...others } as unknown as BootingTools, turns);
 }
 
-test('who waits for a turn to wake, and is told to stop, stops at once, and its turn is the next one’s', async () => {
+test('a wake that is cancelled while queued stops at once, and frees its turn', async () => {
   await cloned(TEMPLATE);
   const turns = new Semaphore(1);
   const [, release] = await turns.acquire();
@@ -39,7 +39,7 @@ test('who waits for a turn to wake, and is told to stop, stops at once, and its 
   await turns.runExclusive(async () => {});
 });
 
-test('a sandbox of a template whose restore does not wake fails, and keeps the disks that it has', async () => {
+test('a sandbox of a template whose restored snapshot does not wake fails, and keeps its disks', async () => {
   await cloned('snp-restored');
   const waking = { wake: () => Promise.reject(new MayflyError('boot_failed', 'its agent is mute')) };
   const before = await new Workspace(state, ID).spec();

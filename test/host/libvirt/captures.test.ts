@@ -19,7 +19,7 @@ let captures: LibvirtCaptures;
 let virsh: Virsh;
 let agent: GuestAgent;
 
-/** No libvirt: what virsh would answer is put into `answers`, by command; everything else it answers with nothing. */
+/** Answers of a fake virsh by command; others are empty. */
 let answers: Record<string, string>;
 let asked: string[];
 
@@ -39,7 +39,7 @@ afterEach(async () => {
   vi.restoreAllMocks();
 });
 
-/** One that is being made: its source may be frozen, and is being copied. */
+/** Makes a capture in progress: its source may be frozen, and is being copied. */
 async function begun(change: Partial<CapturePlan> = {}): Promise<CaptureFolder> {
   const folder = new CaptureFolder(state, captureIdFrom(randomBytes(ID_BYTES)));
   await folder.make('<domain/>');
@@ -49,7 +49,7 @@ async function begun(change: Partial<CapturePlan> = {}): Promise<CaptureFolder> 
   return folder;
 }
 
-/** One that is whole: without disks, since nobody looks at them here. */
+/** Makes a complete capture, without disks, which are irrelevant here. */
 async function whole(): Promise<CaptureFolder> {
   const folder = await begun();
   const attempt = await folder.attempt();
@@ -59,7 +59,7 @@ async function whole(): Promise<CaptureFolder> {
   return folder;
 }
 
-test('a capture that is being deleted is not cloned, and one that is being cloned is not deleted', async () => {
+test('a capture being deleted cannot be cloned, and one being cloned cannot be deleted', async () => {
   const { captureId } = await whole();
   await captures.on(captureId, async () => {
     await expect(captures.remove(captureId)).rejects.toMatchObject({ code: 'capture_in_use' });
@@ -75,7 +75,7 @@ test('a capture that is being deleted is not cloned, and one that is being clone
   expect(await captures.list()).toEqual([]);
 });
 
-test('a capture without a checkpoint takes away the one that an earlier attempt at it has left', async () => {
+test('removing a capture without a checkpoint removes that of an earlier attempt', async () => {
   const { captureId } = await begun({ checkpoint: false });
   answers['domjobinfo'] = 'Job type:         None';
   answers['checkpoint-list'] = `${captureId}\n`;
@@ -84,7 +84,7 @@ test('a capture without a checkpoint takes away the one that an earlier attempt 
   expect(await readdir(state.captures)).toEqual([]);
 });
 
-test('a host that opens thaws what a killed worker left frozen, and warns of what it cannot thaw', async () => {
+test('a host that opens thaws guests left frozen by a killed worker, and warns of failures', async () => {
   const [stuck, frozen, done] = [await begun({ domain: domainUuid(newId()) }), await begun(), await whole()];
   const stuckDomain = (await stuck.plan())?.domain;
   const thaw = vi.spyOn(agent, 'thaw').mockImplementation(async (domain) => {

@@ -1,7 +1,7 @@
 import { stepContext } from './living-guest.ts';
 import type { TestMachine } from './machine.ts';
 
-/** What differs between two snapshots: `added /path`, `changed /path: content, mtime`, in the order of their names. */
+/** Lists the differences of two snapshots: `added /path`, `changed /path: content, mtime`, sorted by name. */
 export async function changesOf(
   { host }: TestMachine,
   before: string,

@@ -29,7 +29,7 @@ const clone = (xml: string, limits = false) =>
 const valuesOf = (node: Element | undefined) =>
   node && Object.fromEntries(childElements(node).map((each) => [each.name, textOf(each)]));
 
-/** The limits of each disk by its name. */
+/** Returns the limits of each disk by its name. */
 function limitsOf(xml: string): Record<string, unknown> {
   const devices = child(parseXml(xml), 'devices');
   const disks = devices ? childElements(devices, 'disk') : [];
@@ -47,14 +47,14 @@ const OURS = {
   total_iops_sec_max_length: String(disk.burstSeconds),
 };
 
-test('all disks of a clone, its seed too, have their limits together, once, also as a clone of a clone', () => {
+test('all disks of a clone, including the seed, share one set of limits, also in a clone of a clone', () => {
   const all = { vda: OURS, vdb: OURS, sda: OURS };
   expect(limitsOf(clone(SOURCE))).toEqual(all);
   const older = clone(SOURCE).replaceAll(OURS.total_bytes_sec, '1');
   expect(limitsOf(clone(older))).toEqual(all);
 });
 
-test('a disk that the source limits keeps what who runs the host has set', () => {
+test("a limit that the operator set on a source's disk is kept", () => {
   const own = "<iotune><write_iops_sec>7</write_iops_sec></iotune><target dev='vdb'";
   expect(limitsOf(clone(SOURCE.replace("<target dev='vdb'", own)))).toMatchObject({
     vda: OURS,
@@ -62,7 +62,7 @@ test('a disk that the source limits keeps what who runs the host has set', () =>
   });
 });
 
-test('what QEMU does beside its vCPUs is bounded, and a busy host is shared by vCPU, where libvirt can', () => {
+test("QEMU's work outside vCPUs is limited, and CPU shares follow the vCPUs, where libvirt supports it", () => {
   const tuned = (xml: string) => childElements(parseXml(xml), 'cputune').map(valuesOf);
   const limits = { shares: '300', emulator_period: '100000', emulator_quota: '100000' };
   expect(tuned(clone(SOURCE, true))).toEqual([limits]);
@@ -71,7 +71,7 @@ test('what QEMU does beside its vCPUs is bounded, and a busy host is shared by v
   expect(tuned(clone(clone(SOURCE, true)))).toEqual([]);
 });
 
-test('what wakes up has the limits of the machine that it becomes, whatever it was saved with', () => {
+test('a woken machine has its own limits, not the saved ones', () => {
   const [without, own] = [parseXml(SOURCE), parseXml(clone(SOURCE, true).replace(/<disk [^>]*cdrom.*?<\/disk>/s, ''))];
   for (const domain of [without, own]) {
     const devices = child(domain, 'devices');
@@ -95,7 +95,7 @@ test('what wakes up has the limits of the machine that it becomes, whatever it w
   ).toEqual([]);
 });
 
-test('whether libvirt limits CPUs is what a start says; what is no word on that is an error', async () => {
+test('a trial start shows whether libvirt limits CPUs; any other failure is an error', async () => {
   const said: string[] = [];
   const starts = (stderr: string | null) =>
     limitsCpus(

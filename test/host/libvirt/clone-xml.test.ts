@@ -32,7 +32,7 @@ test('a clone shares nothing with a source that shares everything', () => {
   expect(SHARED_TRACES.filter((trace) => xml.includes(trace))).toEqual([]);
 });
 
-test('every disk gets an overlay of its own, the one to boot from the given one', () => {
+test('every disk gets its own overlay, the boot disk the given one', () => {
   const disks = devices(clone(HOSTILE_SOURCE), 'disk').filter((d) => d.attributes['device'] === 'disk');
   expect(
     disks.map((d) => [attribute(d, 'target', 'dev'), attribute(d, 'source', 'file'), attribute(d, 'driver', 'type')]),
@@ -48,7 +48,7 @@ test('every disk gets an overlay of its own, the one to boot from the given one'
   ]);
 });
 
-test('the seed is the only CD, on a virtio-scsi controller that is not the one already there', () => {
+test('the seed is the only CD, on its own virtio-scsi controller', () => {
   const xml = clone(HOSTILE_SOURCE);
   const cds = devices(xml, 'disk').filter((d) => d.attributes['device'] === 'cdrom');
   expect(cds.map((d) => [attribute(d, 'source', 'file'), attribute(d, 'target', 'bus')])).toEqual([
@@ -58,7 +58,7 @@ test('the seed is the only CD, on a virtio-scsi controller that is not the one a
   expect(cds.map((d) => attribute(d, 'address', 'controller'))).toEqual(['1']);
 });
 
-test('every interface is on our network with a MAC of its own, apart from other guests', () => {
+test("every interface is on Mayfly's network with its own MAC, isolated from other guests", () => {
   const nics = devices(clone(HOSTILE_SOURCE), 'interface');
   expect(nics.map((n) => attribute(n, 'mac', 'address'))).toEqual([0, 1, 2].map((nic) => macAddress(ID, nic)));
   expect(nics.map((n) => attribute(n, 'target', 'dev'))).toEqual([0, 1, 2].map((nic) => portName(macAddress(ID, nic))));
@@ -71,7 +71,7 @@ test('every interface is on our network with a MAC of its own, apart from other 
   ).toEqual(new Set(['network,mayfly,yes']));
 });
 
-test('cpus and memory follow the request, whatever units and pins the source has', () => {
+test('cpus and memory follow the request, for any units and pins of the source', () => {
   const domain = parseXml(clone(HOSTILE_SOURCE));
   expect(textOf(child(domain, 'vcpu'))).toBe('2');
   expect(child(domain, 'vcpu')?.attributes).toEqual({ placement: 'static' });
@@ -84,7 +84,7 @@ test('cpus and memory follow the request, whatever units and pins the source has
   expect([textOf(child(kept, 'vcpu')), textOf(child(kept, 'memory'))]).toEqual(['4', '2']);
 });
 
-test('what the source has of its own kind of hardware stays', () => {
+test("the source's other hardware is kept", () => {
   const xml = clone(HOSTILE_SOURCE);
   expect(devices(xml, 'watchdog')).toHaveLength(1);
   expect(devices(xml, 'rng')).toHaveLength(1);
@@ -109,7 +109,7 @@ function disk(attributes: string, inner: string, target = 'vda'): string {
   return `<domain><memory>1</memory><devices><disk ${attributes}>${inner}<target dev='${target}' bus='virtio'/></disk></devices></domain>`;
 }
 
-test('what an emulated one keeps of translated code is bounded; one under KVM has no such thing', () => {
+test('an emulated guest has a bounded cache of translated code; one under KVM has none', () => {
   const cacheOf = (xml: string) => {
     const features = child(parseXml(xml), 'features');
     const tcg = features && child(features, 'tcg');

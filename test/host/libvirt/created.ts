@@ -8,7 +8,7 @@ import type { TestMachine } from './machine.ts';
 
 const PROJECT = 'alpha';
 
-/** A sandbox that may wake from a template, made as a host makes it. */
+/** Sandbox that may wake from a template, created as by a host. */
 export class Created extends MachineGuest {
   constructor(machine: TestMachine) {
     super(machine, sandboxIdFrom(randomBytes(ID_BYTES)), '');
@@ -34,17 +34,17 @@ export class Created extends MachineGuest {
   }
 }
 
-/** What the guest of a builder does as root, by its guest agent. */
+/** Commands run as root in a builder's guest, through its guest agent. */
 export interface Meddling {
-  /** When it has booted; it is settled after that. */
+  /** Command after the boot, before it settles. */
   before?: string;
-  /** When it has settled. */
+  /** Command after it has settled. */
   after?: string;
-  /** As `after`, with what it printed. */
+  /** Receives the output of `after`. */
   look?: (said: string) => void;
 }
 
-/** Makes a template as its workflow does. */
+/** Makes a template in the same steps as its workflow. */
 export async function makeTemplate(machine: TestMachine, { before, after, look }: Meddling = {}): Promise<string> {
   const { host, virsh, source } = machine;
   const [builderId, id] = [sandboxIdFrom(randomBytes(ID_BYTES)), newSnapshotId()];
@@ -76,7 +76,7 @@ export async function makeTemplate(machine: TestMachine, { before, after, look }
   }
 }
 
-/** Makes a template whose guests cannot be renewed: they have no perl. */
+/** Makes a template whose guests cannot be renewed, for lack of perl. */
 export function makeBrokenTemplate(machine: TestMachine): Promise<string> {
   const program = '/usr/bin/perl';
   const after = `printf '#!/bin/sh\\necho no >&2\\nexit 1\\n' >${program}.new; chmod 755 ${program}.new; mv ${program}.new ${program}`;

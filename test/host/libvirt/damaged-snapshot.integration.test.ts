@@ -41,7 +41,7 @@ async function overwrite(at: number, bytes: Uint8Array): Promise<void> {
   await file.close();
 }
 
-it('is as it was saved', async () => {
+it('an unchanged snapshot is valid', async () => {
   expect(await verified()).toMatchObject({ kind: 'disk', disks: [{ target: 'vda', virtualBytes: 64 * MEBIBYTE }] });
 });
 
@@ -54,7 +54,7 @@ it.each([
   ['has no header', () => overwrite(0, Buffer.alloc(512))],
   ['was cut', () => truncate(folder.layerOf('vda'), MEBIBYTE)],
   ['is gone', () => rm(folder.layerOf('vda'))],
-])('is refused when a layer %s', async (_what, harm) => {
+])('a snapshot is refused when a layer %s', async (_what, harm) => {
   await harm();
   await expect(verified()).rejects.toMatchObject({ code: 'source_changed' });
 });

@@ -28,7 +28,7 @@ const clone = (source: string) =>
     }),
   );
 
-test('a clone says of each disk what it is made of, and of its seed nothing', () => {
+test('a clone lists the layers of each disk, and none of its seed', () => {
   const domain = clone(HOSTILE_SOURCE);
   expect(layeredDisks(domain)).toEqual([
     { target: 'sda', writable: true, layers: [{ path: '/s/disk-sda.qcow2', format: 'qcow2' }, raw] },
@@ -38,7 +38,7 @@ test('a clone says of each disk what it is made of, and of its seed nothing', ()
   expect(driveTargets(domain)).toEqual(expect.arrayContaining(['sda', 'sdb', 'vda', 'sdc']));
 });
 
-test('a disk that gets other layers has these, whatever their names, and the other disks keep theirs', () => {
+test('a disk can get other layers, with any names, and the other disks keep theirs', () => {
   const domain = clone(HOSTILE_SOURCE);
   const [first, ...others] = layeredDisks(domain);
   const layers = [{ path: '/n/new, "one".qcow2', format: 'qcow2' }, golden, raw] as const;
@@ -48,14 +48,14 @@ test('a disk that gets other layers has these, whatever their names, and the oth
   expect(buildXml(domain).match(/relabel="no"/g)).toHaveLength(5);
 });
 
-test('what a clone is made of survives being cloned once more', () => {
+test('layers survive a clone of a clone', () => {
   const domain = clone(HOSTILE_SOURCE);
   const again = clone(buildXml(domain));
   expect(layeredDisks(again)).toEqual(layeredDisks(domain));
   expect(driveTargets(again)).toEqual(driveTargets(domain));
 });
 
-test('a read-only disk that is not the one to boot from stays read-only, and is not written', () => {
+test('a read-only data disk stays read-only, and is not written', () => {
   const readOnly = HOSTILE_SOURCE.replace("<target dev='vda'", "<readonly/><target dev='vda'");
   const disks = layeredDisks(clone(readOnly));
   expect(disks.map(({ target, writable }) => [target, writable])).toEqual([
@@ -65,6 +65,6 @@ test('a read-only disk that is not the one to boot from stays read-only, and is 
   ]);
 });
 
-test('a disk that is not there is not made up', () => {
+test('an unknown disk is an error', () => {
   expect(() => putLayers(clone(HOSTILE_SOURCE), 'vdz', [raw])).toThrow(/"vdz"/);
 });

@@ -18,7 +18,7 @@ async function tables(): Promise<string> {
   return (await exec('nft', ['list', 'tables'])).stdout;
 }
 
-it('the kernel takes the rules, also again, and they go as they came', async () => {
+it('the kernel accepts the rules, repeatedly, and they can be removed', async () => {
   await exec('nft', ['add', 'table', 'inet', 'of_somebody_else']);
   try {
     await closeOff(PLANS);

@@ -14,11 +14,11 @@ import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
 import { newId } from '../simulated/machine.ts';
 import { temporaryState } from '../temporary-state.ts';
 
-test('killed when domain.xml is flat and spec.json not yet, the spec is made so too, with the machine off', async () => {
+test('a kill between writing domain.xml and spec.json is repaired in the spec while the machine is off', async () => {
   const { state, remove } = await temporaryState();
   onTestFinished(remove);
   await mkdir(state.snapshots);
-  const virsh = new Virsh('test:///default'); // libvirt's own pretence of a host, which has no sandbox
+  const virsh = new Virsh('test:///default'); // driver that simulates a host, without sandboxes
   const references = new References(state, new BaseDigests(state.images));
   const flattening = new Flattening({ state, virsh, monitor: new QemuMonitor(virsh), references });
   const workspace = new Workspace(state, newId());

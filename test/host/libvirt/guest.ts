@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ExecResult, exec } from '../../../host/os/exec.ts';
 
-/** A throw-away user CA and a key that it certifies, for the system's own ssh. */
+/** Temporary user CA with a certified key, for the system's ssh. */
 export class TestCa {
   private constructor(
     private readonly folder: string,
@@ -18,8 +18,8 @@ export class TestCa {
   }
 
   /**
-   * Runs a command in the guest as a user whose certificate names `principal`, with the host key pinned. Each login has files of
-   * its own: another one at the same time writes its own.
+   * Runs a command in the guest with a certificate for `principal`, and the host key pinned. Each login has its own
+   * files, so that logins can be concurrent.
    */
   async ssh(address: string, hostKey: string, principal: string, command: string): Promise<ExecResult> {
     const { folder } = this;

@@ -1,4 +1,4 @@
-/** A source that shares with its clones, or opens to the world, everything a domain can. */
+/** Source that shares with its clones, or opens to the world, everything a domain can. */
 export const HOSTILE_SOURCE = `<domain type='kvm' id='3' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
   <name>golden &amp; co</name>
   <uuid>12345678-1234-1234-1234-123456789012</uuid>
@@ -64,7 +64,7 @@ export const HOSTILE_SOURCE = `<domain type='kvm' id='3' xmlns:qemu='http://libv
   <qemu:commandline><qemu:arg value='-drive'/><qemu:arg value='file=/img/secret.raw'/></qemu:commandline>
 </domain>`;
 
-/** What of it must not be found anywhere in a clone. */
+/** Parts of it that must not occur anywhere in a clone. */
 export const SHARED_TRACES = [
   '12345678-',
   'golden',

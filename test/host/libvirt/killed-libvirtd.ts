@@ -13,13 +13,13 @@ async function pidIn({ libvirtFolder }: Folder, file: string): Promise<string> {
   return pid;
 }
 
-/** Kills the daemon alone: its holder, the machines and their networks stay. */
+/** Kills only the daemon: its holder, the machines and their networks stay. */
 export async function killLibvirtd(machine: Folder): Promise<void> {
   const [holder, daemon] = [await pidIn(machine, 'holder.pid'), await pidIn(machine, 'run/private.pid')];
   await exec('nsenter', ['--mount', '--pid', `--target=${holder}`, '--', 'kill', '-KILL', daemon]);
 }
 
-/** Starts a process in the daemon's namespaces that takes a while to end: it has 1 GiB. @returns their PID namespace */
+/** Starts a process of 1 GiB in the daemon's namespaces, which is slow to end. @returns their PID namespace */
 export async function startSlowToEnd(machine: Folder): Promise<string> {
   const holder = await pidIn(machine, 'holder.pid');
   const program = 'const bytes = Buffer.alloc(2 ** 30, 1); console.log("filled"); setInterval(() => bytes, 1e6)';
@@ -29,18 +29,18 @@ export async function startSlowToEnd(machine: Folder): Promise<string> {
   return readlinkSync(`/proc/${holder}/ns/pid`);
 }
 
-/** How many processes run in a PID namespace. */
+/** Counts the processes in a PID namespace. */
 export function processesIn(namespace: string): number {
   return readdirSync('/proc').filter((pid) => {
     try {
       return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/ns/pid`) === namespace;
     } catch {
-      return false; // ended meanwhile
+      return false; // ended since the listing
     }
   }).length;
 }
 
-/** Kills the first process of the daemon's namespace, and with it all that runs there, which may take a moment. */
+/** Kills the first process of the daemon's namespace, and so all others in it, which may take a moment. */
 export async function killHolder(machine: Folder): Promise<void> {
   process.kill(Number(await pidIn(machine, 'holder.pid')), 'SIGKILL');
 }

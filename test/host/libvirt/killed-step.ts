@@ -6,9 +6,9 @@ import type { TestMachine } from './machine.ts';
 const script = new URL('./step-process.ts', import.meta.url).pathname;
 
 /**
- * Begins a step in a process of its own.
- * @param of the source or the snapshot that the step is about
- * @returns what kills that process
+ * Starts a step in a separate process.
+ * @param of source or snapshot of the step
+ * @returns function that kills that process
  */
 export async function beginStep(
   { uri, state, leaseFolder }: TestMachine,
@@ -26,7 +26,7 @@ export async function beginStep(
   };
 }
 
-/** Runs a step in a process of its own and kills that so many ms after the step began. */
+/** Runs a step in a separate process, and kills that this many ms after the step's start. */
 export async function killedAfter(
   machine: TestMachine,
   ms: number,
@@ -35,6 +35,6 @@ export async function killedAfter(
   of: string,
 ): Promise<void> {
   const kill = await beginStep(machine, step, id, of);
-  await delayFault(ms); // the moment of death is what is varied here
+  await delayFault(ms); // the moment of the kill is the variable here
   await kill();
 }

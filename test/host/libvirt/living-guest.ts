@@ -11,7 +11,7 @@ export const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(240
 export const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
 
 /**
- * The clock of a guest was not behind, nor ahead, however long its answer took.
+ * Asserts that the clock of a guest was right, for an answer of any duration.
  * @param seconds since 1970, as `date +%s` prints them
  * @param askedAt milliseconds since 1970
  */
@@ -20,10 +20,10 @@ export function expectRightTime(seconds: string | undefined, askedAt: number): v
   expect(Number(seconds)).toBeLessThan(Date.now() / 1_000 + 3);
 }
 
-/** More is a wrong clock, whoever asks. Milliseconds. */
+/** Largest tolerated error of a clock, ms. */
 const CLOCK_MS = 200;
 
-/** The clock of a guest is its host's, as the quickest of a few answers of its guest agent says. */
+/** Asserts that the clock of a guest equals its host's, by the fastest of five answers of its guest agent. */
 export async function expectClock(virsh: Virsh, sandboxId: string): Promise<void> {
   let best = { least: Number.NEGATIVE_INFINITY, most: Number.POSITIVE_INFINITY };
   for (let n = 0; n < 5; n++) {
@@ -38,9 +38,9 @@ export async function expectClock(virsh: Virsh, sandboxId: string): Promise<void
   expect(best.least).toBeLessThan(CLOCK_MS);
 }
 
-/** A sandbox of a real machine, logged in to by plain ssh. */
+/** Sandbox of a real machine, reached by plain ssh. */
 export class MachineGuest {
-  /** Where it is since its last boot. */
+  /** Address since its last boot. */
   address = '';
 
   protected constructor(
@@ -66,7 +66,7 @@ export class MachineGuest {
 }
 
 export class LivingGuest extends MachineGuest {
-  /** One that is yet to boot. @param snapshotId null: of the source */
+  /** Makes a sandbox without booting it. @param snapshotId null: of the source */
   static async make(
     machine: TestMachine,
     snapshotId: string | null = null,
@@ -79,7 +79,7 @@ export class LivingGuest extends MachineGuest {
     return new LivingGuest(machine, id, clone.hostKey);
   }
 
-  /** One of the source that runs, and was not booted: for what is not about booting. */
+  /** Wakes a running sandbox of the source without a boot, for tests of other things. */
   static async wake(machine: TestMachine): Promise<LivingGuest> {
     const id = sandboxIdFrom(randomBytes(ID_BYTES));
     const { hostKey } = await machine.booted.wake(id, [machine.ca.publicKey]);
@@ -88,7 +88,7 @@ export class LivingGuest extends MachineGuest {
     return guest;
   }
 
-  /** One that runs, made as {@link make} does. */
+  /** Makes a sandbox as {@link make} does, and boots it. */
   static async start(...how: Parameters<typeof LivingGuest.make>): Promise<LivingGuest> {
     const guest = await LivingGuest.make(...how);
     await guest.boot();

@@ -4,7 +4,7 @@ import { endOf, hasFailedDisk, machineStates, mayTellOfAnEnd } from '../../../ho
 const A = 'sbx-0123456789abcdef';
 const B = 'sbx-fedcba9876543210';
 
-test('virsh domstats --state (9.0): the sandboxes in it, by their numbers', () => {
+test('virsh domstats --state (9.0): the sandboxes in it, by number', () => {
   const text = `Domain: '${A}'\n  state.state=5\n  state.reason=3\n\nDomain: 'golden'\n  state.state=1\n  state.reason=1\n\nDomain: '${B}'\n  state.state=1\n  state.reason=1\n\n`;
   expect([...machineStates(text)]).toEqual([
     [A, { state: 5, reason: 3 }],
@@ -20,7 +20,7 @@ test.each([
   ['no state', `Domain: '${A}'\n`],
   ['a state that is none', `Domain: '${A}'\n  state.state=5x\n`],
   ['a state too large for a number', `Domain: '${A}'\n  state.state=${'9'.repeat(400)}\n`],
-])('of %s nothing is believed', (_what, text) => {
+])('%s yields no states', (_what, text) => {
   expect([...machineStates(text)]).toEqual([]);
 });
 
@@ -32,20 +32,20 @@ test.each([
   [3, 11, 'on'], // starting up
   [3, 5, 'paused-by-error'],
   [3, 10, 'crashed'],
-  [4, 0, 'on'], // shutting down: not off yet
+  [4, 0, 'on'], // shutting down
   [5, 0, 'stopped'],
-  [5, 1, 'stopped'], // guest
-  [5, 2, 'stopped'], // operator
+  [5, 1, 'stopped'], // by the guest
+  [5, 2, 'stopped'], // by the operator
   [5, 3, 'crashed'], // SIGKILL of QEMU
   [5, 6, 'crashed'],
-  [6, 1, 'crashed'], // a panic that is preserved
+  [6, 1, 'crashed'], // preserved panic
   [7, 0, 'on'], // suspended by its guest
-  [99, 99, 'on'], // what we do not know is no death
+  [99, 99, 'on'], // an unknown state is not an end
 ])('state %i for reason %i is %s', (state, reason, end) => {
   expect(endOf({ state, reason })).toBe(end);
 });
 
-test('virsh event (9.0): what ends is heard, what goes on is not', () => {
+test('virsh event (9.0): reports ends, and ignores other events', () => {
   const said = (what: string) => `2026-11-22 23:15:43.323+0000: event 'lifecycle' for domain '${A}': ${what}`;
   for (const what of [
     'Stopped Failed',
@@ -64,7 +64,7 @@ test('virsh event (9.0): what ends is heard, what goes on is not', () => {
   expect(mayTellOfAnEnd('events received: 17')).toBe(false);
 });
 
-test('virsh domblkerror: a disk without room is for the storage watch, every other failure is the end', () => {
+test('virsh domblkerror: a disk without space is for the storage watch, any other failure is the end', () => {
   expect(hasFailedDisk('No errors found\n')).toBe(false);
   expect(hasFailedDisk('vda: no space\n')).toBe(false);
   expect(hasFailedDisk('vda: unspecified error\n')).toBe(true);

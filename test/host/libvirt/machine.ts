@@ -11,30 +11,30 @@ import { proveCleanSlate } from '../../support/clean-slate.ts';
 import { BootedGolden } from './booted-golden.ts';
 import { TestCa } from './guest.ts';
 
-/** A machine for one test file: its own libvirtd, networks, state and user CA, and the golden image as its source. */
+/** Machine for one test file: its own libvirtd, networks, state and user CA, with the golden image as its source. */
 export interface TestMachine {
   host: LibvirtHypervisor;
   virsh: Virsh;
   state: StateDir;
   source: string;
-  /** For what is not about booting. */
+  /** Guests without a boot, for tests of other things. */
   booted: BootedGolden;
   ca: TestCa;
   uri: string;
   leaseFolder: string;
-  /** Of its private libvirtd. */
+  /** Folder of its private libvirtd. */
   libvirtFolder: string;
   libvirtd: PrivateLibvirtd;
-  /** Starts the daemon again after it was stopped without its machines. */
+  /** Restarts the daemon after a stop without its machines. */
   restart(): Promise<void>;
   end(): Promise<void>;
 }
 
-/** @throws Error where another machine is, or was and has left something; outside the namespace of a test run */
+/** Starts a machine. @throws Error where another one runs or has left residue, or outside a test run's namespace */
 export async function startMachine(): Promise<TestMachine> {
   await proveCleanSlate();
   const folder = await mkdtemp(join(tmpdir(), 'mf-'));
-  await chmod(folder, 0o711); // QEMU is another user
+  await chmod(folder, 0o711); // QEMU runs as another user
   const libvirtFolder = join(folder, 'libvirt');
   const libvirtd = await startPrivateLibvirtd(libvirtFolder);
   const end = async () => {

@@ -24,13 +24,13 @@ describe('the definition of a network', () => {
     expect(xml).not.toContain('dns-server');
   });
 
-  it('translates addresses with egress, and tells guests of the resolvers', () => {
+  it('NATs with egress, and announces the resolvers to guests', () => {
     const xml = networkXml(internet, { dnsServers: ['192.0.2.1', '198.51.100.7'] });
     expect(child(parseXml(xml), 'forward')?.attributes).toEqual({ mode: 'nat' });
     expect(optionsIn(xml)).toContain('dhcp-option=option:dns-server,192.0.2.1,198.51.100.7');
   });
 
-  it('tells of no resolver where the host has none', () => {
+  it('announces no resolver where the host has none', () => {
     expect(networkXml(internet, { dnsServers: [] })).not.toContain('dns-server');
   });
 });

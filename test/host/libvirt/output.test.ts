@@ -96,7 +96,7 @@ test('failures', () => {
   });
 });
 
-test('node figures: nothing is made up for what is not printed', () => {
+test('node figures: missing output yields null', () => {
   expect(nodeInfo('')).toEqual({ cpus: null, memoryTotalMib: null });
   expect(nodeMemory('total  : 2048 KiB\nfree   : 1024 KiB\nbuffers: 512 KiB\ncached : 512 KiB\n')).toEqual({
     memoryTotalMib: 2,
@@ -105,11 +105,11 @@ test('node figures: nothing is made up for what is not printed', () => {
   expect(nodeMemory('total : 2048 KiB\n')).toEqual({ memoryTotalMib: 2, memoryAvailableMib: null });
 });
 
-test('names may hold blanks', () => {
+test('names may contain blanks', () => {
   expect(names('a\nmy vm\n\n')).toEqual(['a', 'my vm']);
 });
 
-test('domstats --balloon: sandboxes with a figure only, and no name that plays a heading', () => {
+test('domstats --balloon: only sandboxes with a figure, and no name that mimics a heading', () => {
   const [one, two] = ['sbx-0000000000000001', 'sbx-0000000000000002'];
   const balloon = '  balloon.current=1048576\n  balloon.maximum=1048576\n';
   const stats = `Domain: '${one}'\n${balloon}  balloon.rss=93184\n\nDomain: '${two}'\n${balloon}\nDomain: 'web'\n${balloon}  balloon.rss=7\n\n`;

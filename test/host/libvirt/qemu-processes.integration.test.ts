@@ -8,7 +8,7 @@ import { StateDir } from '../../../host/state-dir.ts';
 import { domainUuid, ID_BYTES, macAddress, sandboxIdFrom } from '../../../model/ids.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/** Nobody else's: a test beside this one may end the QEMUs of the ids that it knows. */
+/** Creates a unique id: a concurrent test may kill the QEMUs of its own ids. */
 const newId = () => sandboxIdFrom(randomBytes(ID_BYTES));
 const ID = newId();
 const children: ChildProcess[] = [];
@@ -20,7 +20,7 @@ afterEach(async () => {
   }
 });
 
-/** A process with these arguments that does nothing. */
+/** Starts an idle process with these arguments. */
 function stand(argv0: string, ...args: string[]): ChildProcess {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)', '--', ...args], {
     argv0,
@@ -30,7 +30,7 @@ function stand(argv0: string, ...args: string[]): ChildProcess {
   return child;
 }
 
-test('without a libvirt daemon in sight nobody can say that no QEMU runs', async () => {
+test('without a visible libvirt daemon the absence of a QEMU cannot be proved', async () => {
   const processes = new QemuProcesses();
   const seen = await processes.all().then(
     () => 'a daemon runs',
@@ -40,7 +40,7 @@ test('without a libvirt daemon in sight nobody can say that no QEMU runs', async
     expect(seen).toMatchObject({ code: 'host_unavailable', message: expect.stringMatching(/pid: host/) });
 });
 
-test('a QEMU that libvirt does not know is found by its arguments, and ended; others go on', async () => {
+test('a QEMU unknown to libvirt is found by its arguments, and killed; others are not', async () => {
   const processes = new QemuProcesses();
   stand('/usr/sbin/libvirtd');
   const named = stand('/usr/bin/qemu-system-x86_64', '-name', `guest=${ID},debug-threads=on`);
@@ -58,8 +58,11 @@ test('a QEMU that libvirt does not know is found by its arguments, and ended; ot
   for (const other of others) expect(other.signalCode).toBeNull();
 });
 
-/** The QEMUs of every libvirtd on a machine are seen: the machines of another installation were taken for nobody's, and ended. */
-test('a QEMU of another installation carries no mark of ours', async () => {
+/**
+ * Guards: QEMUs of every libvirtd on a machine are visible; those of another installation must not count as orphans and
+ * be killed.
+ */
+test('a QEMU of another installation is not listed as residue', async () => {
   stand('/usr/sbin/libvirtd');
   const [ours, theirs, unnamed] = [newId(), newId(), newId()];
   const start = (id: string, ...files: string[]) => {
@@ -82,7 +85,7 @@ test('a QEMU of another installation carries no mark of ours', async () => {
   expect(found.has(theirs)).toBe(false);
 });
 
-test('what libvirt 9.0 starts is read; an id that is none is not', () => {
+test('parses the arguments of libvirt 9.0; an invalid id is ignored', () => {
   const name = `guest=${ID},debug-threads=on`;
   expect(qemuIn(['/usr/bin/qemu-system-x86_64', '-name', name, '-S', '-uuid', 'u'])).toEqual({
     sandboxId: ID,

@@ -27,7 +27,7 @@ beforeEach(async () => {
 const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
 const present = async () => (await snapshotFolders(state)).map(({ snapshotId }) => snapshotId).sort();
 
-/** A snapshot that is saved and checked, with one frozen layer. */
+/** Makes a saved and checked snapshot, with one frozen layer. */
 async function snapshot(...below: string[]): Promise<SnapshotFolder> {
   return snapshotOf(newId(), ...below);
 }
@@ -82,7 +82,7 @@ async function deleted(folder: SnapshotFolder): Promise<string | null> {
   return await references.referrers(folder.snapshotId);
 }
 
-test('a deleted snapshot stays for the sandbox and the snapshot that refer to it, and goes with the last of them', async () => {
+test('a deleted snapshot stays while a sandbox or snapshot refers to it, and is removed with the last of them', async () => {
   const first = await snapshot();
   const second = await snapshot(first.snapshotId);
   const user = await sandbox(second.snapshotId, first.snapshotId);
@@ -95,14 +95,14 @@ test('a deleted snapshot stays for the sandbox and the snapshot that refer to it
   expect(await readFile(join(state.images, 'digests.json'), 'utf8')).toBe('{}\n');
 });
 
-test('what is not deleted stays, whether something refers to it or not', async () => {
+test('snapshots that are not deleted stay, referenced or not', async () => {
   const kept = await snapshot();
   const other = await snapshot();
   expect(await deleted(other)).toBeNull();
   expect(await present()).toEqual([kept.snapshotId]);
 });
 
-test('a snapshot that a sandbox is being made of stays, deleted or not, and nobody else may begin with it', async () => {
+test('a deleted snapshot stays while a sandbox is made of it, but cannot be used for another', async () => {
   const folder = await snapshot();
   await references.on(folder.snapshotId, async ({ bases }) => {
     expect(bases.map(({ path }) => path)).toEqual([folder.layerOf('vda')]);
@@ -115,7 +115,7 @@ test('a snapshot that a sandbox is being made of stays, deleted or not, and nobo
   expect(await present()).toEqual([]);
 });
 
-test('a snapshot that is deleted while a file of it is read goes when that is over', async () => {
+test('a snapshot deleted while its file is read is removed after the read', async () => {
   const folder = await snapshot();
   const protect = digests.protect.bind(digests);
   vi.spyOn(digests, 'protect').mockImplementationOnce(async (...file) => {
@@ -128,7 +128,7 @@ test('a snapshot that is deleted while a file of it is read goes when that is ov
   expect(await present()).toEqual([]);
 });
 
-test('what stays of a deleted snapshot counts once: to its sandbox, to a fork that refers to it, to nobody', async () => {
+test('the remains of a deleted snapshot count once: for its sandbox, for a fork that refers to it, or for none', async () => {
   const [a, b] = [newId(), newId()];
   const [first, kept] = [await snapshotOf(a), await snapshotOf(a)];
   await writeFile(first.memory, Buffer.alloc(65_536, 'memory'));
@@ -140,7 +140,7 @@ test('what stays of a deleted snapshot counts once: to its sandbox, to a fork th
   expect([...held.keys()]).toEqual([a]);
   expect(held.get(a)).toBeGreaterThanOrEqual(65_536 + 4_096);
 
-  await sandboxNamed(a, kept.snapshotId); // as a restore leaves it
+  await sandboxNamed(a, kept.snapshotId); // as after a restore
   expect([...(await heldBytes(state)).keys()]).toEqual([b]);
   const above = await snapshotOf(a, first.snapshotId);
   await rm(fork.folder, { recursive: true });
@@ -153,7 +153,7 @@ test('what stays of a deleted snapshot counts once: to its sandbox, to a fork th
   expect(await present()).toEqual([kept.snapshotId]);
 });
 
-test('what was not checked, and what is no longer what was checked, is nothing to build on', async () => {
+test('an unchecked snapshot, or one changed since its check, cannot be used', async () => {
   const half = new SnapshotFolder(state, newSnapshotId());
   await half.make();
   await expect(references.on(half.snapshotId, async () => {})).rejects.toMatchObject({ code: 'snapshot_not_ready' });
@@ -164,7 +164,7 @@ test('what was not checked, and what is no longer what was checked, is nothing t
   await expect(references.on(top.snapshotId, async () => {})).rejects.toMatchObject({ code: 'source_changed' });
 });
 
-test('a workspace that cannot be read is believed to refer to everything', async () => {
+test('an unreadable workspace counts as referring to everything', async () => {
   const folder = await snapshot();
   const broken = await sandbox();
   await writeFile(join(broken.folder, 'spec.json'), '{"request"');
@@ -174,13 +174,13 @@ test('a workspace that cannot be read is believed to refer to everything', async
   expect(await present()).toEqual([]);
 });
 
-test('what a crash left of a snapshot that was going is swept', async () => {
+test('a snapshot whose removal was interrupted by a crash is swept', async () => {
   await mkdir(join(state.snapshots, `${newSnapshotId()}.gone`));
   await references.sweep();
   expect(await snapshotFolders(state)).toEqual([]);
 });
 
-test('what boots from a kernel of a source refers to it, though its disks are its own', async () => {
+test("a sandbox that boots from a source's kernel refers to it, even with its own disks", async () => {
   const source = join(state.images, 'baked', 'tools');
   const boots = (folder: string) => `<domain><os><kernel>${folder}/kernel</kernel></os></domain>`;
   expect(await references.onFiles(source)).toBeNull();

@@ -4,7 +4,7 @@ import { request } from '../../../host/libvirt/memory/renewal.ts';
 const macs = [{ woke: '52:54:00:00:00:01', own: '52:54:00:00:00:02' }];
 const hostKey = { privateKey: '-----BEGIN-----\nsecret\n-----END-----\n', publicKey: 'ssh-ed25519 AAAA sbx-a' };
 
-test('a fork is told who it is; a sandbox that goes on is not', () => {
+test('a fork gets an identity; a resumed sandbox does not', () => {
   const identity = { sandboxId: 'sbx-0123456789abcdef', hostKey, userCaKeys: ['ssh-ed25519 CA\n'] };
   const [late, entropy, ...rest] = request({ macs, identity }, 'abc', -1_500).split('\n');
   expect(late).toBe('late 1500');

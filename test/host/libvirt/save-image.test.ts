@@ -7,7 +7,7 @@ import { macAddresses, wakingXml } from '../../../host/libvirt/domain-xml/waking
 import { readSaveImage, rewriteSaveImage } from '../../../host/libvirt/memory/save-image.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
-/** The first bytes of what libvirt 9.0 saved of a sandbox: header, text, room, 32 bytes of QEMU's stream. */
+/** Start of an image saved by libvirt 9.0: header, text, padding, 32 bytes of QEMU's stream. */
 let real: Buffer;
 const folder = useFolder();
 let path: string;
@@ -26,7 +26,7 @@ const own =
 <interface type='network'><mac address='52:54:00:00:00:01'/><source network='mayfly-internet'/><target dev='mayfly-000001'/><port isolated='yes'/></interface>
 </devices></domain>`);
 
-test('a real image is read, gets another domain, and its stream stays where it is', async () => {
+test('a real image is parsed and gets another domain, with its stream in place', async () => {
   await writeFile(path, real);
   const { xml, streamBytes } = await readSaveImage(path);
   expect(streamBytes).toBe(32);
@@ -44,7 +44,7 @@ test('a real image is read, gets another domain, and its stream stays where it i
   expect(JSON.stringify(domain)).not.toContain(textOf(child(before, 'uuid')));
 });
 
-test('what wakes up has the hardware that it has seen, and the disks and networks of the other', async () => {
+test('a woken machine keeps its hardware, and gets the disks and networks of the other', async () => {
   await writeFile(path, real);
   const { xml } = await readSaveImage(path);
   const [before, domain] = [parseXml(xml), parseXml(wakingXml(xml, own))];
@@ -62,7 +62,7 @@ test('what wakes up has the hardware that it has seen, and the disks and network
   expect(nic && child(nic, 'target')?.attributes).toEqual({ dev: 'mayfly-000001' });
 });
 
-test.each(['"vda"', '52:54:00:00:00:01'])('memory does not wake up in a machine without %s', async (what) => {
+test.each(['"vda"', '52:54:00:00:00:01'])('memory is not woken in a machine without %s', async (what) => {
   await writeFile(path, real);
   const { xml } = await readSaveImage(path);
   const other = structuredClone(own);
@@ -83,12 +83,12 @@ test.each<[string, (image: Buffer) => Buffer]>([
   ['a cookie beyond its text', (image) => put(image, 32, u32(0xff_ff_ff_f0))],
   ['text without an end', (image) => put(image, 92, Buffer.alloc(70_196, 'x'))],
   ['no memory', (image) => image.subarray(0, -32)],
-])('%s is no save image', async (_, damage) => {
+])('%s is not a save image', async (_, damage) => {
   await writeFile(path, damage(Buffer.from(real)));
   await expect(readSaveImage(path)).rejects.toThrow(TypeError);
 });
 
-test('a domain that is too long for its room changes nothing', async () => {
+test('a domain longer than its space changes nothing', async () => {
   await writeFile(path, real);
   await expect(rewriteSaveImage(path, 'x'.repeat(70_190))).rejects.toThrow(/room/);
   expect(await readFile(path)).toEqual(real);

@@ -13,7 +13,7 @@ beforeAll(async () => {
   saved = new SavedMemory(folder);
 });
 
-test('memory that there is no room for is refused, with the figures and the folder', async () => {
+test('a save without enough space is refused, with the figures and the folder', async () => {
   await saved.refuseWithoutRoom(ID, 1024);
   await expect(saved.refuseWithoutRoom(ID, 1e15)).rejects.toMatchObject({
     code: 'hibernate_failed',
@@ -21,7 +21,7 @@ test('memory that there is no room for is refused, with the figures and the fold
   });
 });
 
-test('only what is named as a sandbox is one, and it counts', async () => {
+test('only a file named after a sandbox counts as saved memory', async () => {
   expect(await new SavedMemory(join(folder, 'not-there')).sandboxIds()).toEqual([]);
   for (const name of [`${ID}.save`, 'golden.save', `${ID}.save.new`]) await writeFile(join(folder, name), 'memory');
   expect(await saved.sandboxIds()).toEqual([ID]);
@@ -30,7 +30,7 @@ test('only what is named as a sandbox is one, and it counts', async () => {
   expect([await saved.sandboxIds(), await saved.allocatedBytes(ID)]).toEqual([[], 0]);
 });
 
-test("where libvirt's folder is not seen, nothing is called absent, nor removed", async () => {
+test('an unmounted libvirt folder proves no absence, and prevents removal', async () => {
   const unseen = new SavedMemory(join(folder, 'not-there'));
   const refusal = { code: 'host_unavailable', message: expect.stringMatching(/not-there.* mounted/) };
   await expect(unseen.look(ID)).rejects.toMatchObject(refusal);
@@ -40,7 +40,7 @@ test("where libvirt's folder is not seen, nothing is called absent, nor removed"
   expect(await saved.look(ID)).toBe(true);
 });
 
-// as virsh 9.0 printed it
+// output of virsh 9.0
 const SAVING = `Job type:         Unbounded   
 Operation:        Save
 Time elapsed:     287          ms
@@ -55,7 +55,7 @@ Used memory:    262144 KiB
 Managed save:   no
 `;
 
-test('what virsh says of a job and of memory is read', () => {
+test('parses the output of virsh about a job and memory', () => {
   expect(jobOf(SAVING)).toBe('Save');
   expect(jobOf('Job type:         None        \n\n')).toBeNull();
   expect(jobOf('')).toBeNull();

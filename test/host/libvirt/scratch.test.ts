@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { clearScratch } from '../../../host/libvirt/client/virsh.ts';
 import { temporaryState } from '../temporary-state.ts';
 
-test('documents that a killed process has left are removed, and those of one at work are not', async () => {
+test('documents of a killed process are removed, those in use are not', async () => {
   const { state, remove } = await temporaryState();
   try {
     await clearScratch(state.scratch);

@@ -12,9 +12,9 @@ const SAVED = 'It has a saved memory image, so its disk is not at rest.';
 
 let virsh: Virsh;
 let asked: string[];
-/** Names of domains: all, those that are active, those with saved memory. */
+/** Names of all domains, of active ones, and of those with saved memory. */
 let domains: { all: string[]; active: string[]; saved: string[] };
-/** MiB of memory that a definition says. */
+/** Memory in each definition, MiB. */
 let memory: number;
 
 const folder = useFolder();
@@ -47,7 +47,7 @@ beforeEach(() => {
 afterEach(() => vi.restoreAllMocks());
 
 describe('Sources.list', () => {
-  it('asks once for all, and reads a definition once', async () => {
+  it('lists once for all, and reads each definition once', async () => {
     const sources = new Sources(virsh, digests);
     expect((await sources.list()).map(({ name, memoryMib }) => [name, memoryMib])).toEqual([
       ['golden one', 512],
@@ -59,7 +59,7 @@ describe('Sources.list', () => {
     expect(asked).toEqual(['list']);
   });
 
-  it('reads it anew when the source has started, and when it has come again', async () => {
+  it('rereads a definition after a start, and after the domain reappears', async () => {
     const sources = new Sources(virsh, digests);
     await sources.list();
     asked = [];
@@ -74,21 +74,21 @@ describe('Sources.list', () => {
     expect((await sources.list()).map(({ memoryMib }) => memoryMib)).toEqual([1_024, 1_024]);
   });
 
-  it('reads it anew after a while', async () => {
+  it('rereads a definition after its interval', async () => {
     const sources = new Sources(virsh, digests, { ...DEFAULT_INTERVALS, definitionMs: 0 });
     await sources.list();
     memory = 1_024;
     expect((await sources.list())[0]).toMatchObject({ memoryMib: 1_024 });
   });
 
-  it('tells what a source holds as soon as that was read, until its disk is changed', async () => {
+  it('returns the content of a source once it is known, until its disk changes', async () => {
     const sources = new Sources(virsh, digests);
     const context = { signal: new AbortController().signal, alive: () => {} };
     const content = async () => (await sources.list()).map((source) => source.content);
     expect(await content()).toEqual([null, null]);
     const read = await sources.contentOf('golden one', context);
     expect(read).toMatch(/^[0-9a-f]{64}$/);
-    expect(await content()).toEqual([read, null]); // what has saved memory is not at rest
+    expect(await content()).toEqual([read, null]); // saved memory: not at rest
     await chmod(join(folder, 'disk'), 0o644);
     await writeFile(join(folder, 'disk'), new Uint8Array(1_024).fill(1));
     expect(await content()).toEqual([null, null]);

@@ -1,7 +1,7 @@
 import { LibvirtHypervisor } from '../../../host/libvirt/driver.ts';
 import { StateDir } from '../../../host/state-dir.ts';
 
-/** A host worker's life of one step, to be killed in its middle: `step-process.ts URI STATE LEASES STEP ID SOURCE|SNAPSHOT`. */
+/** Runs one step as a host worker, to be killed midway: `step-process.ts URI STATE LEASES STEP ID SOURCE|SNAPSHOT`. */
 const [uri = '', root = '', leaseFolder = '', step = '', sandboxId = '', source = ''] = process.argv.slice(2);
 const host = new LibvirtHypervisor({ uri, state: new StateDir(root), leaseFolder });
 const context = { signal: AbortSignal.timeout(60_000), alive: () => {} };

@@ -24,7 +24,7 @@ afterEach(() => remove());
 
 const readyId = async (index: TemplateIndex) => (await index.ready(KEY))?.templateId ?? null;
 
-test('the latest of a key is the one, also for a worker that begins', async () => {
+test('the newest template of a key is used, also by a new worker', async () => {
   const index = new TemplateIndex(file);
   expect(await readyId(index)).toBeNull();
   await index.put(first);
@@ -38,7 +38,7 @@ test('the latest of a key is the one, also for a worker that begins', async () =
   ]);
 });
 
-test('three failures in a row end it, and memory that has changed does at once', async () => {
+test('three consecutive failures retire a template, and changed memory does at once', async () => {
   const index = new TemplateIndex(file);
   const { templateId } = first;
   await index.put(first);
@@ -56,7 +56,7 @@ test('three failures in a row end it, and memory that has changed does at once',
   await index.failed(snapshotId(9), 'of none', true);
 });
 
-test('a list that cannot be read is none, and is written anew', async () => {
+test('an unreadable index counts as empty, and is rewritten', async () => {
   const index = new TemplateIndex(file);
   for (const text of ['', '[{"key":', '[{"of":"another version"}]']) {
     await writeFile(file, text);

@@ -18,7 +18,7 @@ async function keyOf(sourceXml: string, { project = 'alpha', content = ['d'], ..
   return templateKeyOf(project, buildXml(hardware), content, 'libvirt 9');
 }
 
-test('the same machine under another name and in another folder has the same key; any other has another', async () => {
+test('the same machine with another name and folder has the same key; any other has another', async () => {
   const key = await keyOf(source('golden', '/a'));
   expect(key).toMatch(/^[0-9a-f]{64}$/);
   expect(await keyOf(source('other', '/b'))).toBe(key);
@@ -32,7 +32,7 @@ test('the same machine under another name and in another folder has the same key
   expect(new Set([key, ...others]).size).toBe(6);
 });
 
-test('its programs are QEMU and the kernel', () => {
+test('the programs of a key are QEMU and the kernel', () => {
   const hardware = hardwareOf({ ...machine, sourceXml: source('golden', '/a') });
   expect(hardware && takePrograms(hardware)).toEqual(['/usr/bin/qemu-system-x86_64', '/a/vmlinux']);
 });

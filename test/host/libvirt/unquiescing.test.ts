@@ -19,7 +19,7 @@ function guest(isStopped: boolean, availableBytes: number) {
   return { unquiescing, done };
 }
 
-test('a guest that runs is asked, for what may be frozen in it', async () => {
+test('a running guest is thawed, as far as the attempt may have frozen it', async () => {
   const { unquiescing, done } = guest(false, 0);
   await unquiescing.thaw(attempt);
   await unquiescing.thaw({ ...attempt, kind: 'full', quiesce: false });
@@ -28,20 +28,20 @@ test('a guest that runs is asked, for what may be frozen in it', async () => {
   expect(done).toEqual(['file systems', 'no save any more', 'processes']);
 });
 
-test('one that QEMU stopped on a full disk goes on first, when there is room again', async () => {
+test('a guest that QEMU paused on a full disk is resumed first, once there is space', async () => {
   const { unquiescing, done } = guest(true, 50 * GIB);
   await unquiescing.thaw(attempt);
   expect(done).toEqual(['running', 'file systems']);
 });
 
-test('without room it stands still, is not asked, and what it waits for is said', async () => {
+test('without space the guest stays paused, and the error names the missing space', async () => {
   const { unquiescing, done } = guest(true, GIB);
   const message = expect.stringMatching(/waits for room: 1\.0 GiB of the host's disk of 100\.0 GiB are free/);
   await expect(unquiescing.thaw(attempt)).rejects.toMatchObject({ code: 'host_disk_full', message });
   expect(done).toEqual([]);
 });
 
-test('one that is paused, and of which nothing may be frozen, stays paused', async () => {
+test('a paused guest that was not frozen stays paused', async () => {
   const { unquiescing, done } = guest(true, 50 * GIB);
   await unquiescing.thaw({ ...attempt, quiesce: false });
   expect(done).toEqual([]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { startMachine, type TestMachine } from './machine.ts';
 
-/** A machine for all tests of a file, from its first hook to its last. */
+/** Starts a machine for all tests of a file. */
 export function useMachine(): () => TestMachine {
   let machine: TestMachine | null = null;
   beforeAll(async () => {

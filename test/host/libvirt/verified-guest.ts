@@ -12,7 +12,7 @@ import { builtAgent } from '../guest/machine.ts';
 import { stepContext } from './living-guest.ts';
 import { startMachine, type TestMachine } from './machine.ts';
 
-/** Makes the disk of a guest and starts it. */
+/** Function that makes the disk of a guest, and starts it. */
 type Begin = (machine: TestMachine, sandboxId: string, userCaKeys: string[]) => Promise<Clone>;
 
 const wake: Begin = ({ booted }, sandboxId, userCaKeys) => booted.wake(sandboxId, userCaKeys);

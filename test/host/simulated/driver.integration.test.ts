@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => machine.stop());
 
-/** Every process on this machine whose root directory or arguments name the sandbox, and every mount that does. */
+/** Finds every process whose root or arguments name the sandbox, and every such mount. */
 async function tracesOf(id: string): Promise<string[]> {
   const traces: string[] = [];
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
@@ -37,7 +37,7 @@ async function expectNothingOf(id: string): Promise<void> {
 }
 
 describe('a simulated sandbox', () => {
-  test('each step twice: clone, boot, address, login, command, and removal to the last trace', async () => {
+  test('each step is idempotent: clone, boot, address, login, command, and complete removal', async () => {
     const id = newId();
     const first = await machine.boot(id);
     expect(await machine.boot(id)).toEqual(first);
@@ -64,7 +64,7 @@ describe('a simulated sandbox', () => {
     await expectNothingOf(id);
   });
 
-  test('what it writes to /tmp, /home and /etc stays within it, and the image stays as it was', async () => {
+  test('its writes to /tmp, /home and /etc stay within it, and the image is unchanged', async () => {
     const [one, two] = [newId(), newId()];
     const [endpoint, other] = [await machine.boot(one), await machine.boot(two)];
     await machine.certify(one);
@@ -77,7 +77,7 @@ describe('a simulated sandbox', () => {
     await Promise.all([machine.destroy(one), machine.destroy(two)]);
   });
 
-  test('removing a domain kills what has detached itself in it, and takes nothing with it from a neighbour', async () => {
+  test('removing a domain kills its detached processes, and leaves a neighbour intact', async () => {
     const [id, neighbour] = [newId(), newId()];
     const endpoint = await machine.boot(id);
     const beside = await machine.boot(neighbour);
@@ -95,7 +95,7 @@ describe('a simulated sandbox', () => {
     await machine.destroy(neighbour);
   });
 
-  test('one whose sshd died is noticed by awaitLease, and boots again with the same disk and address', async () => {
+  test('awaitLease detects a dead sshd, and a reboot keeps disk and address', async () => {
     const id = newId();
     const endpoint = await machine.login(id);
     await machine.run(endpoint, id, 'touch kept');
@@ -113,7 +113,7 @@ describe('a simulated sandbox', () => {
     await machine.destroy(id);
   });
 
-  test('two boots at once make one domain', async () => {
+  test('concurrent boots start one domain', async () => {
     const id = newId();
     await machine.hypervisor.cloneDisk(machine.request(id), stepContext());
     await Promise.all([1, 2, 3].map(() => machine.hypervisor.bootDomain(id, stepContext())));
@@ -124,7 +124,7 @@ describe('a simulated sandbox', () => {
     await expectNothingOf(id);
   });
 
-  test('a source that is missing, a name that is a path, a broken image, a disk that is gone', async () => {
+  test('refuses a missing source, a path as name, a broken image, and a missing disk', async () => {
     const id = newId();
     for (const source of ['nothing', '../sandboxes', '.', 'golden-debian12/root']) {
       const clone = machine.hypervisor.cloneDisk({ ...machine.request(id), source }, stepContext());
@@ -149,7 +149,7 @@ describe('a simulated sandbox', () => {
   });
 });
 
-describe('the process that drives it is killed', () => {
+describe('a killed driver process', () => {
   const program = fileURLToPath(new URL('./step-process.ts', import.meta.url));
 
   async function killedAt(failpoint: string, id: string): Promise<void> {
@@ -162,7 +162,7 @@ describe('the process that drives it is killed', () => {
 
   const points = ['cloneDisk.during', 'bootDomain.during', 'bootDomain.after', 'removeWorkspace.during'];
 
-  sweep(points)('%s: its successor goes on to a login, and removes everything', async (failpoint) => {
+  sweep(points)('%s: its successor continues to a login, and removes everything', async (failpoint) => {
     const id = newId();
     await killedAt(failpoint, id);
     const endpoint = await machine.boot(id);

@@ -19,7 +19,7 @@ describe('leases of the simulated host', () => {
   });
   afterEach(() => remove());
 
-  test('one address for each MAC, also when many ask at once, and the same one when asked again', async () => {
+  test('each MAC gets one address, also concurrently, and the same one again', async () => {
     const leases = new SimulatedLeases(path);
     const ids = Array.from({ length: 40 }, newId);
     const given = await Promise.all(ids.map((id) => leases.acquire(macAddress(id), id)));
@@ -29,7 +29,7 @@ describe('leases of the simulated host', () => {
     expect(await new SimulatedLeases(path).acquire(macAddress(first), first)).toEqual(given[0]);
   });
 
-  test('an address comes back when it was released: it may be reused', async () => {
+  test('a released address may be reused', async () => {
     const leases = new SimulatedLeases(path);
     const mac = '52:54:00:00:00:01';
     const [one, two] = [newId(), newId()];
@@ -40,7 +40,7 @@ describe('leases of the simulated host', () => {
     expect((await leases.acquire(mac, two)).address).toBe(address);
   });
 
-  test('an address on which somebody listens is passed over', async () => {
+  test('an address with a listener is skipped', async () => {
     const leases = new SimulatedLeases(path);
     const [one, two] = [newId(), newId()];
     const mac = macAddress(one);
@@ -55,7 +55,7 @@ describe('leases of the simulated host', () => {
     }
   });
 
-  test('a line that is not ours stops everything: an address must not be given twice', async () => {
+  test('a foreign line fails everything: an address must not be leased twice', async () => {
     await writeFile(path, '52:54:00:00:00:01 127.64.0.1 ../../etc\n');
     await expect(new SimulatedLeases(path).list()).rejects.toThrow('a line that Mayfly did not write');
   });

@@ -16,7 +16,7 @@ import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { agentFolder } from '../../support/agent-folder.ts';
 import { temporaryState } from '../temporary-state.ts';
 
-/** A guest that has said nothing for this long stands still. Milliseconds. */
+/** Silence after which a guest counts as stopped, ms. */
 export const SILENCE_MS = 500;
 
 export function newId(): string {
@@ -27,7 +27,7 @@ export function newSnapshotId(): string {
   return snapshotIdFrom(randomBytes(ID_BYTES));
 }
 
-/** Whether the guest's sshd says what it is within that time: one that stands still says nothing. */
+/** Reports whether the guest's sshd sends its banner in time; a stopped guest doesn't. */
 export async function answers({ address, port }: SshEndpoint, withinMs = 60_000): Promise<boolean> {
   const socket = createConnection({ host: address, port });
   try {
@@ -45,7 +45,7 @@ export function stepContext(ms = 120_000): StepContext {
   return { signal: AbortSignal.timeout(ms), alive: () => {} };
 }
 
-/** A simulated host of one test file, with credentials and a CA: the steps of a create without Temporal. */
+/** Simulated host of one test file, with credentials and a CA: the steps of a create without Temporal. */
 export class TestMachine {
   #serial = 0n;
 
@@ -74,7 +74,7 @@ export class TestMachine {
     return { sandboxId, ...spec, egress: 'none', userCaKeys };
   }
 
-  /** Clone, of a snapshot if one is named, boot, address. */
+  /** Clones, boots and awaits the address. @param snapshotId null: of the source */
   async boot(sandboxId: string, snapshotId: string | null = null): Promise<SshEndpoint> {
     const clone = await this.hypervisor.cloneDisk({ ...this.request(sandboxId), snapshotId }, stepContext());
     await this.hypervisor.bootDomain(sandboxId, stepContext());
@@ -82,7 +82,7 @@ export class TestMachine {
     return { address, port, user: clone.user, hostKey: clone.hostKey };
   }
 
-  /** A key pair with its certificate. */
+  /** Makes a key pair with its certificate. */
   async certify(sandboxId: string): Promise<void> {
     const { publicKey } = await this.credentials.makeCredentials(sandboxId);
     this.#serial += 1n;
@@ -91,13 +91,13 @@ export class TestMachine {
     await this.credentials.storeCertificate(sandboxId, signed.certificate);
   }
 
-  /** Logs in with the credentials of a sandbox, its own or another's. */
+  /** Logs in with the credentials of this or another sandbox. */
   async verify(endpoint: SshEndpoint, credentialsOf: string, context = stepContext()): Promise<void> {
     const client = await verifySsh({ endpoint, credentialsDir: this.credentials.directory(credentialsOf), ...context });
     client.end();
   }
 
-  /** Boots it, makes credentials, and has seen them accepted. */
+  /** Boots it, makes credentials, and verifies a login. */
   async login(sandboxId: string, snapshotId: string | null = null): Promise<SshEndpoint> {
     const endpoint = await this.boot(sandboxId, snapshotId);
     await this.certify(sandboxId);
@@ -105,7 +105,7 @@ export class TestMachine {
     return endpoint;
   }
 
-  /** Boots it again, until it lets its own credentials in. */
+  /** Boots it again, and verifies a login. */
   async reboot(sandboxId: string, endpoint: SshEndpoint): Promise<void> {
     await this.hypervisor.bootDomain(sandboxId, stepContext());
     await this.hypervisor.awaitLease(sandboxId, stepContext());
@@ -117,7 +117,7 @@ export class TestMachine {
     return snapshotId;
   }
 
-  /** What a program of the guest prints, to whom the sandbox's own credentials let in. */
+  /** Runs a command in the guest with the sandbox's own credentials. @returns its output */
   async run(endpoint: SshEndpoint, sandboxId: string, command: string): Promise<string> {
     const directory = this.credentials.directory(sandboxId);
     const key = keyWithCertificate(
@@ -134,7 +134,7 @@ export class TestMachine {
     await once(client, 'ready');
     try {
       return await new Promise<string>((resolve, reject) => {
-        client.on('error', reject); // also of a goodbye that the guest does not hear
+        client.on('error', reject); // also of a disconnect that the guest does not receive
         client.exec(command, (error, channel) => {
           if (error) return reject(error);
           let printed = '';

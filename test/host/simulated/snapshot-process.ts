@@ -1,4 +1,7 @@
-/** A host worker cut down to one step of snapshots, to be killed by a failpoint: `snapshot-process.ts <state> <step> <sandbox> <snapshot>`. */
+/**
+ * Runs one step of snapshots as a host worker, to be killed by a failpoint: `snapshot-process.ts <state> <step>
+ * <sandbox> <snapshot>`.
+ */
 import { Failpoints } from '../../../host/failpoints.ts';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import { StateDir } from '../../../host/state-dir.ts';

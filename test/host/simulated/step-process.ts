@@ -1,4 +1,4 @@
-/** A host worker cut down to two steps, to be killed by a failpoint: `step-process.ts <state> <id>`. */
+/** Runs two steps as a host worker, to be killed by a failpoint: `step-process.ts <state> <id>`. */
 import { UserCa } from '../../../ca/user-ca.ts';
 import { Failpoints } from '../../../host/failpoints.ts';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';

@@ -18,7 +18,7 @@ beforeEach(async () => {
   await writeFile(Buffer.concat([Buffer.from(`${tree}/`), Buffer.from([0xff, 0x0a, 0x1b])]), 'named in bytes');
 });
 
-test('a copy has the same digest, whenever it was made', async () => {
+test('a copy has the same digest at any time', async () => {
   const before = await digestOfTree(tree, signal);
   await copyTree(tree, join(folder, 'copy'), signal);
   await utimes(join(folder, 'copy/etc/a'), 1, 1);
@@ -39,12 +39,12 @@ test.each<[string, () => Promise<void>]>([
   expect(await digestOfTree(tree, signal)).not.toBe(before);
 });
 
-test('a tree that is not there has none, nor has one that is given up', async () => {
+test('a missing tree, or an aborted read, has no digest', async () => {
   await expect(digestOfTree(join(folder, 'nothing'), signal)).rejects.toThrow('tar cannot read all of');
   await expect(digestOfTree(tree, AbortSignal.abort(new Error('cancelled')))).rejects.toThrow('cancelled');
 });
 
-test('finds what is no folder, on the way too', async () => {
+test('finds the first path that is not a folder, parents included', async () => {
   expect(await firstNotFolder(tree, ['etc', 'etc/none', 'none'])).toBeNull();
   await symlink('/', join(tree, 'opt'));
   expect(await firstNotFolder(tree, ['etc', 'opt', 'opt/mayfly'])).toBe('opt');

@@ -18,8 +18,8 @@ function end(): Buffer {
   return frame(0, 0, Buffer.from(text));
 }
 
-describe('what a gate sends', () => {
-  it('is put together again, however it was cut', () => {
+describe('output of a gate', () => {
+  it('is reassembled from any chunks', () => {
     const reader = new FrameReader(10_000);
     const stdout = Buffer.from(Array.from({ length: 9_000 }, (_, n) => n % 251));
     const sent = [...stdout].map((byte, n) => frame(1, n, Buffer.of(byte)));
@@ -36,14 +36,14 @@ describe('what a gate sends', () => {
     expect(answer.end.exitCode).toBe(0);
   });
 
-  it('is held to what was asked for, stream by stream', () => {
+  it('is limited to the requested size, per stream', () => {
     const reader = new FrameReader(4);
     reader.push(frame(1, 0, Buffer.from('1234')));
     reader.push(frame(2, 0, Buffer.from('12')));
     expect(() => reader.push(frame(2, 2, Buffer.from('345')))).toThrow('more than was asked for');
   });
 
-  it('takes no memory beyond that, also in frames of no or one byte', () => {
+  it('is limited in memory too, also for frames of zero or one byte', () => {
     const reader = new FrameReader(MIB);
     const empty = Buffer.concat(Array.from({ length: 10_000 }, () => frame(1, 0, Buffer.alloc(0))));
     const before = process.memoryUsage();

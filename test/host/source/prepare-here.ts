@@ -8,11 +8,11 @@ import { distrustUserCa, trustUserCa } from '../../../host/source/trust.ts';
 import type { SourceInspection } from '../../../model/snapshots/source-access.ts';
 
 const bytes = Buffer.from('#!/bin/false\n');
-/** Stands in for the gate where nobody logs in. */
+/** Fake gate, for tests without a login. */
 export const GATE: Gate = { bytes, digest: createHash('sha256').update(bytes).digest('hex') };
 const SIGNAL = AbortSignal.timeout(3_600_000);
 
-/** The steps of a prepare without Temporal, up to sshd. */
+/** Runs the steps of a prepare without Temporal, up to sshd. */
 export async function prepareHere(
   console: SourceConsole,
   id: string,
@@ -28,7 +28,7 @@ export async function prepareHere(
   return inspection;
 }
 
-/** Its undos, newest first. */
+/** Runs its compensations, newest first. */
 export async function unprepareHere(console: SourceConsole, id: string): Promise<void> {
   await excludeReader(console, id);
   await distrustUserCa(console, id);

@@ -1,4 +1,4 @@
-/** A host worker cut down to preparing a source, to be killed in its middle: `prepare-process.ts STATE NAME ID CAKEY`. */
+/** Prepares a source as a host worker, to be killed midway: `prepare-process.ts STATE NAME ID CAKEY`. */
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import { StateDir } from '../../../host/state-dir.ts';
 import { prepareHere } from './prepare-here.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Every name below a folder with its kind, mode, owner and content: all but the times. */
+/** Lists every name below a folder with its type, mode, owner and content, without times. */
 export async function describeTree(folder: string): Promise<string[]> {
   const lines: string[] = [];
   for (const entry of (await readdir(folder, { recursive: true })).sort()) {

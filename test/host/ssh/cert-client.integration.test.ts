@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CertClient } from '../../../host/ssh/cert-client.ts';
 
-/** What a guest is to us that was paused, saved or is gone: it takes what comes, and never says that it has ended. */
+/** Server like a paused, saved or lost guest: it accepts data, and never ends a connection. */
 let silent: Server;
 const accepted: Socket[] = [];
 
@@ -28,7 +28,7 @@ async function connected(): Promise<{ client: CertClient; socket: Socket }> {
   return { client, socket };
 }
 
-test('a connection that was ended is let go of, although the other side never ends it', async () => {
+test('an ended connection is closed, although the peer never ends it', async () => {
   const { client, socket } = await connected();
   const closed = once(socket, 'close');
   client.end();
@@ -36,7 +36,7 @@ test('a connection that was ended is let go of, although the other side never en
   expect(socket.destroyed).toBe(true);
 });
 
-test('one that waits for the goodbye is let go of at once when it is destroyed', async () => {
+test("a connection that awaits the peer's end is closed at once by destroy", async () => {
   const { client, socket } = await connected();
   client.end();
   client.destroy();
@@ -44,7 +44,7 @@ test('one that waits for the goodbye is let go of at once when it is destroyed',
   await once(socket, 'close');
 });
 
-test('the other side is told of an end, and is waited for', async () => {
+test('the peer is notified of an end, and awaited', async () => {
   const { client, socket } = await connected();
   client.end();
   expect(socket.destroyed).toBe(false);

@@ -6,14 +6,14 @@ import { expect, test } from 'vitest';
 import { exec } from '../../../host/os/exec.ts';
 import { keyPairFrom } from '../../../host/ssh/key-pair.ts';
 
-/** RFC 8410 §7: what stands before the 32 bytes of an Ed25519 seed in PKCS #8. */
+/** Prefix of a 32-byte Ed25519 seed in PKCS #8 (RFC 8410 §7). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 function keyOf(seed: Buffer): KeyObject {
   return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' });
 }
 
-/** The first seed for which the public key begins with a zero byte. */
+/** Returns the first seed whose public key starts with a zero byte. */
 function seedOfZeroPoint(): Buffer {
   for (let n = 0; ; n++) {
     const seed = createHash('sha256').update(String(n)).digest();

@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.ts';
 import { listen } from '../../support/listen.ts';
 import { newId, stepContext, TestMachine } from '../simulated/machine.ts';
 
-/** The sockets of this process that lead to the port. */
+/** Returns the sockets of this process connected to the port. */
 function openSockets(port: number): string[] {
   const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const connections = readFileSync('/proc/self/net/tcp', 'utf8').split('\n');
@@ -40,7 +40,7 @@ describe('verifySsh against a real sshd', () => {
   });
   afterAll(() => machine.stop());
 
-  test('logs in with the certificate, again and again, and leaves no socket open', async () => {
+  test('logs in with the certificate, repeatedly, and leaves no socket open', async () => {
     for (let i = 0; i < 5; i++) await machine.verify(endpoint, id);
     await eventually(async () => openSockets(endpoint.port), { length: 0 });
   });
@@ -64,7 +64,7 @@ describe('verifySsh against a real sshd', () => {
     expect(tries).toBe(1);
   });
 
-  test('a guest that resets, or answers something else, is tried again until the signal is aborted', async () => {
+  test('a guest that resets, or speaks another protocol, is retried until the abort', async () => {
     const abort = new AbortController();
     let connections = 0;
     const server = createServer((socket) => {
@@ -86,7 +86,7 @@ describe('verifySsh against a real sshd', () => {
     }
   });
 
-  test('an sshd that comes up later is found', async () => {
+  test('an sshd that starts later is found', async () => {
     const late = newId();
     await machine.boot(late);
     await machine.certify(late);

@@ -1,6 +1,6 @@
-/** A PNG of one red pixel. */
+/** PNG of one red pixel. */
 export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
-/** A WAV without samples. */
+/** WAV without samples. */
 export const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
 
 export const text = (value: string) => ({ type: 'text' as const, text: value });

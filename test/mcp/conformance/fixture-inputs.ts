@@ -21,7 +21,7 @@ const one = (message: string, field: string, type = 'string') =>
 const question = (asked: string, maxTokens = 100) =>
   inputRequired.createMessage({ messages: [{ role: 'user', content: text(asked) }], maxTokens });
 
-/** The tools and the prompt that ask their caller for input, round by round (2026-07-28). */
+/** Registers the tools and the prompt that elicit input from their caller, round by round (2026-07-28). */
 export function registerFixtureInputs(server: McpServer, codec: RequestStateCodec<string>): void {
   const tool = (name: string, run: (context: ServerContext, responses: Responses) => Promise<object> | object) =>
     server.registerTool(name, { description: name, inputSchema: z.object({}) }, (async (
@@ -73,7 +73,7 @@ export function registerFixtureInputs(server: McpServer, codec: RequestStateCode
     const inputRequests = { confirm: one('Please confirm', 'ok', 'boolean') };
     return inputRequired({ inputRequests, requestState: await codec.mint('untouched') });
   });
-  // The client of the first has not declared that it can be asked, so the SDK refuses.
+  // The client of the first one declares no elicitation, so the SDK refuses.
   tool('test_missing_capability', () =>
     inputRequired({ inputRequests: { greeting: question('Generate a greeting') } }),
   );

@@ -8,7 +8,7 @@ import { registerFixtureTools } from './fixture-tools.ts';
 
 const codec = createRequestStateCodec<string>({ key: 'a key of the conformance suite alone' });
 
-/** What `@modelcontextprotocol/conformance` wants to find behind a server's door: its own tools, resources and prompts. */
+/** Creates a server with the tools, resources and prompts that `@modelcontextprotocol/conformance` expects. */
 export function createFixtureServer({ session }: Caller): McpServer {
   const capabilities = { logging: {}, resources: { subscribe: true, listChanged: true } };
   const requestState = {

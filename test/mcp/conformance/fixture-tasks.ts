@@ -11,7 +11,7 @@ interface Job {
   over: Outcome | null;
 }
 
-/** In this process alone, as the suite has nothing of ours that goes on. */
+/** Tasks in this process alone; the suite needs no persistence. */
 const jobs = new Map<string, Job>();
 const said = (value: string) => ({ content: [text(value)] });
 
@@ -24,7 +24,7 @@ function begin(ms: number, outcome: Outcome): WorkingTask {
   return task;
 }
 
-/** The tools of the suite that go on behind their call. What asks for input inside a task is not there: no tool of ours does. */
+/** Registers the suite's tools with tasks. Input inside a task is missing: no tool of Mayfly needs it. */
 export function registerFixtureTasks(server: McpServer): void {
   registerTasks(server, {
     get: async (taskId) => {

@@ -38,7 +38,7 @@ const DEFAULTS = {
   verified: { type: 'boolean', default: true },
 };
 
-/** The tools that the suite calls, but for those that ask for input. */
+/** Registers the suite's tools without input. */
 export function registerFixtureTools(server: McpServer): void {
   const contents = {
     test_simple_text: [text('This is a simple text response for testing.')],

@@ -1,6 +1,6 @@
 /**
- * `npm run conformance:mcp [-- --scenario NAME]`: the suite of the Model Context Protocol against our own handler and stores, with
- * the tools that it asks for in the place of ours. It sends no key, so each of its requests is given one.
+ * `npm run conformance:mcp [-- --scenario NAME]` runs the suite of the Model Context Protocol against Mayfly's handler
+ * and stores, with fixture tools. The suite sends no key, so each request gets one.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { openStore } from '../../support/open-store.ts';
 import { startStoreServer } from '../../support/store-server.ts';
 import { createFixtureServer } from './fixture-server.ts';
 
-/** It needs Node 22; as a dependency that would be the `node` of every npm script, so both are kept in the cache. */
+/** Packages in the cache: the suite needs Node 22, which as a dependency would be the `node` of every npm script. */
 const PACKAGES = ['node@22.23.3', '@modelcontextprotocol/conformance@0.2.0-alpha.12'];
 const REVISIONS = ['2025-11-25', '2026-07-28'];
 

@@ -5,7 +5,7 @@ import { matchesName } from '../../../model/dockerfile/patterns/glob.ts';
 import { readDockerfile } from '../../../model/dockerfile/read-dockerfile.ts';
 import { ownProcessorMs } from '../../support/processor-time.ts';
 
-// What a COPY takes of a context, and what of it is in the key of its step. Milliseconds.
+// Guards: entries that a COPY takes from a context, and their part in the key of its step. Milliseconds.
 
 function file(path: string, digest = 'd', mode = 0o644): ContextEntry {
   return { path, type: 'file', mode, size: 1, digest, link: null };
@@ -59,13 +59,13 @@ describe('COPY takes', () => {
   });
 
   it.each(['out', 'abs', 'loop', 'abs/x', 'missing', 'x.json/y', 'nothing*'])(
-    'refuses %s by its line (case 3)',
+    'refuses %s with its line (case 3)',
     (path) => {
       expect(() => names(`COPY ${path} /d/`)).toThrow(/^Line 2: /);
     },
   );
 
-  it('refuses a pattern of several that is to be one', () => {
+  it('refuses a pattern with several matches for a single target', () => {
     expect(() => names('COPY *.json /d')).toThrow('does not end with /');
   });
 });
@@ -95,7 +95,7 @@ describe('.dockerignore', () => {
     expect([...names('COPY . /d/', some, ignore)].sort()).toEqual(expected);
   });
 
-  it('holds a hostile pattern against a long name in no time', () => {
+  it('matches a hostile pattern against a long name fast', () => {
     const began = ownProcessorMs();
     expect(matchesName('*a'.repeat(500).concat('b'), 'a'.repeat(4_000))).toBe(false);
     expect(ownProcessorMs() - began).toBeLessThan(2_000);
@@ -110,7 +110,7 @@ describe('the key of a step (case 4)', () => {
   const changed = (path: string, changes: Partial<ContextEntry>) =>
     TREE.map((entry) => (entry.path === path ? { ...entry, ...changes } : entry));
 
-  it('is the same for the same', () => {
+  it('is equal for equal inputs', () => {
     expect(key('COPY src /d')).toBe(key('COPY ./src/ /d', [...TREE].reverse()));
     expect(key('COPY src /d')).toBe(key('COPY src /d', changed('x.json', { digest: 'other' })));
   });
@@ -136,7 +136,7 @@ describe('the key of a step (case 4)', () => {
     expect(key('COPY x.json /d')).not.toBe(key('COPY y.json /d'));
   });
 
-  it('of a RUN has its variables, and no secret', () => {
+  it('of a RUN includes its variables, and no secret', () => {
     const of = (body: string, args = {}) => {
       const [stage] = readDockerfile({ dockerfile: `FROM g\n${body}`, args, target: null, aliases: {} }).stages;
       const step = stage?.steps.at(-1);
@@ -157,7 +157,7 @@ it.each([
   ['folders', '**/*a*a*a/'.repeat(400)],
   ['sets', `[${'a-b'.repeat(1_000)}]*`.repeat(1)],
   ['a hundred', Array.from({ length: 100 }, (_, n) => `${'*a'.repeat(100)}${n}`).join('\n')],
-])('a hostile .dockerignore is read in no time: %s', (_what, ignore) => {
+])('a hostile .dockerignore is parsed fast: %s', (_what, ignore) => {
   const entries = Array.from({ length: 10_000 }, (_, n) => file(`${'a'.repeat(120)}/${n}${'a'.repeat(120)}`));
   const began = ownProcessorMs();
   try {
@@ -168,7 +168,7 @@ it.each([
   expect(ownProcessorMs() - began).toBeLessThan(2_000);
 });
 
-it('all COPYs together take a bounded part of the context', () => {
+it('all COPYs together take a bounded number of entries', () => {
   const entries = Array.from({ length: 10_000 }, (_, n) => file(`f${n}`));
   const context = new BuildContext(entries);
   const step = { sources: ['.'], line: 7, target: '/x/', inline: [] };

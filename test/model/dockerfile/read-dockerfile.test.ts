@@ -4,7 +4,8 @@ import type { CopyStep, RunStep } from '../../../model/dockerfile/plan.ts';
 import { readDockerfile } from '../../../model/dockerfile/read-dockerfile.ts';
 import { ownProcessorMs } from '../../support/processor-time.ts';
 
-// A Dockerfile means what Docker means by it, or is refused by line before anything runs. Milliseconds.
+// Guards: a Dockerfile has the same meaning as for Docker, or is refused with the line before anything runs.
+// Milliseconds.
 
 const ALIASES = { 'debian:12': 'golden-debian12' };
 
@@ -12,7 +13,7 @@ function read(dockerfile: string, args: Record<string, string> = {}, target: str
   return readDockerfile({ dockerfile, args, target, aliases: ALIASES });
 }
 
-/** The only stage of what follows `FROM golden`. */
+/** Parses the only stage after `FROM golden`. */
 function stageOf(body: string, args: Record<string, string> = {}) {
   const stage = read(`FROM golden\n${body}`, args).stages.at(-1);
   if (!stage) throw new Error('no stage');
@@ -63,13 +64,13 @@ describe('RUN', () => {
     expect(read('FROM golden\nRUN <<EOF\nFROM evil\nEOF\nCOPY <<F /x\nFROM evil\nF').stages).toHaveLength(1);
   });
 
-  it('runs with ENV and ARG as before its line, in its folder, as its user', () => {
+  it('runs with the ENV and ARG before its line, in its folder, as its user', () => {
     const body = 'ARG V=1\nENV A=$V B=b\nWORKDIR /a\nWORKDIR b/../c\nUSER bob\nRUN x\nENV A=2\nARG W=3\nUSER root';
     expect(runOf(body, { V: '7' })).toMatchObject({ cwd: '/a/c', user: 'bob', env: { V: '7', A: '7', B: 'b' } });
     expect(runOf(body).env).not.toHaveProperty('W');
   });
 
-  it('a secret is mounted, and in nothing else', () => {
+  it('a secret is mounted, and appears nowhere else', () => {
     expect(
       runOf('RUN --mount=type=secret,id=k --mount=type=secret,id=n,target=/root/n,required=true x').secrets,
     ).toEqual([
@@ -95,13 +96,13 @@ describe('variables', () => {
     expect(stageOf(body).settings.env).toMatchObject(env);
   });
 
-  it('an ARG before FROM is for FROM, and for who asks for it by name', () => {
+  it('an ARG before FROM applies to FROM, and to stages that redeclare it', () => {
     const text = 'ARG V=12\nARG N=debian:$V\nFROM $N\nENV A=$V\nARG V\nENV B=$V';
     const [stage] = read(text).stages;
     expect(stage).toMatchObject({ from: { source: 'golden-debian12' }, settings: { env: { A: '', B: '12' } } });
   });
 
-  it('an ARG ends with its stage, is nobody’s ENV, and what nobody asks for is told', () => {
+  it('an ARG ends with its stage, is never in ENV, and unused ones are reported', () => {
     const text = 'FROM golden AS a\nARG S=1\nRUN x\nFROM golden\nRUN y\nCOPY --from=a /x /y';
     const { stages, unusedArgs } = read(text, { S: 'given', T: 'never' });
     expect(unusedArgs).toEqual(['T']);
@@ -133,7 +134,7 @@ it.each([
   expect(copyOf(body)).toMatchObject(expected);
 });
 
-it('stages: by name and place; what the target does not need is not there', () => {
+it('stages are found by name and index; those the target does not need are omitted', () => {
   const text =
     'FROM golden AS One\nENV A=1\nFROM golden AS two\nRUN no\nFROM one\nCOPY --from=0 /a /b\nFROM golden AS last';
   const { stages } = read(text, {}, '2');
@@ -209,7 +210,7 @@ it.each([
   [`FROM golden\nENV A=12345678\nLABEL ${`a=${'$A'.repeat(20_000)} `.repeat(30)}`, 3, 'come to more than'],
   [`FROM golden\n${'RUN x\n'.repeat(201)}`, 202, '200 steps'],
 ] as readonly [string, number, string, Record<string, string>?][])(
-  'refused by its line: %.60j',
+  'is refused with its line: %.60j',
   (text, line, why, args) => {
     expect(() => read(text, args)).toThrow(
       expect.objectContaining({
@@ -220,7 +221,7 @@ it.each([
   },
 );
 
-it('what no build does is named, and nothing is refused for it', () => {
+it('unsupported instructions without effect are reported, not refused', () => {
   const text = [
     `# syntax=docker/dockerfile:1.7-labs@sha256:${'a'.repeat(64)}`,
     'FROM --platform=$BUILDPLATFORM debian:bookworm-slim',
@@ -266,7 +267,7 @@ it.each([
   });
 });
 
-it('all that is wrong is told at once, with the command that helps', () => {
+it('all faults are reported at once, with a remedy', () => {
   const text = 'FROM node:20 AS a\nUSER a b\nWHAT\nFROM a\nONBUILD x\nCOPY --from=a /x /y\nENV A="b';
   const lines = [1, 2, 3, 5, 7];
   expect(() => read(text)).toThrow(
@@ -281,7 +282,7 @@ it('all that is wrong is told at once, with the command that helps', () => {
   );
 });
 
-describe('quotes of a text are its own', () => {
+describe('quotes are kept', () => {
   it.each([
     ['{"a": "say \\"hi\\""}', '{"a": "say \\"hi\\""}'],
     ['it\'s \\n $X \\$X \\\\ ${Y:-"d"}', 'it\'s \\n q $X \\ "d"'],
@@ -310,7 +311,7 @@ it.each([
   ['instructions', 'EXPOSE 1-2\n'.repeat(90_000)],
   ['instructions that are none', 'x\n'.repeat(500_000)],
   ['stages', 'FROM ./a\n'.repeat(100_000)],
-])('a hostile one is read in no time: %s', (_what, body) => {
+])('a hostile Dockerfile is parsed fast: %s', (_what, body) => {
   const began = ownProcessorMs();
   for (const text of [`FROM golden\n${body}`, `# syntax=${body}`]) {
     try {

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { readAttributes } from '../../../model/events/attributes.ts';
 import { thrown } from './received.ts';
 
-// Which attributes an event may have (CloudEvents 1.0.2). Milliseconds.
+// Guards: valid attributes of an event (CloudEvents 1.0.2). Milliseconds.
 
 const CORE = { specversion: '1.0', id: 'A234-1234-1234', source: '/mycontext', type: 'com.example.someevent' };
 const attributes = (more: Record<string, unknown>) => readAttributes(Object.entries({ ...CORE, ...more }));
 const refused = (more: Record<string, unknown>) => thrown(() => attributes(more));
 const long = (length: number) => 'x'.repeat(length);
 
-it('those of the specification, and extensions of each type', () => {
+it('accepts those of the specification, and extensions of each type', () => {
   const more = {
     time: '2018-04-05T17:31:00Z',
     subject: '123',
@@ -35,13 +35,13 @@ describe('required', () => {
       expect([value, refused({ [name]: value })]).toEqual([value, invalid]);
   });
 
-  it('1.0 and no other version', () => {
+  it('accepts version 1.0 only', () => {
     for (const specversion of ['1.1', '1', '0.3', '1.0.2', ' 1.0']) {
       expect(refused({ specversion })).toEqual({ code: 'invalid_event', fields: ['specversion'] });
     }
   });
 
-  it('all that is wrong is said at once, of thousands of problems some', () => {
+  it('all faults are reported at once, limited to some of thousands', () => {
     expect(
       thrown(() =>
         readAttributes([
@@ -78,7 +78,7 @@ describe('time', () => {
     '2023-01-00T00:00:00Z',
     '2023-01-01T24:00:00Z',
     '2023-01-01T00:60:00Z',
-    '2016-12-31T23:59:60Z', // a leap second that was
+    '2016-12-31T23:59:60Z', // real leap second
     '2023-01-01T00:00:00',
     '2023-01-01 00:00:00Z',
     '2023-01-01T00:00:00.Z',
@@ -152,16 +152,16 @@ it('datacontenttype is a media type', () => {
   }
 });
 
-it('a subject that is there is not empty', () => {
+it('a subject is not empty', () => {
   expect(refused({ subject: '' })).toEqual({ code: 'invalid_event', fields: ['subject'] });
 });
 
 describe('extensions', () => {
-  it.each(['a', '9', 'traceparent', 'constructor', 'tostring', long(64)])('are called %s', (name) => {
+  it.each(['a', '9', 'traceparent', 'constructor', 'tostring', long(64)])('may be named %s', (name) => {
     expect(Object.entries(attributes({ [name]: 'v' }).extensions)).toEqual([[name, 'v']]);
   });
   it.each(['Foo', 'foo_bar', 'foo-bar', 'föö', '', 'a b', 'data', 'data_base65', '__proto__', 'a\n', long(65)])(
-    'are not called %j, with null neither',
+    'may not be named %j, even with null',
     (name) => {
       for (const value of ['v', null]) {
         expect(thrown(() => readAttributes([...Object.entries(CORE), [name, value]]))).toEqual({
@@ -174,7 +174,7 @@ describe('extensions', () => {
   it('are absent when they are null', () => {
     expect(attributes({ subject: null, ext: null })).toEqual({ ...CORE, extensions: {} });
   });
-  it.each([[1.5], [2_147_483_648], [-2_147_483_649], [1e300], [{ a: 1 }], [['a']]])('are not %j', (ext) => {
+  it.each([[1.5], [2_147_483_648], [-2_147_483_649], [1e300], [{ a: 1 }], [['a']]])('may not be %j', (ext) => {
     expect(refused({ ext })).toEqual({ code: 'invalid_event', fields: ['ext'] });
   });
 });
@@ -192,12 +192,12 @@ describe('strings', () => {
     '\uffff',
     '\u{1fffe}',
   ];
-  it.each(disallowed.map((value) => [value]))('have no %j', (value) => {
+  it.each(disallowed.map((value) => [value]))('may not contain %j', (value) => {
     for (const name of ['id', 'type', 'subject', 'ext']) {
       expect(refused({ [name]: `a${value}b` })).toEqual({ code: 'invalid_event', fields: [name] });
     }
   });
-  it('have all other characters', () => {
+  it('may contain all other characters', () => {
     const value = 'Euro € 😀 \ud800\udead \u00a0\ufeff\u2028\u202e"\\%';
     expect(attributes({ id: value, ext: value })).toMatchObject({ id: value, extensions: { ext: value } });
   });
@@ -211,12 +211,12 @@ describe('strings', () => {
     expect(attributes({ [name]: long(most) })).toMatchObject({ [name]: long(most) });
     expect(refused({ [name]: long(most + 1) })).toEqual({ code: 'invalid_event', fields: [name] });
   });
-  it('a character beyond the first plane is one', () => {
+  it('a character beyond the first plane counts once', () => {
     expect(attributes({ id: '😀'.repeat(256) }).id).toHaveLength(512);
     expect(refused({ id: '😀'.repeat(257) }).fields).toEqual(['id']);
   });
 
-  it('all together have 16 KiB of UTF-8', () => {
+  it('all together are limited to 16 KiB of UTF-8', () => {
     const core = Object.entries(CORE).flat().join('').length;
     const room = 16_384 - core - 'ext'.length;
     expect(attributes({ ext: long(room) }).extensions['ext']).toHaveLength(room);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readEvent } from '../../../model/events/read-event.ts';
 import { bytes, DEFAULTS, read, thrown } from './received.ts';
 
-// A request in binary mode, as the specification's examples have it, and one that is no event but becomes one. Milliseconds.
+// Guards: requests in binary mode, with the specification's examples, and plain ones that become events. Milliseconds.
 
 const HEADERS = {
   'ce-specversion': '1.0',
@@ -24,7 +24,7 @@ const ATTRIBUTES = {
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 describe('binary mode', () => {
-  it('JSON data: numbers and escapes stand as they were sent', () => {
+  it('keeps numbers and escapes of JSON data as sent', () => {
     const body = ' {"big":12345678901234567890, "one":1.0,\n"esc":"\\u001B\\u001b\\ud800","k":1,"k":2}\n';
     const event = read({ ...HEADERS, 'content-type': 'application/json; charset=utf-8', host: 'x' }, body);
     expect(event.attributes).toEqual({ ...ATTRIBUTES, datacontenttype: 'application/json; charset=utf-8' });
@@ -36,13 +36,13 @@ describe('binary mode', () => {
     expect(event.data).toMatchObject({ one: 1, esc: '\u001b\u001b\ud800', k: 2 });
   });
 
-  it('no Content-Type: JSON, and none is made up', () => {
+  it('without a Content-Type data is JSON, and none is added', () => {
     const event = read(HEADERS, '"I\'m just a string"');
     expect([event.data, event.attributes]).toEqual(["I'm just a string", ATTRIBUTES]);
     expect(JSON.parse(event.text)).toMatchObject({ data: "I'm just a string" });
   });
 
-  it('bytes: in base64', () => {
+  it('bytes are encoded in base64', () => {
     const thrift = { ...HEADERS, 'content-type': 'application/vnd.apache.thrift.binary' };
     for (let length = 1; length < 260; length++) {
       const body = Uint8Array.from({ length }, (_, index) => (index * 151 + length) % 256);
@@ -52,7 +52,7 @@ describe('binary mode', () => {
     }
   });
 
-  it('has percent-encoded values', () => {
+  it('decodes percent-encoded values', () => {
     const event = read({ ...HEADERS, 'ce-subject': 'Euro%20%E2%82%AC%20%f0%9f%98%80', 'ce-a': '%2541' }, '1');
     expect(event.attributes).toMatchObject({ subject: 'Euro € 😀', extensions: { a: '%41' } });
     expect(JSON.parse(event.text)).toMatchObject({ subject: 'Euro € 😀', a: '%41' });
@@ -91,24 +91,24 @@ describe('binary mode', () => {
     }
   });
 
-  it.each(['specversion', 'id', 'source', 'type'])('without ce-%s it is not valid, and not plain', (name) => {
+  it.each(['specversion', 'id', 'source', 'type'])('without ce-%s it is invalid, and not plain', (name) => {
     const invalid = { code: 'invalid_event', fields: [name] };
     const rest = Object.entries(HEADERS).filter(([each]) => each !== `ce-${name}`);
     expect(thrown(() => read({ ...JSON_TYPE, ...Object.fromEntries(rest) }, '{}'))).toEqual(invalid);
     expect(thrown(() => read({ ...JSON_TYPE, ...HEADERS, [`ce-${name}`]: '' }, '{}'))).toEqual(invalid);
   });
 
-  it('one header of an event is enough to be one', () => {
+  it('a single ce- header selects the mode', () => {
     expect(thrown(() => read({ ...JSON_TYPE, 'ce-foo': 'x' }, '{}')).fields).toContain('id');
   });
 
-  it('an attribute that is there twice is refused', () => {
+  it('a repeated attribute is refused', () => {
     const headers = [...Object.entries(HEADERS), ['ce-id', 'C234-1234-1234'] as const];
     const invalid = { code: 'invalid_event', fields: ['id'] };
     expect(thrown(() => readEvent({ headers, body: bytes('1') }, DEFAULTS))).toEqual(invalid);
   });
 
-  it.each(['datacontenttype', 'data', 'data_base64', 'foo-bar', ''])('has no ce-%s', (name) => {
+  it.each(['datacontenttype', 'data', 'data_base64', 'foo-bar', ''])('rejects ce-%s', (name) => {
     const act = () => read({ ...JSON_TYPE, ...HEADERS, [`ce-${name}`]: 'application/json' }, '{}');
     expect(thrown(act)).toEqual({ code: 'invalid_event', fields: [name] });
   });
@@ -117,7 +117,7 @@ describe('binary mode', () => {
 describe('plain', () => {
   const attributes = { specversion: '1.0', ...DEFAULTS, extensions: {} };
 
-  it('JSON: numbers stand as they were sent', () => {
+  it('keeps numbers of JSON as sent', () => {
     const event = read(JSON_TYPE, '[12345678901234567890,1.0]');
     expect(event.attributes).toEqual({ ...attributes, datacontenttype: 'application/json' });
     expect(event.text).toBe(
@@ -127,7 +127,7 @@ describe('plain', () => {
   });
 
   it.each(['application/json', 'application/ld+json', 'TEXT/JSON'])(
-    '%s is JSON, with a byte order mark too',
+    '%s is JSON, also with a byte order mark',
     (type) => {
       const event = read({ 'content-type': type }, '\ufeff{"a":null}');
       expect([event.data, event.text.endsWith(',"data":{"a":null}}')]).toEqual([{ a: null }, true]);
@@ -135,14 +135,14 @@ describe('plain', () => {
   );
 
   it.each([{}, JSON_TYPE, { 'content-type': 'text/plain' }, { 'content-type': 'image/png' }])(
-    'an empty body, %j: no data',
+    'an empty body, %j, has no data',
     (headers) => {
       const event = read(headers, '');
       expect([event.data, event.text.includes('data"')]).toEqual([undefined, false]);
     },
   );
 
-  it('a byte order mark alone is no JSON data', () => {
+  it('a byte order mark alone is not JSON data', () => {
     expect(read(JSON_TYPE, '\ufeff').text).not.toContain('data"');
   });
 
@@ -152,7 +152,7 @@ describe('plain', () => {
     expect([event.data, JSON.parse(event.text).data]).toEqual([undefined, body]);
   });
 
-  it('text in another charset, or that is not UTF-8, is bytes', () => {
+  it('text in another charset, or in invalid UTF-8, is bytes', () => {
     const latin1 = Uint8Array.of(0xe4);
     for (const [type, body] of [
       ['text/plain; charset=iso-8859-1', 'a'],
@@ -173,14 +173,14 @@ describe('plain', () => {
     ['a surrogate in UTF-8', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22)],
     ['UTF-16', Uint8Array.of(0xff, 0xfe, 0x31, 0)],
     ['two byte order marks', bytes('\ufeff\ufeff1')],
-  ])('%s: refused, and what is sent next is not', (_, body) => {
+  ])('%s is refused, without affecting the next event', (_, body) => {
     for (const headers of [{}, JSON_TYPE, { ...JSON_TYPE, ...HEADERS }]) {
       expect(thrown(() => read(headers, body))).toEqual({ code: 'invalid_json', fields: [] });
       expect(read(headers, '"ä"').data).toBe('ä');
     }
   });
 
-  it('is as deep as it is', () => {
+  it('may be nested deeply', () => {
     const body = '['.repeat(100_000) + ']'.repeat(100_000);
     expect(read({}, body).text.endsWith(`"data":${body}}`)).toBe(true);
     expect(thrown(() => read({}, '['.repeat(100_000))).code).toBe('invalid_json');

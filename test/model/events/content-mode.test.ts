@@ -4,7 +4,7 @@ import { parseMediaType } from '../../../model/events/media-type.ts';
 import { contentTypeOf } from '../../../model/events/read-event.ts';
 import { thrown } from './received.ts';
 
-// By what a receiver tells the modes apart, so that no event is taken for plain data or the other way. Milliseconds.
+// Guards: a receiver distinguishes the modes: no event is taken for plain data, or the reverse. Milliseconds.
 
 describe('the mode', () => {
   it.each([
@@ -46,7 +46,7 @@ describe('the mode', () => {
     }
   });
 
-  it('is asked of all headers of the name', () => {
+  it('considers all headers of the name', () => {
     expect(contentTypeOf([['accept', 'x/y']])).toBeUndefined();
     const twice = contentTypeOf([
       ['content-type', 'application/json'],
@@ -56,7 +56,7 @@ describe('the mode', () => {
   });
 });
 
-it('a media type of many parameters, or none that ends, takes no time', () => {
+it('a media type with many parameters, or unterminated ones, is parsed fast', () => {
   expect(parseMediaType(`a/b${';'.repeat(100_000)}`)).toMatchObject({ type: 'a', subtype: 'b' });
   expect(parseMediaType(`a/b;${' '.repeat(100_000)}x`)).toBeUndefined();
   expect(parseMediaType(`a/b; c="${'\\"'.repeat(50_000)}`)).toBeUndefined();

@@ -22,11 +22,11 @@ describe('a number of an event', () => {
       `{"data":{"id":${EVEN}},"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"id": ${ODD} }}`,
     ],
     [STRUCTURED, BASE64],
-  ])('is the one that was sent, in each mode: %j %s', (headers, body) => {
+  ])('is kept exactly in each mode: %j %s', (headers, body) => {
     expect(scalarAt(read(headers, body), '/id')).toBe(ODD);
   });
 
-  it('makes keys of its own in every rule', () => {
+  it('gives distinct keys in every rule', () => {
     const rules = { concurrency: [{ key: '/id' }], throttle: { key: '/id' }, debounce: { key: '/id' }, batch: null };
     const keysOf = (id: string) => queueKeysOf(rules as unknown as FunctionSpec, read(JSON_TYPE, `{"id":${id}}`));
     expect(keysOf(ODD)).toEqual({ keys: [ODD], throttleKey: ODD, gatheringKey: ODD, lane: ODD });
@@ -36,7 +36,7 @@ describe('a number of an event', () => {
     expect(() => keysOf(`1${'0'.repeat(1_024)}1`)).toThrow('bytes');
   });
 
-  it('passes the filter that names it, and no other', () => {
+  it('matches only the filter with that number', () => {
     const filter = { types: null, conditions: [{ pointer: '/id', in: [ODD, '"7"', 'null'] }] };
     const passes = (id: string) => passesFilter(filter, read(JSON_TYPE, `{"id":${id}}`));
     expect([ODD, '"7"', 'null', `${ODD}.0`].map(passes)).toEqual([true, true, true, true]);
@@ -44,7 +44,7 @@ describe('a number of an event', () => {
     expect(passesFilter(filter, read(JSON_TYPE, '[]'))).toBe(false);
   });
 
-  it('is found by a person who names it', () => {
+  it('is found by its exact value', () => {
     expect(keysNamed(ODD)).toEqual([`"${ODD}"`, ODD]);
     expect(keysNamed('1e400')).toEqual(['"1e400"', '1e400']);
     expect(keysNamed('1.10')).toEqual(['"1.10"', '1.1']);
@@ -57,11 +57,11 @@ it.each([
   ['1.1', '1.10', '110e-2'],
   ['1e+21', '1000000000000000000000'],
   ['1e400', '10e399', `1${'0'.repeat(400)}`],
-])('%s has one form, however it is written', (form, ...others) => {
+])('%s has one canonical form', (form, ...others) => {
   expect([form, ...others].map(canonicalNumber)).toEqual([form, ...others].map(() => form));
 });
 
-it('doubles keep the form that JSON gives them', () => {
+it('doubles keep their JSON form', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
       expect(canonicalNumber(JSON.stringify(number))).toBe(JSON.stringify(number));
@@ -69,7 +69,7 @@ it('doubles keep the form that JSON gives them', () => {
   );
 });
 
-it('a pointer finds the text of the value that it finds', () => {
+it('a pointer finds the text of its value', () => {
   const at = fc.array(fc.oneof(fc.constantFrom('a', '0', '1', '~/', ''), fc.string()), { maxLength: 3 });
   fc.assert(
     fc.property(fc.jsonValue(), at, fc.nat(2), (value, tokens, indent) => {
@@ -85,13 +85,13 @@ it('a pointer finds the text of the value that it finds', () => {
   expect(textAt('[1]', '/01')).toBeUndefined();
 });
 
-it('two texts of one value are one exactly, and of two are two', () => {
+it('comparison is exact: equal values are equal in any text, different ones differ', () => {
   expect(exactValue('{"b": 1.0, "a": "x"}')).toEqual(exactValue('{"a":"\\u0078","b":1}'));
   expect(exactValue(`[${ODD}]`)).not.toEqual(exactValue(`[${EVEN}]`));
   expect(exactValue('["1"]')).not.toEqual(exactValue('[1]'));
 });
 
-it('a text stands in an answer as it was written', () => {
+it('raw text is kept in an answer', () => {
   const value = { a: new RawJson('{"n": 1.10}'), b: ['"', new RawJson(ODD)], c: undefined };
   expect(stringifyRaw(value)).toBe(`{"a":{"n": 1.10},"b":["\\"",${ODD}]}`);
 });

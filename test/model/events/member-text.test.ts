@@ -11,11 +11,11 @@ it.each([
   ['{"a":1,"a":{"a":[ ]}}', '{"a":[ ]}'],
   ['{}', undefined],
   [' {"b":"\\\\" , "c":"\\"a\\":1"} ', undefined],
-])('of %s the member is %s', (json, text) => {
+])('in %s the member is %s', (json, text) => {
   expect(memberText(json, 'a')).toBe(text);
 });
 
-it('finds of any object what JSON.parse finds', () => {
+it('finds the same member as JSON.parse in any object', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), fc.nat(3), (rest, value, indent) => {
       const json = JSON.stringify({ ...rest, event: value }, null, indent);
@@ -24,7 +24,7 @@ it('finds of any object what JSON.parse finds', () => {
   );
 });
 
-it('an edited event has the names of the first where it has none', () => {
+it('an edited event inherits missing attributes of the original', () => {
   const original = { id: '1', source: '/s', type: 't' };
   const text = (json: string) => Buffer.from(editedEvent(json, original).json).toString();
   expect(text('{}')).toBe('{"specversion":"1.0","id":"1","source":"/s","type":"t"}');

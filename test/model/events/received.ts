@@ -12,7 +12,7 @@ export const DEFAULTS: EventDefaults = {
 export const bytes = (text: string) => new TextEncoder().encode(text);
 export const text = (utf8: Uint8Array) => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(utf8);
 
-/** One request; a body is UTF-8. */
+/** Reads one request; a string body is UTF-8. */
 export function read(headers: Record<string, string>, body: string | Uint8Array) {
   const event = readEvent(
     { headers: Object.entries(headers), body: typeof body === 'string' ? bytes(body) : body },
@@ -21,7 +21,7 @@ export function read(headers: Record<string, string>, body: string | Uint8Array)
   return { ...event, text: text(event.json) };
 }
 
-/** What was thrown: its code, and the fields that it names. */
+/** Returns the code and the fields of a thrown error. */
 export function thrown(act: () => unknown): { code: string; fields: string[] } {
   try {
     act();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { read, thrown } from './received.ts';
 
-// An event in structured mode, as the specification's examples have it. Milliseconds.
+// Guards: events in structured mode, with the specification's examples. Milliseconds.
 
 const STRUCTURED = { 'content-type': 'application/cloudevents+json; charset=UTF-8' };
 const CORE = '"specversion":"1.0","type":"com.example.someevent","source":"/mycontext","id":"A234-1234-1234"';
@@ -38,7 +38,7 @@ describe('the examples', () => {
     expect(read_).toMatchObject({ attributes: { ...attributes, datacontenttype }, text: body });
     expect([read_.data, 'subject' in read_.attributes]).toEqual([parsed, false]);
   });
-  it('a string, of no content type', () => {
+  it('a string, without a content type', () => {
     const read_ = read(STRUCTURED, written('"data" : "I\'m just a string"'));
     expect([read_.attributes, read_.data]).toEqual([attributes, "I'm just a string"]);
   });
@@ -48,25 +48,25 @@ describe('the examples', () => {
   });
 });
 
-it('the event is as it was sent: numbers, escapes, spaces; without its byte order mark', () => {
+it('an event is kept as sent: numbers, escapes, spaces; without its byte order mark', () => {
   const body = `{${CORE} ,\t"data":[12345678901234567890,1.0,"\\u001B\\u001b"]}\r\n`;
   for (const sent of [body, `\ufeff${body}`]) expect(read(STRUCTURED, sent).text).toBe(body);
 });
 
-it('the headers of binary mode may be there, and say nothing', () => {
+it('headers of binary mode are allowed, and ignored', () => {
   const body = `{${CORE},"data":1}`;
   const headers = { ...STRUCTURED, 'ce-id': 'other', 'ce-datacontenttype': 'x', 'ce-type': '%C0%A0' };
   expect(read(headers, body)).toMatchObject({ attributes: { id: 'A234-1234-1234' }, text: body, data: 1 });
 });
 
 describe('data', () => {
-  it('null is data, and none is none', () => {
+  it('may be null, which differs from none', () => {
     expect([event(',"data":null').data, event('').data]).toEqual([null, undefined]);
   });
-  it('of what is not JSON is a string', () => {
+  it('of a type other than JSON must be a string', () => {
     expect(refused(',"datacontenttype":"text/plain","data":{}')).toEqual({ code: 'invalid_event', fields: ['data'] });
   });
-  it('in two members: refused', () => {
+  it('in two members is refused', () => {
     for (const data of ['1', 'null']) {
       expect(refused(`,"data":${data},"data_base64":"AA=="`)).toEqual({ code: 'invalid_event', fields: ['data'] });
     }
@@ -82,7 +82,7 @@ describe('data', () => {
   ])('%s', (more, data) => {
     expect(event(more).data).toEqual(data);
   });
-  it('in base64 is what its bytes say, of each length and byte', () => {
+  it('in base64 is decoded, for each length and byte', () => {
     for (let length = 1; length < 300; length++) {
       const said = Array.from({ length }, (_, index) =>
         String.fromCodePoint(0x20 + ((index * 37 + length) % 0x3000)),
@@ -104,12 +104,12 @@ describe('data', () => {
     '{}',
     '"===="',
     '"AAAA=="',
-  ])('data_base64 %s is no base64', (value) => {
+  ])('data_base64 %s is not base64', (value) => {
     expect(refused(`,"data_base64":${value}`)).toEqual({ code: 'invalid_event', fields: ['data_base64'] });
   });
 });
 
-it.each(['[]', '"x"', '1', 'null', 'true'])('%s is no event', (body) => {
+it.each(['[]', '"x"', '1', 'null', 'true'])('%s is not an event', (body) => {
   expect(thrown(() => read(STRUCTURED, body))).toEqual({ code: 'invalid_event', fields: ['event'] });
 });
 
@@ -117,7 +117,7 @@ it.each(['', '{', '\0', '\ufeff', `{${CORE}}}`])('%j is not JSON', (body) => {
   expect(thrown(() => read(STRUCTURED, body)).code).toBe('invalid_json');
 });
 
-it('what is not UTF-8 is not JSON', () => {
+it('invalid UTF-8 is not JSON', () => {
   const body = new Uint8Array([...new TextEncoder().encode(`{${CORE},"data":"`), 0xc0, 0xa0, 0x22, 0x7d]);
   expect(thrown(() => read(STRUCTURED, body)).code).toBe('invalid_json');
 });
@@ -130,15 +130,15 @@ it.each([
   ['ext', ',"ext":1.5'],
   ['ext', ',"ext":{}'],
   ['time', ',"time":"2023-02-30T00:00:00Z"'],
-])('%s is named when it is wrong: %s', (field, more) => {
+])('an invalid %s is named: %s', (field, more) => {
   expect(refused(more)).toEqual({ code: 'invalid_event', fields: [field] });
 });
 
-it('of members of one name the last is taken', () => {
+it('the last of repeated members counts', () => {
   expect(event(',"id":"other","data":1,"data":2')).toMatchObject({ attributes: { id: 'other' }, data: 2 });
 });
 
-it('is as deep as it is, also where it may not be', () => {
+it('an event may be nested deeply, also where nesting is invalid', () => {
   const deep = '['.repeat(100_000) + ']'.repeat(100_000);
   expect(event(`,"data":${deep}`).text).toBe(`{${CORE},"data":${deep}}`);
   expect(refused(`,"ext":${deep}`)).toEqual({ code: 'invalid_event', fields: ['ext'] });

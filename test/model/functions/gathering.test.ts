@@ -18,16 +18,16 @@ describe('debounce', () => {
     [[0, 11], 12, { closed: 1 }],
     [[0, 9, 18, 24], 24, { until: 25_000 }],
     [[0, 9, 18, 24, 26], 26, { closed: 4 }],
-  ])('of what came at %j is at %i s %j', (times, now, expected) => {
+  ])('with arrivals at %j is at %i s %j', (times, now, expected) => {
     expect(gathered(all(rule, times), now * 1_000)).toEqual(expected);
   });
 
-  it('has an end when there are too many', () => {
+  it('ends at the limit of events', () => {
     const times = Array.from({ length: LIMITS.functions.debounced }, () => 0);
     expect(gathered(all(rule, times), 0)).toEqual({ closed: times.length });
   });
 
-  it('takes the newest by its time, in whatever zone, of two alike the later one; without a time when it came', () => {
+  it('uses the newest event by its time in any zone, of equal ones the later; without a time by arrival', () => {
     const of = (n: number, time: string | null, acceptedAt: string) =>
       runRecord(n, { acceptedAt, event: { id: '', source: '', type: '', time } });
     const runs = [
@@ -49,11 +49,11 @@ describe('a batch', () => {
     [[0, 1], 10, { closed: 2 }],
     [[0, 1, 2], 3, { closed: 3 }],
     [[0, 1, 2, 3], 3, { closed: 3 }],
-  ])('of what came at %j is at %i s %j', (times, now, expected) => {
+  ])('with arrivals at %j is at %i s %j', (times, now, expected) => {
     expect(gathered(all(rule, times), now * 1_000)).toEqual(expected);
   });
 
-  it('has no more bytes than go into a guest, and one version', () => {
+  it('is limited to the bytes that fit into a guest, and to one version', () => {
     const bytes = LIMITS.functions.batchBytes;
     expect(gathered(all(rule, [0, 1], { eventBytes: bytes / 2 + 1 }), 1_000)).toEqual({ closed: 1 });
     const versions = [...all(rule, [0]), ...all(rule, [1], { versionDigest: 'other' })];

@@ -30,21 +30,21 @@ const endedBy = (changes: Partial<Attempt>, more: Partial<RunRecord> = {}) =>
 const notStarted = (code: RunFailure['code'], more: Partial<RunRecord> = {}) =>
   endedBy({ outcome: 'not-started', failure: { code, message: '' } }, more);
 
-describe('what was started', () => {
+describe('a started attempt', () => {
   it.each(['failed', 'timed-out', 'unknown', 'succeeded', 'cancelled'] as const)(
-    'is never started again where the function does not say that it may be: %s',
+    'is never restarted unless the function is idempotent: %s',
     (outcome) => {
       const careless = functionVersion({ retry: { ...plain.retry, maxAttempts: 9 } }).spec;
       expect(nextStep(endedBy({ outcome, exitCode: EX_TEMPFAIL }), careless, NOW)).toEqual({ step: 'end' });
     },
   );
 
-  it('is tried again as often as it says, and no more', () => {
+  it('is retried up to the limit', () => {
     const tried = (n: number) => runRecord(1, { attempts: Array.from({ length: n }, (_, i) => attempt({ n: i + 1 })) });
     expect([1, 2, 3].map((n) => nextStep(tried(n), idempotent(), NOW).step)).toEqual(['retry', 'retry', 'end']);
   });
 
-  it('is tried again only after the outcomes and exit codes that it names, and when it asks to be', () => {
+  it('is retried only for listed outcomes and exit codes, and on EX_TEMPFAIL', () => {
     const some = idempotent({ on: ['failed'], exitCodes: [7] });
     const stepAfter = (changes: Partial<Attempt>) => nextStep(endedBy(changes), some, NOW).step;
     expect(stepAfter({ exitCode: 7 })).toBe('retry');
@@ -55,7 +55,7 @@ describe('what was started', () => {
     expect(nextStep(endedBy({ outcome: 'succeeded' }), idempotent(), NOW)).toEqual({ step: 'end' });
   });
 
-  it('waits longer each time, as long as it says at most, the same whoever asks', () => {
+  it('backs off up to the maximum, deterministically', () => {
     const pause = (n: number, jitter: boolean) => {
       const attempts = Array.from({ length: n }, (_, i) => attempt({ n: i + 1 }));
       const backoff = { initialSeconds: 1, factor: 3, maxSeconds: 5, jitter };
@@ -68,16 +68,16 @@ describe('what was started', () => {
     expect(pause(2, true)).toBeLessThanOrEqual(3_000);
   });
 
-  it('is not tried again when somebody has cancelled it', () => {
+  it('is not retried after a cancel', () => {
     const cancelledBy = { apiKeyId: 'k', agentId: null, project: 'default' };
     expect(nextStep(endedBy({}, { cancelledBy }), idempotent(), NOW)).toEqual({ step: 'end' });
     expect(nextStep(notStarted('boot_failed', { cancelledBy }), plain, NOW)).toEqual({ step: 'end' });
   });
 });
 
-describe('what never began', () => {
+describe('an attempt that never started', () => {
   it.each(['capacity_exhausted', 'no_host', 'host_disk_full', 'project_quota_exceeded', 'host_unavailable'] as const)(
-    'goes back to its queue for want of room, however often: %s',
+    'is requeued without limit for lack of room: %s',
     (code) => {
       const pauses = [1, 3, 100].map((tries) => nextStep(notStarted(code, { tries, failedStarts: 4 }), plain, NOW));
       expect(pauses).toEqual([1_000, 4_000, 30_000].map((pauseMs) => ({ step: 'requeue', pauseMs })));
@@ -85,16 +85,16 @@ describe('what never began', () => {
   );
 
   it.each(['source_not_found', 'function_gone', 'program_not_found', 'exceeds_hosts'] as const)(
-    'is given up where it would never begin: %s',
+    'ends the run when it can never start: %s',
     (code) => expect(nextStep(notStarted(code), plain, NOW)).toEqual({ step: 'end' }),
   );
 
-  it('is begun five times otherwise', () => {
+  it('is started up to five times otherwise', () => {
     const steps = [1, 2, 3, 4, 5].map((n) => nextStep(notStarted('boot_failed', { failedStarts: n }), plain, NOW).step);
     expect(steps).toEqual(['retry', 'retry', 'retry', 'retry', 'end']);
   });
 
-  it('is not begun any more when it has expired', () => {
+  it('is not started after it has expired', () => {
     const expiresAt = '2025-12-31T23:59:59.000Z';
     expect(nextStep(notStarted('no_host', { expiresAt }), plain, NOW)).toEqual({ step: 'end' });
   });

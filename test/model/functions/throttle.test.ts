@@ -4,7 +4,7 @@ import { nextTicket, type Ticket } from '../../../model/functions/throttle.ts';
 const rule = (limit: number, periodSeconds: number, burst: number) =>
   ({ limit, periodSeconds, burst, key: null, onFull: 'queue' }) as const;
 
-/** When those begin that come at these times, each as early as it may. */
+/** Returns the earliest start of each arrival. */
 function begun(of: ReturnType<typeof rule>, arrivals: readonly number[]): number[] {
   let last: Ticket | null = null;
   return arrivals.map((arrival) => {
@@ -21,17 +21,17 @@ function begun(of: ReturnType<typeof rule>, arrivals: readonly number[]): number
   });
 }
 
-it('lets one begin each period / limit', () => {
+it('starts one per period / limit', () => {
   expect(begun(rule(2, 10, 1), [0, 0, 0, 100])).toEqual([0, 5_000, 10_000, 15_000]);
 });
 
-it('lets a burst begin at once, and after a pause again', () => {
+it('starts a burst at once, and again after a pause', () => {
   expect(begun(rule(2, 10, 3), [0, 0, 0, 0, 60_000, 60_000, 60_000, 60_000])).toEqual([
     0, 0, 0, 5_000, 60_000, 60_000, 60_000, 65_000,
   ]);
 });
 
-it('never lets more than limit + burst - 1 begin in a period', () => {
+it('never starts more than limit + burst - 1 in a period', () => {
   const of = rule(7, 3, 4);
   const times = begun(
     of,
@@ -41,13 +41,13 @@ it('never lets more than limit + burst - 1 begin in a period', () => {
     expect(times.filter((at) => at >= from && at < from + 3_000).length).toBeLessThanOrEqual(10);
 });
 
-it('is not bound by what a slower rule of another version has left', () => {
+it('ignores the state of a slower rule of another version', () => {
   const left = nextTicket(rule(1, 86_400, 1), null, 0);
   if (!('ticket' in left)) throw new Error('none');
   expect(nextTicket(rule(1, 1, 1), left.ticket, 1_000)).toMatchObject({ ticket: { at: 1_000 } });
 });
 
-it('lets one begin at once when the clock was set back by an hour, and the next a distance later', () => {
+it('starts one at once when the clock was set back by an hour, and the next a period later', () => {
   const HOUR = 3_600_000;
   const left = nextTicket(rule(1, 60, 1), null, 2 * HOUR);
   if (!('ticket' in left)) throw new Error('none');

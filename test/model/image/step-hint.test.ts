@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
 import { hintOf } from '../../../model/image/step-hint.ts';
 
-// What is said beside the exit code of a step (case 9). Milliseconds.
+// Guards: the hint after the exit code of a step (case 9). Milliseconds.
 
 it.each([
   ['dd: error writing /x: No space left on device', 'none', 'disk'],
   ["E: Temporary failure resolving 'deb.debian.org'", 'none', '--network internet'],
   ['curl: (6) Could not resolve host: example.com', 'internet', 'seems not to reach'],
-] as const)('%s, with %s', (log, egress, said) => {
+] as const)('%s, with egress %s', (log, egress, said) => {
   expect(hintOf(log, { network: { egress } })).toContain(said);
 });
 
-it('is nothing where nothing tells', () => {
+it('the hint is null without a clue', () => {
   expect(hintOf('make: *** [all] Error 2', { network: { egress: 'none' } })).toBeNull();
 });

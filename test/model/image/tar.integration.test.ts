@@ -8,7 +8,8 @@ import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
 import { tarEntries } from '../../../model/image/tar-scanner.ts';
 import { ownProcessorMs } from '../../support/processor-time.ts';
 
-// Archives are a stranger's: what GNU tar writes is read, what we write GNU tar reads, and what is hostile is refused. Milliseconds.
+// Guards: archives are untrusted: GNU tar's are read, ours are read by GNU tar, and hostile ones are refused.
+// Milliseconds.
 
 let folder: string;
 const LONG = `${'long-'.repeat(30)}/${'ř'.repeat(100)}`;
@@ -37,7 +38,7 @@ const link = (path: string, to: string): TarEntry => ({
   link: to,
 });
 
-/** One of the bytes of an archive's first header, with its checksum left wrong: nobody looks at that. */
+/** Changes the type in an archive's first header; the wrong checksum is ignored. */
 function withType(letter: string): Uint8Array {
   const archive = tarOf([file('a')]);
   archive[1024 + 156] = letter.charCodeAt(0);
@@ -54,7 +55,7 @@ it.each(['gnu', 'pax', 'ustar'])('reads what tar writes as %s', (format) => {
   expect(found.get('link')).toMatchObject({ type: 'symlink', link: LONG });
 });
 
-it('writes what tar reads', () => {
+it('writes archives that tar reads', () => {
   const all = [file('a', 'A'), file(LONG, 'deep'), link('l', 'a'), file('x y\nz', 'odd')];
   mkdirSync(join(folder, 'out'));
   execFileSync('tar', ['-x', '-C', join(folder, 'out')], { input: tarOf(all) });
@@ -68,7 +69,7 @@ it('writes what tar reads', () => {
     expect(tarEntries(tarOf([file('n'.repeat(length))]))[0]?.path).toHaveLength(length);
 });
 
-describe('what is refused', () => {
+describe('an archive is refused with', () => {
   it.each([
     ['a device (case 3)', withType('3'), 'a device'],
     ['a pipe', withType('6'), 'a pipe'],
@@ -87,7 +88,7 @@ describe('what is refused', () => {
     expect(() => describedContext(archive)).toThrow(why);
   });
 
-  it('folders that are named by what is in them alone count too, and are each looked at once', () => {
+  it('implied folders, which count too, and are each visited once', () => {
     const began = ownProcessorMs();
     const deep = Array.from({ length: 600 }, (_, n) => file(`${n}/${'a/'.repeat(2_000)}x`, ''));
     expect(() => describedContext(tarOf(deep))).toThrow('more than 10000 entries');
@@ -96,7 +97,7 @@ describe('what is refused', () => {
     expect(ownProcessorMs() - began).toBeLessThan(2_000);
   });
 
-  it('more entries than are taken, at once', () => {
+  it('too many entries, fast', () => {
     const began = ownProcessorMs();
     expect(() =>
       describedContext(tarOf(Array.from({ length: 5_001 }, (_, n) => file(`f${n}`, ''))).slice(0, 4_194_305)),
@@ -105,7 +106,7 @@ describe('what is refused', () => {
   });
 });
 
-it('a context has its .dockerignore, and a digest of each file', () => {
+it('a context has its .dockerignore, and a digest per file', () => {
   const { entries, dockerignore } = describedContext(
     tarOf([file('.dockerignore', '*.log\n'), file('./a'), link('l', 'a')]),
   );

@@ -6,9 +6,9 @@ import { expect, it } from 'vitest';
 import { NO_SETTINGS } from '../../../model/dockerfile/plan.ts';
 import { UNIT, unitOf } from '../../../model/image/unit.ts';
 
-// What CMD and ENTRYPOINT come to. A second, where there is a systemd that reads it.
+// Guards: the unit of CMD and ENTRYPOINT. A second, where systemd can verify it.
 
-it('runs both, in the words of systemd', () => {
+it('the unit runs CMD and ENTRYPOINT, quoted for systemd', () => {
   const hostile = ['serve', 'a b', '$HOME "q" \\ 100%', 'x\n[Service]\nUser=root'];
   const env = { ...NO_SETTINGS.env, GREETING: 'it\'s "50%" $x' };
   const unit = unitOf({
@@ -27,21 +27,21 @@ it('runs both, in the words of systemd', () => {
   expect(unit?.match(/^User=/gm)).toHaveLength(1);
 });
 
-it.each(['/srv/x\\', '/srv/x ', '/srv/%h'])('a folder %j is one line of it, and stays so', (workdir) => {
+it.each(['/srv/x\\', '/srv/x ', '/srv/%h'])('a folder %j is quoted on its own line', (workdir) => {
   const unit = unitOf({ ...NO_SETTINGS, cmd: ['x'], user: 'app:web', workdir }) ?? '';
   expect(unit).toContain(`User=app\nGroup=web\nWorkingDirectory=${workdir.replaceAll('%', '%%')}/.\nEnvironment=`);
 });
 
-it.each(['/srv\nExecStartPre=+/bin/sh', '/srv\r'])('a folder %j is none', (workdir) => {
+it.each(['/srv\nExecStartPre=+/bin/sh', '/srv\r'])('a folder %j is refused', (workdir) => {
   expect(() => unitOf({ ...NO_SETTINGS, cmd: ['x'], workdir })).toThrow('other lines');
 });
 
-it('is none where nothing is said, and none any more where it is taken back', () => {
+it('the unit is null without settings, and empty when CMD is cleared', () => {
   expect(unitOf(NO_SETTINGS)).toBeNull();
   expect(unitOf({ ...NO_SETTINGS, cmd: [] })).toBe('');
 });
 
-it('is one that systemd takes', () => {
+it('the unit is valid for systemd', () => {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-unit-'));
   try {
     const path = join(folder, UNIT);

@@ -36,7 +36,7 @@ export function changeOf(change: Partial<Change>): Change {
   };
 }
 
-/** What a guest may call a file, and what a template, a shell or YAML would make of it. */
+/** File names of a hostile guest, aimed at a template, a shell or YAML. */
 export const HOSTILE_NAMES = [
   "/srv/{{ lookup('pipe', 'touch mayfly-proof') }}",
   "/srv/{% for x in lookup('pipe', 'touch mayfly-proof') %}{% endfor %}",

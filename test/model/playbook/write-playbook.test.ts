@@ -4,14 +4,14 @@ import { compareCheck } from '../../../model/playbook/compare-check.ts';
 import { writePlaybook } from '../../../model/playbook/write-playbook.ts';
 import { changeOf, entry, HOSTILE_NAMES, NO_SYSTEM } from './hostile-change.ts';
 
-/** What a playbook says of a change, and does not; no Ansible runs here. Milliseconds. */
+/** Texts without system changes; Ansible does not run here. Milliseconds. */
 
 const system = (texts: Partial<SystemTexts>): SystemTexts => ({ ...NO_SYSTEM, ...texts });
 const installed = (name: string, version: string, more = '') =>
   `Package: ${name}\nStatus: install ok installed\nArchitecture: all\nVersion: ${version}\n${more}\n`;
 
 describe('a playbook', () => {
-  test('has no line that a guest has begun (case 1)', () => {
+  test('has no line that a guest starts (case 1)', () => {
     const entries = HOSTILE_NAMES.map((name) => entry(name, { bytes: Buffer.from(`${name}\xff`, 'latin1') }));
     const written = writePlaybook(changeOf({ entries, commands: ['echo\n- hosts: all', '{{ x }}\u2028---'] }));
     expect(written.left).toEqual([]);
@@ -27,7 +27,7 @@ describe('a playbook', () => {
   });
 
   test.each(['1_0', '1.20', 'yes', 'null', '~', '*', '2026-11-24', '0x10', '<<', ''])(
-    'says %j as a text, also to ansible-core 2.19 (case 1)',
+    'quotes %j as a text, also for ansible-core 2.19 (case 1)',
     (comment) => {
       const passwd = `ann:x:2001:2001:${comment}:/home/ann:/bin/sh\n`;
       const { text } = writePlaybook(changeOf({ after: system({ passwd }) }));
@@ -35,7 +35,7 @@ describe('a playbook', () => {
     },
   );
 
-  test('lists what Ansible or YAML would take for something else (case 1)', () => {
+  test('lists names that Ansible or YAML would misread (case 1)', () => {
     const names = ['/a/$HOME', `/a/\${x}`, { base64: Buffer.from('/a/\xff', 'latin1').toString('base64') }] as const;
     const link = entry('/a/link', { type: 'symlink', target: '~root' });
     const written = writePlaybook(
@@ -46,7 +46,7 @@ describe('a playbook', () => {
     expect(writePlaybook(changeOf({ entries: [entry('/a/$ 5')] })).left).toEqual([]);
   });
 
-  test('edits a conffile behind its package, and purges (case 2)', () => {
+  test('edits a conffile after its package, and purges (case 2)', () => {
     const before = system({ status: installed('gone', '1') });
     const after = system({ status: installed('here', '2:1.0-1', 'Conffiles:\n /etc/here.conf 0123\n') });
     const files = ['/etc/here.conf', '/usr/share/here'];
@@ -69,7 +69,7 @@ describe('a playbook', () => {
     ]);
   });
 
-  test('names packages of no repository, and of pip, as not expressed (case 3)', () => {
+  test('reports packages of no repository, and of pip, as not expressed (case 3)', () => {
     const after = system({ status: installed('odd', '1') });
     const pip = '/usr/local/lib/python3.11/dist-packages';
     const entries = [entry(`${pip}/x-1.0.dist-info`, { type: 'directory' }), entry(`${pip}/x/a.py`)];
@@ -82,7 +82,7 @@ describe('a playbook', () => {
     ]);
   });
 
-  test('masks a unit, and has a drop-in (case 5)', () => {
+  test('masks a unit, and writes a drop-in (case 5)', () => {
     const mask = entry('/etc/systemd/system/a.timer', { type: 'symlink', target: '/dev/null' });
     const enable = entry('/etc/systemd/system/multi-user.target.wants/b.service', { type: 'symlink', target: '/b' });
     const { text } = writePlaybook(
@@ -94,7 +94,7 @@ describe('a playbook', () => {
     expect(text).toContain('daemon_reload: true');
   });
 
-  test('frees the number of a user first, and shares one that is shared (case 6); a hash is a variable', () => {
+  test('frees a user id before its reuse, and keeps a shared one (case 6); a hash is a variable', () => {
     const before = system({ passwd: 'old:x:1000:1000::/home/old:/bin/sh\n', shadow: 'old:*:1::::::\n' });
     const after = system({
       passwd: 'new:x:1000:1000:{{ x }}:/home/new:/bin/sh\ntwin:x:1000:1000::/:/bin/sh\n',
@@ -109,7 +109,7 @@ describe('a playbook', () => {
     expect(variables).toEqual([{ name: 'mayfly_password_new', of: 'new', kind: 'password hash' }]);
   });
 
-  test('gives a hard link, and lists ACLs, capabilities and pipes (case 7)', () => {
+  test('creates a hard link, and lists ACLs, capabilities and pipes (case 7)', () => {
     const entries = [
       entry('/a/one'),
       entry('/a/two', { sameAs: '/a/one' }),
@@ -121,13 +121,13 @@ describe('a playbook', () => {
     expect(left.map(({ path }) => path)).toEqual(['/a/acl', '/a/acl', '/a/pipe']);
   });
 
-  test('of nothing changes nothing (case 8)', () => {
+  test('without changes is empty (case 8)', () => {
     const written = writePlaybook(changeOf({}));
     expect(written).toMatchObject({ tasks: 0, files: [], variables: [], left: [] });
     expect(written.text).not.toContain('tasks');
   });
 
-  test('takes a key in /root for a variable, and nothing of it is written (case 9)', () => {
+  test('makes a key in /root a variable, and writes nothing of it (case 9)', () => {
     const key = '-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\n-----END OPENSSH PRIVATE KEY-----\n';
     const secrets = ['/root/.ssh/id_ed25519', '/root/plain-name', '/srv/app/db_password', '/srv/.netrc'];
     const entries = secrets.map((path, n) => entry(path, { bytes: Buffer.from(n === 3 ? 'machine x' : key) }));
@@ -139,7 +139,7 @@ describe('a playbook', () => {
     expect(written.text).not.toMatch(/c2VjcmV0|ghp_/);
   });
 
-  test('takes a database, UTF-16 and a program with a secret for variables too', () => {
+  test('makes a database, UTF-16 and a program with a secret variables too', () => {
     const psk = 'psk=correct-horse-battery';
     const contents: Record<string, Buffer> = {
       '/srv/app.sqlite': Buffer.from(`SQLite format 3\0\x10\0\x01\0 ghp_${'a'.repeat(36)}\0`),
@@ -156,7 +156,7 @@ describe('a playbook', () => {
     expect(written.files).toHaveLength(1);
   });
 
-  test('each user has a password variable of its own', () => {
+  test('each user has its own password variable', () => {
     const names = ['web-1', 'web_1', 'web_1_2'];
     const after = system({
       passwd: names.map((name, n) => `${name}:x:${1000 + n}:1000::/:/bin/sh\n`).join(''),
@@ -167,7 +167,7 @@ describe('a playbook', () => {
     expect(new Set(variables.map(({ name }) => name)).size).toBe(3);
   });
 
-  test('makes way only for what is of another kind, so that it may run again', () => {
+  test('removes a file only of another type, so that it is idempotent', () => {
     const { text } = writePlaybook(changeOf({ gone: ['/a'], entries: [entry('/a', { type: 'directory' })] }));
     expect(text).toMatch(
       /register: "mayfly_there"[\s\S]*- "mayfly_there.stat.exists"\n\s+- "not mayfly_there.stat.isdir"/,
@@ -175,7 +175,7 @@ describe('a playbook', () => {
   });
 });
 
-test('a check counts what is as it was, and says all else', () => {
+test('a check counts restored files, and lists all other differences', () => {
   const change = (path: string, what: 'content' | 'mode') => [
     { line: 'change', change: 'changed', path, from: null, what: [what], type: 'file' } as never,
   ];

@@ -5,7 +5,7 @@ const HOUR = 3_600_000;
 const at = (hours: number) => new Date(hours * HOUR).toISOString();
 const member = (warmAt: string | null, memoryMib = 512) => ({ warmAt, memoryMib });
 
-it('memory of members that are ready counts from when they were, or from when it was last counted', () => {
+it('memory of warm members counts from when they were ready or last counted', () => {
   const idle = { mibHours: 100, at: at(10) };
   expect(idleUntil(idle, [], 12 * HOUR)).toEqual({ mibHours: 100, at: at(12) });
   expect(idleUntil(idle, [member(at(1))], 12 * HOUR).mibHours).toBe(100 + 2 * 512);

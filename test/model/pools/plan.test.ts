@@ -50,8 +50,8 @@ const standing = {
 };
 const ids = (members: PoolMember[]) => members.map(({ sandboxId }) => sandboxId);
 
-describe('a pool wants', () => {
-  it('half as many again as are claimed while one is made, within its bounds', () => {
+describe("a pool's target", () => {
+  it('is 1.5 × the claims during one creation, within its bounds', () => {
     const demand = (perSecond: number) => [{ second: NOW / 1_000, count: perSecond * DEMAND_SECONDS }];
     expect(wantedOf(wish, [], 10)).toBe(2);
     expect(wantedOf(wish, demand(0.2), 10)).toBe(3);
@@ -59,7 +59,7 @@ describe('a pool wants', () => {
     expect(wantedOf(wish, demand(5), 10)).toBe(10);
   });
 
-  it('what was claimed within five minutes, and forgets the rest', () => {
+  it('counts claims of the last five minutes only', () => {
     const second = NOW / 1_000;
     const old = { second: second - DEMAND_SECONDS, count: 9 };
     const fresh = { second: second - DEMAND_SECONDS + 1, count: 1 };
@@ -67,15 +67,15 @@ describe('a pool wants', () => {
   });
 });
 
-describe('a pool makes', () => {
-  it('what is missing at once, and counts what is being made', () => {
+describe('a pool creates', () => {
+  it('missing members at once, less those in creation', () => {
     expect(planOf(sight([]), standing, NOW)).toMatchObject({ wanted: 2, make: 2, retire: [] });
     expect(planOf(sight([member(1, { stage: 'making', warmAt: null })]), standing, NOW).make).toBe(1);
     expect(planOf(sight([]), { ...standing, begun: 2 }, NOW).make).toBe(0);
     expect(planOf(sight([member(1, { stage: 'ending' })]), standing, NOW).make).toBe(2);
   });
 
-  it('on half of the processors, those of other pools with it, and on one at least', () => {
+  it('on half of the processors, shared with other pools, at least on one', () => {
     const many = { ...standing, wish: { ...wish, min: 9 } };
     expect(planOf(sight([], { cpus: 8 }), many, NOW).make).toBe(4);
     expect(planOf(sight([], { cpus: 8, making: 3 }), many, NOW).make).toBe(1);
@@ -84,20 +84,20 @@ describe('a pool makes', () => {
   });
 });
 
-describe('a pool lets go', () => {
-  it('at once of what is of an earlier revision, of another content, or silent, and makes others', () => {
+describe('a pool retires', () => {
+  it('members of an older revision or other content, and unresponsive ones, at once, and creates others', () => {
     const members = [member(1, { revision: 6 }), member(2, { content: 'old' }), member(3), member(4)];
     const plan = planOf(sight(members), { ...standing, silent: new Set(['m3']) }, NOW);
     expect(ids(plan.retire)).toEqual(['m1', 'm2', 'm3']);
     expect(plan.make).toBe(1);
   });
 
-  it('of all on a host that is drained', () => {
+  it('all members on a drained host', () => {
     expect(ids(planOf(sight(warm(2), { drainedHostIds: ['kvm-1'] }), standing, NOW).retire)).toEqual(['m0', 'm1']);
     expect(planOf(sight(warm(2), { drainedHostIds: ['kvm-2'] }), standing, NOW).retire).toEqual([]);
   });
 
-  it('of an old one when another is there in its stead', () => {
+  it('an old member once its replacement is ready', () => {
     const warmAt = new Date(NOW - DEFAULT_POOL_TIMES.replaceMs).toISOString();
     const old = [member(1, { warmAt }), member(2, { warmAt })];
     expect(planOf(sight(old), standing, NOW)).toMatchObject({ make: 2, retire: [] });
@@ -105,7 +105,7 @@ describe('a pool lets go', () => {
     expect(ids(planOf(sight([...old, member(3), member(4)]), standing, NOW).retire)).toEqual(['m1', 'm2']);
   });
 
-  it('of one too many within five minutes, the oldest, and of all that are above what it may have', () => {
+  it('the oldest surplus member every five minutes, and all beyond its maximum at once', () => {
     expect(planOf(sight(warm(5)), { ...standing, shrunkAt: NOW - 4 * MINUTE }, NOW).retire).toEqual([]);
     const plan = planOf(sight(warm(5)), { ...standing, shrunkAt: NOW - 5 * MINUTE }, NOW);
     expect(ids(plan.retire)).toEqual(['m0']);

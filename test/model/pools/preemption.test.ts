@@ -6,10 +6,10 @@ const SIZE = { cpus: 1, memoryMib: 64 };
 const member = (state: SpareMember['state'], memoryMib = 64) => ({ state, size: { cpus: 1, memoryMib } });
 const short = (changes: object) => ({ sandboxes: 0, cpus: 0, memoryMib: 0, ...changes });
 
-describe('members that are given up', () => {
+describe('preempted members', () => {
   const [ending, making, warm, large] = [member('destroying'), member('creating'), member('warm'), member('warm', 512)];
 
-  it('are as many as there is too little, those that are ready first', () => {
+  it('cover the shortage, warm ones first', () => {
     const members = [ending, making, warm, large];
     expect(selectVictims(short({ sandboxes: 1 }), members)).toEqual([warm]);
     expect(selectVictims(short({ sandboxes: 3 }), members)).toEqual([warm, large, making]);
@@ -17,14 +17,14 @@ describe('members that are given up', () => {
     expect(selectVictims(short({ sandboxes: 4 }), members)).toEqual([warm, large, making, ending]);
   });
 
-  it('are none where there is enough, or all would not do', () => {
+  it('are none without a shortage, or when all would not suffice', () => {
     expect(selectVictims(short({}), [warm])).toEqual([]);
     expect(selectVictims(short({ sandboxes: 2 }), [warm])).toBeNull();
     expect(selectVictims(short({ memoryMib: 65 }), [warm])).toBeNull();
   });
 });
 
-describe('what a project has too little of', () => {
+describe('the shortage of a project', () => {
   const use = { sandboxes: 3, cpus: 3, memoryMib: 192, createsLastMinute: 3 };
   const wanted = [{ sandboxId: 'a', ...SIZE }];
   it.each([
@@ -38,7 +38,7 @@ describe('what a project has too little of', () => {
   });
 });
 
-it('a host may have room for what is no larger than it and its members together', () => {
+it('a host may have room for a size up to its free memory plus that of its members', () => {
   const capacity = { cpus: 2, memoryTotalMib: 999, memoryAvailableMib: 100, diskTotalBytes: 1, diskAvailableBytes: 1 };
   const host = {
     capacity,

@@ -8,13 +8,13 @@ import { seed, seedOf, sweep } from '../../support/sweep.ts';
 import { randomTexts } from './random-texts.ts';
 
 const TENTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
-/** In each tenth. */
+/** Texts in each tenth. */
 const TEXTS = 3_000;
-/** Of those that are let through. */
+/** Number of allowed texts that run. */
 const RUNS = 40;
 
-/** What the first layer lets through is run as root and without the second, in a tree in which every change is seen. */
-describe('what is let through', () => {
+/** Guards: commands allowed by the first layer run as root without the second, in a tree that records every change. */
+describe('allowed commands', () => {
   let root: CanaryRoot;
   beforeAll(async () => {
     root = await CanaryRoot.start(tmpdir());

@@ -13,7 +13,7 @@ const parsed = (text: string) => {
 };
 
 describe('the grammar', () => {
-  it('says pipelines, what joins them, and where standard input and error go', () => {
+  it('parses pipelines, their operators, and the redirections of standard input and error', () => {
     expect(parsed("ls -l 'a b' 2>/dev/null | wc -l && cat </dev/null 2>&1 || true; uname # done")).toEqual({
       pipelines: [
         {
@@ -38,11 +38,11 @@ describe('the grammar', () => {
     ['2>&1 >/dev/null', { stdin: 'null', stdout: 'null', stderr: 'stdout' }],
     ['2>&1', { stdin: 'null', stderr: 'stdout' }],
     ['2>&1 2>/dev/null', { stdin: 'null', stderr: 'null' }],
-  ])('takes redirections from left to right: %s', (text, streams) => {
+  ])('applies redirections from left to right: %s', (text, streams) => {
     expect(parsed(`ls ${text}`)).toEqual({ pipelines: [{ when: 'always', stages: [{ argv: ['ls'], ...streams }] }] });
   });
 
-  it('takes every line for a command, and those that go on for one', () => {
+  it('parses each line as a command, with continued lines as one', () => {
     const text = '\n# look\nuname -a # kernel \\\n\n\n  ps aux |\n# of root\ngrep \\\n  root &&\necho yes\n';
     expect(parsed(text)).toMatchObject({
       pipelines: [
@@ -53,7 +53,7 @@ describe('the grammar', () => {
     });
   });
 
-  it('takes variables before a program, and as words behind it', () => {
+  it('parses variables before a program, and as arguments after it', () => {
     expect(parsed('LC_ALL=C TZ="U"TC >/dev/null date A=b | X= cat')).toEqual({
       pipelines: [
         {
@@ -87,7 +87,7 @@ describe('the grammar', () => {
     ['"^a$|b"', '^a$|b'],
     ['"a\\"b\\\\c\\d"', 'a"b\\c\\d'],
     ['a#b', 'a#b'],
-  ])('takes %s as %j', (text, expected) => {
+  ])('parses %s as %j', (text, expected) => {
     expect(parsed(`echo ${text}`)).toMatchObject({ pipelines: [{ stages: [{ argv: ['echo', expected] }] }] });
   });
 
@@ -148,7 +148,7 @@ describe('the grammar', () => {
   });
 });
 
-/** No slash but in /dev/null: bash would run what it finds behind one. */
+/** Tokens without a slash except in /dev/null: bash would run a file after one. */
 const TOKENS = [
   ...`' " \\ $ \` | || & && ; ( ) < > # ! * ? [ ] { } ~ = - -- ~x {} {a} {a,b} a b "a" 'b' "a\\"b" "\\$" "$" \\' \\" \\\\ a=b`.split(
     ' ',
@@ -176,10 +176,10 @@ const TOKENS = [
   '🎉',
 ];
 
-/** Every command of bash that is not found: records its name and arguments. It finds none. */
+/** Script that records each command's name and arguments; bash finds no command. */
 const RECORDER = `PATH=/nonexistent; command_not_found_handle() { printf '%s\\0' "$#" "$@" >&9; }; set -f\n`;
 
-/** What bash runs for a text, by the name of each command. */
+/** Returns the commands that bash runs for a text, by name. */
 function byBash(text: string, cwd: string): Map<string, string[]> {
   const { stdout } = spawnSync(
     '/bin/bash',
@@ -196,7 +196,7 @@ function byBash(text: string, cwd: string): Map<string, string[]> {
   return runs;
 }
 
-/** What bash should run when every command succeeds. */
+/** Returns the commands that bash must run when every command succeeds. */
 function byGrammar(command: ReadonlyCommand): Map<string, string[]> {
   const runs = command.pipelines.filter((pipeline) => pipeline.when !== 'failure');
   return new Map(
@@ -206,7 +206,7 @@ function byGrammar(command: ReadonlyCommand): Map<string, string[]> {
 
 const TENTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
-describe('the grammar beside bash', () => {
+describe('the grammar compared to bash', () => {
   const cwd = useFolder();
 
   sweep(TENTHS)(`reads what it accepts as bash does (seed ${seed()}, tenth %s)`, async (tenth) => {

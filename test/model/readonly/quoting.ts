@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Any text that an argument can be: no control characters or line separators, only whole characters. */
+/** Generates arguments: no control characters or line separators, only whole characters. */
 export const argument = fc
   .string({ unit: 'grapheme-composite', maxLength: 12 })
   .map((text) => text.replace(/[^\P{Cc}\t]|[\u2028\u2029]/gu, ''));
@@ -12,7 +12,7 @@ const QUOTES: ((char: string) => string)[] = [
   (char) => (/^[A-Za-z0-9_./:@%+,-]$/.test(char) ? char : `'${char}'`.replace("'''", `"'"`)),
 ];
 
-/** One of the ways to write an argument so that a shell takes it as it is, character by character. */
+/** Quotes an argument for a shell, each character in one of several ways. */
 export function quoted(text: string, ways: readonly number[]): string {
   const parts = Array.from(text, (char, n) => QUOTES[(ways[n % ways.length] ?? 0) % QUOTES.length]?.(char) ?? char);
   return parts.length === 0 ? `''` : parts.join('');

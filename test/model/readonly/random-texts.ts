@@ -3,7 +3,7 @@ import { names } from '../../../model/readonly/options.ts';
 import { PROGRAMS } from '../../../model/readonly/readonly-command.ts';
 import type { Arguments } from '../../../model/readonly/table.ts';
 
-/** Options that write, remove or run for one program or another. */
+/** Options that write, remove or run in some program. */
 const DANGEROUS = (
   '-o -i -f -w -C -c -s -O -T -X -K -D -d -delete -exec -fprint -ok --output --in-place --set --clear -oF -iF -uoF -wF ' +
   '--output=F --in-place=.b --cursor-file=F --compress-program=sh -c@F -Lo -ni'
@@ -72,7 +72,7 @@ const some = <T>(parts: readonly T[], least: number, most: number) =>
 const script = (parts: readonly string[]) =>
   fc.tuple(some(parts, 1, 9), fc.constantFrom('', ' ')).map(([chosen, between]) => `'${chosen.join(between)}'`);
 
-/** Arguments as the table has them for a program or a subcommand, in all forms. */
+/** Generates the arguments of a program or subcommand in the table, in all forms. */
 function fromTable(node: Arguments): fc.Arbitrary<string> {
   const flags = names(node.flags);
   const valued = Object.keys({ ...node.values, ...node.optional }).flatMap(names);
@@ -88,14 +88,17 @@ function fromTable(node: Arguments): fc.Arbitrary<string> {
   return fc.oneof(...forms);
 }
 
-/** `-a -l` as `-al`; what cannot be bundled stays apart. */
+/** Bundles `-a -l` as `-al`; leaves other flags separate. */
 function bundle(flags: string[]): string {
   return flags.every((flag) => /^-[^-]$/.test(flag))
     ? `-${flags.map((flag) => flag.slice(1)).join('')}`
     : flags.join(' ');
 }
 
-/** The command lines of a table's programs: allowed and refused arguments, files that must not change, shell syntax. */
+/**
+ * Generates command lines of a table's programs: allowed and refused arguments, files that must not change, shell
+ * syntax.
+ */
 export function randomTexts(): fc.Arbitrary<string> {
   const stages = Object.entries(PROGRAMS.programs).map(([name, program]) => {
     const argument = fc.oneof(

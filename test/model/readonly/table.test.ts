@@ -13,7 +13,7 @@ const FIELDS = new Set(
     'require fedBy last verbs verbOptional follows'
   ).split(' '),
 );
-/** Of what ECMAScript and RE2 have in common: no `.`, no look-around, no references, no classes but brackets. */
+/** Common subset of ECMAScript and RE2: no `.`, look-around, references, or classes except brackets. */
 const COMMON_PATTERN = /^(?:[^\\.([]|\.(?=[^[\]]*\])|\\[\\[\]^.]|\((?!\?)|\[(?:[^\\\]]|\\[\\[\]^-])*\])*$/;
 
 const programs = Object.entries(PROGRAMS.programs);
@@ -34,13 +34,13 @@ function specsOf(node: Arguments): string[][] {
 }
 
 describe('programs.json', () => {
-  it('takes texts as long as the API does, and is printed in docs/read-only.md', async () => {
+  it("has the API's limit on text, and is rendered in docs/read-only.md", async () => {
     expect(PROGRAMS.limits.text).toBe(LIMITS.sourceCommand.maxLength);
     const page = await readFile(new URL('../../../docs/read-only.md', import.meta.url), 'utf8');
     expect(readOnlyPage(page)).toBe(page);
   });
 
-  it('says nothing that no checker knows', () => {
+  it('has only fields that a checker knows', () => {
     for (const [name, node] of nodes) {
       expect(
         Object.keys(node).filter((field) => !FIELDS.has(field)),
@@ -50,7 +50,7 @@ describe('programs.json', () => {
     }
   });
 
-  it('has types that exist, and any number of operands only at the end', () => {
+  it('has existing types, and repeated operands only at the end', () => {
     for (const [name, node] of nodes) {
       const operands = specsOf(node).flat();
       const used = [
@@ -67,7 +67,7 @@ describe('programs.json', () => {
     }
   });
 
-  it('says each option once, as its style writes it', () => {
+  it('lists each option once, in its style', () => {
     for (const [name, node] of nodes) {
       const options = optionsOf(node);
       expect(
@@ -81,7 +81,7 @@ describe('programs.json', () => {
     }
   });
 
-  it('requires only options that it has', () => {
+  it('requires only existing options', () => {
     for (const [name, node] of nodes) {
       const groups = [...(node.require ?? []), ...Object.keys(node.operandsWith ?? {}), ...[node.first ?? []].flat()];
       expect(
@@ -91,7 +91,7 @@ describe('programs.json', () => {
     }
   });
 
-  it('names programs without a slash, in directories of the system only', () => {
+  it('names programs without a slash, in system directories only', () => {
     for (const [name, program] of programs) {
       expect(name).toMatch(/^(?:[a-z][a-z0-9_.-]*|\[)$/);
       expect(program.about, name).not.toBe('');
@@ -100,7 +100,7 @@ describe('programs.json', () => {
     }
   });
 
-  it('gives items that nobody has seen only to operands that can be anything', () => {
+  it('passes untrusted items only to operands of any type', () => {
     for (const [name, program] of programs.filter(([, { xargs }]) => xargs)) {
       expect([program.language, program.verbs], name).toEqual([undefined, undefined]);
       expect(program.xargs === 'plain', name).toBe(program.style === 'words');
@@ -112,7 +112,7 @@ describe('programs.json', () => {
     }
   });
 
-  it('uses its types, and their patterns mean the same to RE2', () => {
+  it('uses all its types, whose patterns mean the same in RE2', () => {
     const used = JSON.stringify([PROGRAMS.programs, PROGRAMS.environment]);
     for (const [name, type] of Object.entries(PROGRAMS.types)) {
       expect(

@@ -14,7 +14,7 @@ function said(changes: Parameters<typeof runRecord>[1], eventDigest: string | nu
   return { ...buildDefinition, end: runDetails.metadata['mayfly_run'] };
 }
 
-it('a batch names its event and the runs that brought it', () => {
+it('a batch names its event and the gathered runs', () => {
   const { externalParameters, resolvedDependencies } = said({ isBatch: true, events: [GATHERED] });
   const { bytes: _bytes, ...named } = GATHERED;
   expect(externalParameters).toMatchObject({ events: [named], event: expect.not.objectContaining({ sentDigest: {} }) });

@@ -4,7 +4,7 @@ import { REDACTED } from '../../../model/redaction/span.ts';
 import { CHANGES, SECRETS } from '../../support/playbook-changes.ts';
 import { ownProcessorMs } from '../../support/processor-time.ts';
 
-/** In two parts, so that nobody's scanner takes this file for one that has secrets. */
+/** Secrets in two parts each, so that secret scanners ignore this file. */
 const GITHUB = ['ghp_', 'R4nd0mR4nd0mR4nd0mR4nd0mR4nd0mR4nd0m'].join('');
 const AWS = ['AKIA', 'Q3EGRZ7WUVTXYN2B'].join('');
 
@@ -110,7 +110,7 @@ describe('redaction', () => {
     expect(redact({ argv })).toEqual({ argv: shown });
   });
 
-  it('hides fields by their names, whatever they hold', () => {
+  it('hides fields by their names, for any value', () => {
     expect(redact({ password: 1, Authorization: ['x'], apiKey: 'x', secret: null, hasToken: true })).toEqual({
       password: REDACTED,
       Authorization: REDACTED,
@@ -121,16 +121,16 @@ describe('redaction', () => {
     expect(redact([{ name: 'DB_PASSWORD', value: 'x' }])).toEqual([{ name: 'DB_PASSWORD', value: REDACTED }]);
   });
 
-  it.each(Object.entries(CHANGES))('hides the secrets of a command that a playbook tells of: %s', (_kind, command) => {
+  it.each(Object.entries(CHANGES))("hides the secrets of a command in a playbook's change: %s", (_kind, command) => {
     for (const secret of SECRETS) expect(redactText(command)).not.toMatch(secret);
   });
 
-  it('takes no bytes of a binary file for the password of a flag', () => {
+  it('does not mistake bytes of a binary file for the password of a flag', () => {
     const bytes = ' -u,\x81\x14h:\x14\x11\x1a\xe9';
     expect(redactText(bytes)).toBe(bytes);
   });
 
-  it('leaves what an audit trail is read for', () => {
+  it('keeps the useful parts of an audit trail', () => {
     const plain = {
       apiKeyId: '0123456789ab',
       sandboxId: 'sbx-0123456789abcdef',
@@ -185,13 +185,13 @@ describe('redaction', () => {
     'https://',
     'eyJhbGciOiJIUzI1NiJ9.',
   ];
-  it('is quick for what looks like the end of a value and is none', () => {
+  it('is fast for text that resembles the end of a value', () => {
     const began = ownProcessorMs();
     redact(`password=${',)'.repeat(65_000)}a`);
     expect(ownProcessorMs() - began).toBeLessThan(2_000);
   });
 
-  it.each([...words, ...quotes])('is quick for a megabyte of %j', (part) => {
+  it.each([...words, ...quotes])('is fast for a megabyte of %j', (part) => {
     const began = ownProcessorMs();
     redact(part.repeat(1_048_576 / part.length));
     expect(ownProcessorMs() - began).toBeLessThan(2_000);

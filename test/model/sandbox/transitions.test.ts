@@ -4,7 +4,6 @@ import { assertTransition, TRANSITIONS } from '../../../model/sandbox/transition
 
 const ID = 'sbx-0123456789abcdef';
 
-/** All states that a sandbox can come to from there. */
 function reachable(from: SandboxState): Set<SandboxState> {
   const found = new Set<SandboxState>();
   const open = [from];
@@ -18,13 +17,13 @@ function reachable(from: SandboxState): Set<SandboxState> {
   return found;
 }
 
-test('every state is come to from a request, and each can end', () => {
+test('every state is reachable from a request, and can end', () => {
   expect([...reachable('requested'), 'requested'].toSorted()).toEqual([...SANDBOX_STATES].toSorted());
   const living = SANDBOX_STATES.filter((state) => !isFinal(state));
   for (const state of living) expect(reachable(state)).toContain('destroyed');
 });
 
-test('only what is being destroyed has ended, and nothing comes back from there', () => {
+test('only destroying leads to an end, and final states are final', () => {
   for (const state of SANDBOX_STATES) {
     const ends = TRANSITIONS[state].some(isFinal);
     expect([state, ends]).toEqual([state, state === 'destroying']);
@@ -45,6 +44,6 @@ test.each([
   expect(() => assertTransition(ID, from, to)).toThrow(`${ID} cannot go from ${from} to ${to}.`);
 });
 
-test('a record may stay as it is', () => {
+test('a record may keep its state', () => {
   for (const state of SANDBOX_STATES) assertTransition(ID, state, state);
 });

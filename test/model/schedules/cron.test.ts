@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { readCron } from '../../../model/schedules/cron.ts';
 
-/** What is a cron expression here, and what is refused by name (case 50). */
+/** Guards: valid cron expressions, and named refusals of others (case 50). */
 const fields = (text: string) => {
   const read = readCron(text);
   if ('problem' in read) throw new Error(read.problem);

@@ -3,11 +3,11 @@ import { decideDue, jitterOf } from '../../../model/schedules/due-times.ts';
 import { type DueTime, type Overlap, overlap, type ScheduleRecord } from '../../../model/schedules/schedule.ts';
 import { scheduleRecord } from '../../store/schedule-records.ts';
 
-/** Which times are queued, which are missed, and why. */
+/** Guards: queued and missed times, and the reasons. */
 const [SECOND, MINUTE] = [1_000, 60_000];
 const NOON = Date.parse('2026-06-01T12:00:00Z');
 const iso = (at: number) => new Date(at).toISOString();
-/** Each minute, decided until noon. */
+/** Returns a schedule of every minute, handled until noon. */
 function minutely(changes: Partial<ScheduleRecord> = {}): ScheduleRecord {
   return scheduleRecord({ cron: null, every: '1m', timeZone: 'UTC', handledUntil: iso(NOON), ...changes });
 }
@@ -22,7 +22,7 @@ function decided(record: ScheduleRecord, now: number) {
   return { changes, missed, queue, reasons, nextAt };
 }
 
-describe('times that come while a run is not over', () => {
+describe('times during a run with overlap', () => {
   const cases: [Overlap, string[], string[]][] = [
     ['skip', [], ['1 overlap', '2 overlap', '3 overlap']],
     ['buffer-one', ['1'], ['2 overlap', '3 overlap']],
@@ -36,12 +36,12 @@ describe('times that come while a run is not over', () => {
     expect([queue, reasons]).toEqual([queued.map(named), missed.map(named)]);
   });
 
-  it('that is beside others keeps none waiting', () => {
+  it('next to allow-all runs do not wait', () => {
     const active = [{ runId: 'run-1', overlap: 'allow-all' as const }];
     expect(decided(minutely({ active }), NOON + MINUTE).queue).toEqual([minute(1)]);
   });
 
-  it('of more than a thousand that wait the last are missed', () => {
+  it('beyond a buffer of a thousand are missed', () => {
     const { queue, reasons } = decided(
       minutely({ overlap: 'buffer-all', active: [serialRun], catchupWindowSeconds: 86_400 }),
       NOON + 1_010 * MINUTE,
@@ -50,7 +50,7 @@ describe('times that come while a run is not over', () => {
   });
 });
 
-it('away for three hours: what is older than the window is late, the first of the rest is run (case 48)', () => {
+it('after three hours away, times before the window are late, and the first of the rest runs (case 48)', () => {
   const { queue, reasons } = decided(minutely(), NOON + 180 * MINUTE);
   expect(queue).toEqual([minute(120)]);
   expect(reasons.filter((text) => text.endsWith('catch-up'))).toHaveLength(119);
@@ -58,7 +58,7 @@ it('away for three hours: what is older than the window is late, the first of th
 });
 
 it.each(overlap.options)(
-  'away for five minutes, nothing runs, %s: what is run begins with what its policy keeps',
+  'after five minutes away without runs, %s queues the times that its policy keeps',
   (overlap) => {
     const kept = { skip: [1], 'buffer-one': [1, 2], 'buffer-all': [1, 2, 3, 4, 5], 'cancel-other': [5] };
     const { queue } = decided(minutely({ overlap }), NOON + 5 * MINUTE);
@@ -67,7 +67,7 @@ it.each(overlap.options)(
 );
 
 describe('a pause', () => {
-  it('holds at once: what is not begun is missed, and what was asked for is not', () => {
+  it('applies at once: times without a run are missed, explicit triggers are kept', () => {
     const queue = [waiting(-1, 'buffer-all'), waiting(-1, 'buffer-all', { triggerId: 'aa' })];
     const record = minutely({ pausedAt: minute(1), queue, active: [serialRun] });
     const { reasons, changes } = decided(record, NOON + 2 * MINUTE);
@@ -75,7 +75,7 @@ describe('a pause', () => {
     expect(changes.queue).toMatchObject([{ triggerId: 'aa' }]);
   });
 
-  it('that is over left out its times alone, and is forgotten with them', () => {
+  it('that has ended skips only its own times, and is then deleted', () => {
     const pauses = [{ from: minute(2), to: minute(4) }];
     const early = decided(minutely({ overlap: 'allow-all', pauses }), NOON + 3 * MINUTE);
     expect([early.queue, early.reasons]).toEqual([[minute(1)], [2, 3].map((n) => `${minute(n)} paused`)]);
@@ -85,7 +85,7 @@ describe('a pause', () => {
   });
 });
 
-it('times that were due when a schedule was set anew are decided by what it was, which stays while they wait', () => {
+it('times due before a schedule was replaced use the old one, which is kept while they wait', () => {
   const past = { ...minutely({ overlap: 'buffer-all', function: 'old' }), until: minute(2) };
   const record = minutely({ every: '5m', past: [past], active: [serialRun] });
   const { queue, reasons, changes } = decided(record, NOON + 5 * MINUTE);
@@ -95,7 +95,7 @@ it('times that were due when a schedule was set anew are decided by what it was,
   expect([later.queue, later.reasons, later.changes.past]).toEqual([[], [], []]);
 });
 
-describe('what is asked for', () => {
+describe('explicit requests', () => {
   const trigger = (id: string, overlap: Overlap) =>
     ({ id, kind: 'trigger', at: minute(0), from: null, to: null, overlap }) as const;
 
@@ -103,7 +103,7 @@ describe('what is asked for', () => {
     ['skip', 1],
     ['buffer-one', 2],
     ['buffer-all', 3],
-  ] as const)('three triggers at once, %s: %i are run', (overlap, ran) => {
+  ] as const)('of three concurrent triggers, %s: %i run', (overlap, ran) => {
     const asks = Object.fromEntries(['aa', 'bb', 'cc'].map((id) => [id, trigger(id, overlap)]));
     const { changes, missed } = decideDue(minutely({ asks, pausedAt: minute(-9) }), NOON);
     const ids = ['aa', 'bb', 'cc'];
@@ -114,14 +114,14 @@ describe('what is asked for', () => {
     expect(changes.asks).toEqual({});
   });
 
-  it('a backfill is of each of its times, whatever their age', () => {
+  it('a backfill covers each of its times, of any age', () => {
     const [from, to] = [minute(-90), minute(-88)];
     const asks = { ee: { id: 'ee', kind: 'backfill', at: minute(0), from, to, overlap: 'allow-all' } } as const;
     const { changes } = decideDue(minutely({ asks, pausedAt: minute(-99) }), NOON);
     expect(changes.queue).toEqual([-90, -89, -88].map((n) => waiting(n, 'allow-all', { isFilled: true })));
   });
 
-  it('waits until what could run at once has begun', () => {
+  it('waits until earlier immediate ones have started', () => {
     const record = minutely({ asks: { aa: trigger('aa', 'skip') }, queue: [waiting(-1, 'allow-all')] });
     const { changes, nextAt } = decideDue(record, NOON + MINUTE);
     expect([changes.asks, changes.handledUntil, nextAt]).toEqual([record.asks, iso(NOON), NOON + MINUTE]);
@@ -131,7 +131,7 @@ describe('what is asked for', () => {
 describe('jitter', () => {
   const record = minutely({ jitterSeconds: 30 });
 
-  it('of a time is the same again, is another for the next, and never reaches it', () => {
+  it('of a time is deterministic, differs for the next, and never reaches it', () => {
     const all = Array.from({ length: 200 }, (_, n) =>
       jitterOf(record, { ...record, jitterSeconds: 90 }, NOON + n * MINUTE),
     );
@@ -149,7 +149,7 @@ describe('jitter', () => {
   });
 });
 
-it('says when the next time is due, that there is none, and goes on where too many are due at once', () => {
+it('returns the next due time, or none, and continues when too many are due at once', () => {
   expect(decided(minutely(), NOON + SECOND).nextAt).toBe(NOON + MINUTE);
   expect(decided(minutely({ endAt: minute(0) }), NOON).nextAt).toBe(Infinity);
   const weeks = minutely({ handledUntil: minute(-6_000) });
@@ -159,7 +159,7 @@ it('says when the next time is due, that there is none, and goes on where too ma
   expect([first.missed.length + second.missed.length + second.queue.length]).toEqual([6_000]);
 });
 
-it('decides each time of a gap and of an hour that comes again once, however often it is called', () => {
+it('decides each time of a gap and of a repeated hour once, for any number of calls', () => {
   const record = scheduleRecord({
     cron: '0,30 * * * *',
     dst: { gap: 'run-after', repeat: 'both' },

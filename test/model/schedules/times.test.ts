@@ -4,7 +4,7 @@ import { type Cron, readCron } from '../../../model/schedules/cron.ts';
 import { nextRun, type Times, timesBetween } from '../../../model/schedules/times.ts';
 import { transitionsBetween } from '../../../model/schedules/zone.ts';
 
-/** Which times a schedule has, and what its clocks do to them. */
+/** Guards: times of a schedule, and the effect of clock changes. */
 const BERLIN = { every: null, timeZone: 'Europe/Berlin', startAt: null, endAt: null } as const;
 const half = { ...BERLIN, cron: '30 2 * * *' };
 const skip = { gap: 'skip', repeat: 'first' } as const;
@@ -21,19 +21,19 @@ describe('30 2 * * * in Berlin (case 47)', () => {
   const repeat = (policy: 'first' | 'both') =>
     between({ ...half, dst: { ...skip, repeat: policy } }, '2026-10-24T12:00Z', '2026-10-26T12:00Z');
 
-  it('is not run on 29 March 2026, or right after the gap', () => {
+  it('is skipped on 29 March 2026, or runs right after the gap', () => {
     const day = '2026-03-30T00:30 2026-03-30T02:30  run';
     expect(gap('skip')).toEqual(['2026-03-29T01:00 2026-03-29T02:30 gap ', day]);
     expect(gap('run-after')).toEqual(['2026-03-29T01:00 2026-03-29T02:30 gap run', day]);
   });
 
-  it('is run once on 25 October 2026, or twice', () => {
+  it('runs once on 25 October 2026, or twice', () => {
     const [first, day] = ['2026-10-25T00:30 2026-10-25T02:30  run', '2026-10-26T01:30 2026-10-26T02:30  run'];
     expect(repeat('first')).toEqual([first, '2026-10-25T01:30 2026-10-25T02:30 repeat ', day]);
     expect(repeat('both')).toEqual([first, '2026-10-25T01:30 2026-10-25T02:30 repeat run', day]);
   });
 
-  it('is known as what it is, whoever asks for that instant alone', () => {
+  it('is classified the same when its instant is queried alone', () => {
     const both = { ...half, dst: { gap: 'run-after', repeat: 'first' } } as const;
     const at = (text: string) => [...timesBetween(both, Date.parse(text) - 1, Date.parse(text))];
     expect(at('2026-10-25T01:30Z')).toMatchObject([{ dst: 'repeat', isRun: false }]);
@@ -42,7 +42,7 @@ describe('30 2 * * * in Berlin (case 47)', () => {
   });
 });
 
-it('runs the first of several in a gap, and none where the one after it is a time itself', () => {
+it('runs the first of several in a gap, and none when the time after it is a time itself', () => {
   const after = (cron: string) =>
     between({ ...BERLIN, cron, dst: { ...skip, gap: 'run-after' } }, '2026-03-29T00:50Z', '2026-03-29T01:10Z');
   expect(after('0,20,40 2 * * *')).toEqual([
@@ -60,21 +60,21 @@ it('runs the first of several in a gap, and none where the one after it is a tim
   ]);
 });
 
-it('leaves out the hour that comes again, of each minute', () => {
+it('skips the repeated hour, for each minute', () => {
   const all = between({ ...BERLIN, cron: '* * * * *', dst: skip }, '2026-10-24T23:59Z', '2026-10-25T02:00Z');
   expect(all.filter((time) => time.endsWith('run'))).toHaveLength(61); // an hour, and 03:00
   expect(all.filter((time) => time.endsWith('repeat '))).toHaveLength(60);
 });
 
-it('keeps to its bounds, both inclusive, and knows when there is none any more', () => {
+it('respects its bounds, both inclusive, and returns null after the last', () => {
   const bounded = { ...half, dst: skip, startAt: '2026-06-01T00:30:00.000Z', endAt: '2026-06-02T00:30:00.000Z' };
   expect(between(bounded, '2026-01-01T00:00Z', '2027-01-01T00:00Z')).toHaveLength(2);
   expect(nextRun(bounded, Date.parse('2026-06-02T00:30:00Z'))).toBeNull();
 });
 
-it('finds the next in years to come', () => {
+it('finds the next time years ahead', () => {
   const leap = { ...BERLIN, cron: '0 0 29 2 *', dst: skip };
-  expect(nextRun(leap, Date.parse('2096-03-01T00:00Z'))).toBeNull(); // 2100 has none
+  expect(nextRun(leap, Date.parse('2096-03-01T00:00Z'))).toBeNull(); // 2100 is not a leap year
   expect(nextRun(leap, Date.parse('2026-01-01T00:00Z'))?.localTime).toBe('2028-02-29T00:00');
 });
 
@@ -86,11 +86,11 @@ it('counts intervals from 1970', () => {
   ]);
 });
 
-/** With gaps and repeats of an hour or less, at night, at midnight, and in the south; and none. */
+/** Zones with gaps and repeats of an hour or less, at night, at midnight, and in the south; and without. */
 const ZONES = 'Europe/Berlin America/New_York America/Santiago Africa/Cairo Africa/Casablanca Australia/Lord_Howe UTC';
 const MINUTE = 60_000;
 
-/** Reads a clock of the zone each minute, and knows no transitions. */
+/** Reads a clock of the zone each minute, without knowledge of transitions. */
 function* readings(cron: Cron, timeZone: string, from: number, to: number): Generator<string> {
   const clock = new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short', timeStyle: 'short' });
   const shown = (at: number) => Date.parse(`${clock.format(at).replace(' ', 'T')}Z`);
@@ -113,7 +113,7 @@ function* readings(cron: Cron, timeZone: string, from: number, to: number): Gene
   }
 }
 
-it('has the times that a clock on the wall shows, for any expression, around changes in zones of all kinds', () => {
+it('matches a wall clock for any expression, around changes in zones of all kinds', () => {
   const field = (min: number, max: number) =>
     fc.oneof(
       { weight: 3, arbitrary: fc.constant('*') },

@@ -55,7 +55,7 @@ describe('every form of a secret is masked, and no part of it is shown (case 52)
     expect(shown(secret, `<${text}>`)).toBe('<***>');
   });
 
-  test.each([1, 2, 3])('in base64, %i bytes behind a beginning', (offset) => {
+  test.each([1, 2, 3])('in base64, %i bytes after the start', (offset) => {
     for (const alphabet of ['base64', 'base64url'] as const) {
       const text = Buffer.concat([Buffer.alloc(offset, 'u'), bytes, Buffer.from('behind')]).toString(alphabet);
       const told = shown(SECRET, text);
@@ -65,7 +65,7 @@ describe('every form of a secret is masked, and no part of it is shown (case 52)
     }
   });
 
-  test('a key of many lines, line by line, each in each form, and as base64(1) breaks it', () => {
+  test('a key of many lines is masked line by line, in each form, and as base64(1) breaks it', () => {
     for (const line of PEM.trim()
       .split('\n')
       .filter(({ length }) => length >= 4)) {
@@ -81,25 +81,25 @@ describe('every form of a secret is masked, and no part of it is shown (case 52)
     expect(shown(PEM, PEM)).toBe('***');
   });
 
-  test('two secrets that overlap are masked as one, and one that is inside another as well', () => {
+  test('overlapping secrets are masked as one, and so is a nested one', () => {
     const mask = new Mask(['abcdef12', 'ef1234xy', 'cd-ef']);
     expect(mask.text('<abcdef1234xy> <cd-ef> <abcdef1>')).toBe('<***> <***> <abcdef1>');
   });
 
-  test('what is cut off in a secret shows nothing of it', () => {
+  test('a truncated secret is masked too', () => {
     const mask = new Mask(['abcdefghijk1']);
     expect(mask.bytes(Buffer.from('see abcdefg'), { isCut: true }).toString()).toBe('see ***');
     expect(mask.bytes(Buffer.from('see abcdefg')).toString()).toBe('see abcdefg');
   });
 });
 
-/** Of few letters, so that secrets overlap, repeat themselves, and are almost met. */
+/** Generates texts of few letters, so that secrets overlap, repeat, and nearly match. */
 const text = (minLength: number, maxLength: number) =>
   fc.string({ unit: fc.constantFrom('a', 'b', 'A', '1', '/', '"', '\n', 'é', ' ', '%', '\\'), minLength, maxLength });
 const secret = text(4, 24).filter((value) => whyNotMasked(value) === null);
 const coded = fc.record({ value: secret, form: fc.nat(), before: text(0, 9), after: text(0, 9) });
 
-test('in whatever pieces it comes, what is shown is the same, has no form of a secret, and little is held', () => {
+test('for any chunks the output is the same, has no form of a secret, and little is buffered', () => {
   const given = fc.record({
     secrets: fc.array(secret, { minLength: 1, maxLength: 3 }),
     parts: fc.array(coded, { maxLength: 6 }),
@@ -143,7 +143,7 @@ test.each([
   ['hunter', 'a word of less than 8 letters'],
   ['12345', 'a number of less than 8 characters'],
   ['xxxxxxxxxxxx', 'one character many times'],
-])('%j is not masked, since it is %s (case 53)', (value, why) => {
+])('%j is not masked, as it is %s (case 53)', (value, why) => {
   expect(whyNotMasked(value)).toContain(why);
   expect(shown(value, `a log with a ${value} in it`)).toBe(`a log with a ${value} in it`);
 });
@@ -153,7 +153,7 @@ test.each(['hunter2', 'correcthorse', 'k3y!', '12345678'])('%j is masked', (valu
   expect(shown(value, value)).toBe('***');
 });
 
-test('a guest that prints what is almost a secret, again and again, is masked in time that grows with the text', () => {
+test('repeated near misses of a secret are masked in linear time', () => {
   const mask = new Mask([`${'a'.repeat(20_000)}b`]);
   const time = (bytes: number) => {
     const began = process.cpuUsage();

@@ -6,7 +6,7 @@ import { askedBy } from '../../../model/waitpoints/asked-files.ts';
 import { MAYFLY_WAIT } from '../../../model/waitpoints/mayfly-wait.ts';
 import { useFreshFolder } from '../../support/use-folder.ts';
 
-/** Promise: what a process calls needs a shell and nothing else, and asks for nothing that the host would not take. Costs a second. */
+/** Guards: the program needs only a shell, and never requests anything that the host would refuse. Costs a second. */
 const folder = useFreshFolder();
 beforeEach(async () => {
   await writeFile(join(folder, 'program'), MAYFLY_WAIT);
@@ -35,19 +35,19 @@ const WRONG = [
   ...['0', '01', '-1', '1x', '', '2592001', '99999999999999999999'].map((seconds) => ['ok', '--timeout', seconds]),
 ];
 
-test.for(WRONG)('wrong arguments are told so, and ask for nothing: %s %s %s', async (args) => {
+test.for(WRONG)('wrong arguments print the usage, and request nothing: %s %s %s', async (args) => {
   const { code, stderr } = await wait(...args);
   expect({ code, stderr }).toEqual({ code: 64, stderr: expect.stringContaining('usage: mayfly-wait') });
   expect(await readdir(folder)).toEqual(['program']);
 });
 
-test('data that is there is printed at once, and not asked for', async () => {
+test('existing data is printed at once, without a request', async () => {
   await writeFile(join(folder, 'a1-b.data'), '{"x":1}\n');
   expect(await wait('a1-b', '--timeout=30')).toMatchObject({ code: 0, stdout: '{"x":1}\n' });
   expect((await readdir(folder)).toSorted()).toEqual(['a1-b.data', 'program']);
 });
 
-test('what it asks for is what the host reads', async () => {
+test('the host can parse its request', async () => {
   const asking = wait('--timeout', '2592000');
   for (let names: string[] = []; !names.includes('default.ask-2592000'); ) names = await readdir(folder);
   await writeFile(join(folder, 'default.expired'), '');

@@ -8,7 +8,7 @@ import type { Store } from '../../../store/connect.ts';
 import { endedEvent, endpointId, endpointRecord } from '../../store/webhook-records.ts';
 import { useStore } from '../../support/use-store.ts';
 
-// Promise: what an attempt says of its endpoint, and when the next is made. A second.
+// Guards: the effect of an attempt on its endpoint, and the time of the next. A second.
 let store: Store;
 useStore((opened) => ({ store } = opened));
 
@@ -44,17 +44,17 @@ async function after(
 it.each([
   [119, null],
   [121, 'failures'],
-] as const)('failures for %i hours have it %s', async (hours, disabledFor) => {
+] as const)('failures for %i hours leave the endpoint %s', async (hours, disabledFor) => {
   expect(await after({ failingSince: ago(hours) }, outcome(500))).toMatchObject({ disabledFor });
 });
 
-it('the last attempt of an event has it disabled when nothing else was taken since its first', async () => {
+it('the last attempt of an event disables the endpoint when no delivery has succeeded since the first', async () => {
   const last = { askedAt: ago(76), at: ago(76), isLast: true };
   expect(await after({ failingSince: ago(77) }, outcome(500), last)).toMatchObject({ disabledFor: 'failures' });
   expect(await after({ failingSince: ago(70) }, outcome(500), last)).toMatchObject({ disabledFor: null });
 });
 
-it('410 has it disabled at once, and a success makes all good', async () => {
+it('410 disables the endpoint at once, and a success resets its failures', async () => {
   expect(await after({}, outcome(410))).toMatchObject({ disabledFor: 'gone' });
   const bad = { failingSince: ago(1), slowUntil: ago(0), slowed: 4 };
   expect(await after(bad, outcome(204))).toMatchObject({ failingSince: null, slowUntil: null, slowed: 0 });
@@ -68,7 +68,7 @@ it.each([
   [outcome(null, { isTimeout: true }), 5_000],
   [outcome(500), null],
   [outcome(503, { retryAfterMs: HOUR }), null],
-])('%o slows it down', async (seen, ms) => {
+])('%o slows the endpoint down', async (seen, ms) => {
   const { slowUntil, slowed } = await after({}, seen);
   expect(slowed).toBe(ms === null ? 0 : 1);
   if (ms === null) return expect(slowUntil).toBeNull();
@@ -77,7 +77,7 @@ it.each([
   expect(left).toBeGreaterThan(ms - 60_000);
 });
 
-it('ten attempts take 75 h 35 min 5 s, a tenth more or less, and Retry-After is observed up to a day', () => {
+it('ten attempts take 75 h 35 min 5 s ± 10 %, and Retry-After is honoured up to a day', () => {
   const plan = new DeliveryPlan();
   const whole = (chance: number) =>
     Array.from({ length: ATTEMPTS }, (_each, n) => plan.pauseMs(n, null, chance) ?? 0).reduce((a, b) => a + b, 0);

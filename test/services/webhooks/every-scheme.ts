@@ -14,13 +14,13 @@ const OLD_PAIR = newKeyPair();
 interface Example {
   name: string;
   scheme: SignatureScheme;
-  /** With which a sender signs. */
+  /** Key that signs, at the sender. */
   secret: string;
-  /** With which a receiver verifies. */
+  /** Key that verifies, at the receiver. */
   verifies: string;
   oldSecret: string;
   oldVerifies: string;
-  /** Whether the body is signed. */
+  /** True when the body is signed. */
   signs: boolean;
 }
 
@@ -72,7 +72,7 @@ export function verdict(
   return verifySignature(scheme, secrets, { headers, body, now });
 }
 
-/** Headers with the value of one of them changed. */
+/** Returns headers with one value changed. */
 export function changed(headers: readonly Header[], name: string, change: (value: string) => string): Header[] {
   return headers.map(([given, value]) => [given, given === name ? change(value) : value]);
 }

@@ -19,7 +19,7 @@ const Cases = z.object({
 });
 const { cases } = Cases.parse(JSON.parse(readFileSync(SHARED, 'utf8')));
 
-/** Both ways, for Ed25519 too: its signatures are the same each time (RFC 8032 §5.1.6). */
+/** Checks both directions, for Ed25519 too: its signatures are deterministic (RFC 8032 §5.1.6). */
 test.each(cases.map((one, index) => ({ name: `${index + 1}: ${one.scheme}`, one })))(
   '$name is signed and verified',
   ({ one }) => {
@@ -48,8 +48,8 @@ test.each(cases.map((one, index) => ({ name: `${index + 1}: ${one.scheme}`, one 
   },
 );
 
-/** Of the specification: its sample of a signature is of another message. */
-test('the sample signature of the specification of Standard Webhooks is not of its sample message', () => {
+/** Guards an error of the specification: its sample signature belongs to another message. */
+test('the sample signature of the Standard Webhooks specification does not match its sample message', () => {
   const headers: Header[] = [
     ['webhook-id', 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W'],
     ['webhook-timestamp', '1674087231'],

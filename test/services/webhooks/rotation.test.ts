@@ -6,23 +6,23 @@ import { BODY, EXAMPLES, ID, NOW, named, signed, verdict } from './every-scheme.
 
 const delivery = { id: ID, body: BODY, now: NOW };
 
-/** shared/cases/functions.md, 37: while a secret is rotated both are accepted, then only the new one. */
+/** Guards shared/cases/functions.md, 37: during a rotation both secrets are accepted, then only the new one. */
 describe.each(EXAMPLES)('37: $name', (example) => {
   const { verifies, oldVerifies, oldSecret } = example;
   const old = { ...example, secret: oldSecret };
 
-  test('both are accepted, and it is said which it was', () => {
+  test('both are accepted, and the index of the secret is returned', () => {
     const secrets = [verifies, oldVerifies];
     expect(verdict(example, signed(example), { secrets })).toMatchObject({ verified: true, secretIndex: 0 });
     expect(verdict(example, signed(old), { secrets })).toMatchObject({ verified: true, secretIndex: 1 });
   });
 
-  test('then only the new one', () => {
+  test('then only the new one is accepted', () => {
     expect(verdict(example, signed(example))).toMatchObject({ verified: true });
     expect(verdict(example, signed(old))).toMatchObject({ verified: false });
   });
 
-  test('one that cannot be used opens nothing, and the other still does', () => {
+  test('an unusable secret verifies nothing, and the other still works', () => {
     const secrets = ['', verifies];
     expect(verdict(example, signed(example), { secrets })).toMatchObject({ verified: true, secretIndex: 1 });
     expect(verdict(example, signed(example), { secrets: [''] })).toEqual({
@@ -38,7 +38,7 @@ describe.each(EXAMPLES)('37: $name', (example) => {
   });
 });
 
-test('37: of two signatures that match, the first says which secret it was', () => {
+test('37: of two matching signatures the first determines the secret', () => {
   const keys = ['a', 'b'];
   expect(firstMatch(['b', 'a'], keys, Object.is)).toBe(1);
   expect(firstMatch(['a', 'b'], keys, Object.is)).toBe(0);
@@ -55,25 +55,25 @@ test('37: each secret is tried with each signature, also after one matched', () 
   expect(tried).toEqual(['ax', 'ay', 'az', 'bx', 'by', 'bz']);
 });
 
-describe('37: what goes out', () => {
-  test.each(['v1', 'v1a', 'stripe'])('%s is signed with both, and taken by who has either', (name) => {
+describe('37: outgoing deliveries', () => {
+  test.each(['v1', 'v1a', 'stripe'])('%s is signed with both secrets, and accepted with either', (name) => {
     const example = named(name);
     const headers = signDelivery(example.scheme, [example.secret, example.oldSecret], delivery);
     expect(verdict(example, headers)).toMatchObject({ verified: true });
     expect(verdict(example, headers, { secrets: [example.oldVerifies] })).toMatchObject({ verified: true });
   });
 
-  test('v1 and v1a stand side by side', () => {
+  test('v1 and v1a can be combined', () => {
     const [v1, v1a] = [named('v1'), named('v1a')];
     const headers = signDelivery(v1.scheme, [v1.secret, v1a.secret], delivery);
     expect(headers.at(-1)?.[1]).toMatch(/^v1,\S{44} v1a,\S{88}$/);
     expect(verdict(v1, headers)).toMatchObject({ verified: true });
     expect(verdict(v1a, headers)).toMatchObject({ verified: true });
-    // a private key verifies as well as its public key
+    // a private key can verify like its public key
     expect(verdict(v1a, headers, { secrets: [newSecret(), v1a.secret] })).toMatchObject({ secretIndex: 1 });
   });
 
-  test.each(['github', 'hmac in hex', 'bearer', 'basic'])('%s has room for one: it is the first', (name) => {
+  test.each(['github', 'hmac in hex', 'bearer', 'basic'])('%s can carry one signature: the first', (name) => {
     const example = named(name);
     expect(signDelivery(example.scheme, [example.secret, example.oldSecret], delivery)).toEqual(signed(example));
   });

@@ -9,7 +9,7 @@ const standard: SignatureScheme = { scheme: 'standard-webhooks' };
 const base64 = (bytes: number) => Buffer.alloc(bytes, 7).toString('base64');
 
 describe('secrets', () => {
-  test('a new one has 32 bytes, is another each time, and has no problem', () => {
+  test('a new one has 32 bytes, is random, and is valid', () => {
     const secret = newSecret();
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(newSecret()).not.toBe(secret);
@@ -19,7 +19,7 @@ describe('secrets', () => {
     for (const one of [secret, secretKey, publicKey]) expect(secretProblem(standard, one)).toBeNull();
   });
 
-  test.each([24, 32, 64])('whsec_ of %i bytes is one', (bytes) => {
+  test.each([24, 32, 64])('whsec_ of %i bytes is valid', (bytes) => {
     expect(secretProblem(standard, `whsec_${base64(bytes)}`)).toBeNull();
   });
 
@@ -41,32 +41,32 @@ describe('secrets', () => {
     expect(verdict(named('v1'), signed(named('v1')), { secrets: [secret] })).toMatchObject({ verified: false });
   });
 
-  test.each(EXAMPLES)('$name: neither nothing nor more than 1 KiB', ({ scheme, secret, verifies }) => {
+  test.each(EXAMPLES)('$name: refuses empty secrets and those above 1 KiB', ({ scheme, secret, verifies }) => {
     expect(secretProblem(scheme, secret)).toBeNull();
     expect(secretProblem(scheme, verifies)).toBeNull();
     expect(secretProblem(scheme, '')).toBe('is empty');
     expect(secretProblem(scheme, 'é'.repeat(513))).toBe('has more than 1024 bytes');
   });
 
-  test.each(['two words', 'tökens', 'line\n', '='])('bearer: %j could not be sent', (secret) => {
+  test.each(['two words', 'tökens', 'line\n', '='])('bearer: %j is not sendable', (secret) => {
     expect(secretProblem({ scheme: 'bearer' }, secret)).toContain('is not a token');
   });
 
   test.each(['user', 'user:', 'us\ner:password', 'user:pass\u0000word', 'user:\u0085'])(
-    'basic: %j is none',
+    'basic: %j is invalid',
     (secret) => {
       expect(secretProblem({ scheme: 'basic' }, secret)).toBe('is not user:password without control characters');
     },
   );
 
-  test('one that is none signs nothing, and is not quoted', () => {
+  test('an invalid one signs nothing, and is not quoted', () => {
     const delivery = { id: ID, body: BODY, now: NOW };
     const sign = (secret: string) => () => signDelivery(standard, [newSecret(), secret], delivery);
     expect(sign('whsec_c2VjcmV0')).toThrow(new TypeError('The secret has 6 bytes behind whsec_, and needs 24 to 64.'));
     expect(sign(newKeyPair().publicKey)).toThrow(new TypeError('A public key signs nothing.'));
   });
 
-  test('an id that could run on into the timestamp is not signed', () => {
+  test('an id that could be confused with the timestamp is not signed', () => {
     const delivery = { id: 'msg.1', body: BODY, now: NOW };
     expect(() => signDelivery(standard, [newSecret()], delivery)).toThrow(RangeError);
   });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Header } from '../../../services/webhooks/signing/verdict.ts';
 import { changed, EXAMPLES, ID, NOW, named, signed, verdict } from './every-scheme.ts';
 
-/** shared/cases/functions.md, 35: first match wins, bounded work, no exception. */
+/** Signature headers (shared/cases/functions.md, 35): first match wins, bounded work, no exception. */
 const SIGNATURE_HEADERS = [
   'webhook-signature',
   'x-hub-signature-256',
@@ -24,19 +24,19 @@ describe('35: standard-webhooks', () => {
   const junkBefore = (count: number, junk: string, example = v1) =>
     changed(signed(example), STANDARD, (value) => [...Array<string>(count).fill(junk), value].join(' '));
 
-  test('the twentieth signature counts, the next does not', () => {
+  test('the twentieth signature counts, the next is ignored', () => {
     expect(verdict(v1, junkBefore(19, JUNK.v1))).toMatchObject({ ...verified, deliveryId: ID });
     expect(verdict(v1, junkBefore(20, JUNK.v1))).toMatchObject(notVerified);
   });
 
-  test('the fourth of v1a counts, the next does not, since each reads the body once more', () => {
+  test('the fourth v1a signature counts, the next is ignored, since each hashes the body again', () => {
     expect(verdict(v1a, junkBefore(3, JUNK.v1a, v1a))).toMatchObject(verified);
     expect(verdict(v1a, junkBefore(4, JUNK.v1a, v1a))).toMatchObject(notVerified);
     expect(verdict(v1, junkBefore(19, JUNK.v1a))).toMatchObject(verified);
   });
 
   test.each(['v2,AAAA', 'v1', 'v1,', 'v1,,', 'v1,====', 'v1,é', ',', '', 'V1,AAAA', 'v1,AAAA'])(
-    '%j is passed over',
+    '%j is skipped',
     (junk) => {
       expect(verdict(v1, junkBefore(30, junk))).toMatchObject(verified);
       expect(
@@ -48,20 +48,20 @@ describe('35: standard-webhooks', () => {
     },
   );
 
-  test('a signature of one version does not pass for one of the other', () => {
+  test('a signature of one version is not valid for the other', () => {
     const asV1a = changed(signed(v1), STANDARD, (value) => value.replace('v1,', 'v1a,'));
     expect(verdict(v1, asV1a)).toMatchObject(notVerified);
     const asV1 = changed(signed(v1a), STANDARD, (value) => value.replace('v1a,', 'v1,'));
     expect(verdict(v1a, asV1)).toMatchObject(notVerified);
   });
 
-  test('the names of Svix are taken, and not mixed with the others', () => {
+  test('Svix names are accepted, but not mixed with the others', () => {
     const svix = signed(v1).map(([name, value]): Header => [name.replace('webhook-', 'svix-'), value]);
     expect(verdict(v1, svix)).toMatchObject(verified);
     expect(verdict(v1, [...svix.slice(0, 2), ...signed(v1).slice(2)])).toMatchObject(notVerified);
   });
 
-  test.each(['', 'a.b', 'a b', 'é', 'a'.repeat(257)])('the id %j is none', (id) => {
+  test.each(['', 'a.b', 'a b', 'é', 'a'.repeat(257)])('the id %j is invalid', (id) => {
     expect(
       verdict(
         v1,
@@ -70,7 +70,7 @@ describe('35: standard-webhooks', () => {
     ).toMatchObject(notVerified);
   });
 
-  test('of two ids or timestamps none is taken', () => {
+  test('a repeated id or timestamp is refused', () => {
     for (const name of ['webhook-id', 'webhook-timestamp']) {
       const headers = signed(v1);
       expect(verdict(v1, [...headers, ...headers.filter(([given]) => given === name)])).toMatchObject(notVerified);
@@ -82,24 +82,24 @@ describe('35: stripe', () => {
   const stripe = named('stripe');
   const change = (by: (value: string) => string) => verdict(stripe, changed(signed(stripe), 'stripe-signature', by));
 
-  test('any v1 counts, other versions do not', () => {
+  test('any v1 counts, other versions are ignored', () => {
     expect(change((value) => `v0=00,${value.replace(',', `,v1=,v1=zz,v1=${'0'.repeat(64)},`)}`)).toMatchObject(
       verified,
     );
     expect(change((value) => value.replace('v1=', 'v0='))).toMatchObject(notVerified);
   });
 
-  test('the twentieth v1 counts, the next does not', () => {
+  test('the twentieth v1 counts, the next is ignored', () => {
     expect(change((value) => value.replace(',', `,${'v1=00,'.repeat(19)}`))).toMatchObject(verified);
     expect(change((value) => value.replace(',', `,${'v1=00,'.repeat(20)}`))).toMatchObject(notVerified);
   });
 
-  test('of two times in one header none is taken', () => {
+  test('a repeated time in one header is refused', () => {
     expect(change((value) => `t=1,${value}`)).toMatchObject(notVerified);
     expect(change((value) => `${value},t=1`)).toMatchObject(notVerified);
   });
 
-  test('the fourth header counts, the next does not, since each may read the body once more', () => {
+  test('the fourth header counts, the next is ignored, since each may hash the body again', () => {
     const junk = (count: number) => Array<Header>(count).fill(['stripe-signature', 't=1,v1=00']);
     expect(verdict(stripe, [...junk(3), ...signed(stripe)])).toMatchObject(verified);
     expect(verdict(stripe, [...junk(4), ...signed(stripe)])).toMatchObject(notVerified);
@@ -107,19 +107,19 @@ describe('35: stripe', () => {
 });
 
 describe('35: hex', () => {
-  test.each(['github', 'stripe', 'hmac in hex'])('%s: upper case is taken', (name) => {
+  test.each(['github', 'stripe', 'hmac in hex'])('%s: upper case is accepted', (name) => {
     const upper = signed(named(name)).map(
       ([header, value]): Header => [header, value.replace(/[0-9a-f]{64}/, (hex) => hex.toUpperCase())],
     );
     expect(verdict(named(name), upper)).toMatchObject(verified);
   });
 
-  test.each(['sha256=', '', 'sha1=00', 'SHA256=', 'sha256=0', 'sha256=zz'])('%j is no signature', (value) => {
+  test.each(['sha256=', '', 'sha1=00', 'SHA256=', 'sha256=0', 'sha256=zz'])('%j is not a signature', (value) => {
     expect(verdict(named('github'), [['x-hub-signature-256', value]])).toMatchObject(notVerified);
   });
 });
 
-test('35: what GitHub calls the delivery is told where it is an id, and refuses nothing where it is none', () => {
+test('35: the delivery header of GitHub is returned when it is a valid id, and ignored otherwise', () => {
   const github = named('github');
   expect(verdict(github, signed(github))).toMatchObject({ ...verified, deliveryId: ID });
   const odd = changed(signed(github), 'x-github-delivery', () => 'x'.repeat(300));
@@ -128,7 +128,7 @@ test('35: what GitHub calls the delivery is told where it is an id, and refuses 
 });
 
 describe('35: bearer and basic', () => {
-  test('the name of the scheme may be of either case', () => {
+  test('the name of the scheme is case-insensitive', () => {
     expect(verdict(named('bearer'), [['authorization', 'bearer  mytoken-1']])).toMatchObject(verified);
     expect(verdict(named('basic'), [['authorization', 'BASIC dXNlcjpww6Rzczp3b3Jk']])).toMatchObject(verified);
   });
@@ -152,12 +152,12 @@ describe.each(EXAMPLES)('35: $name', (example) => {
   const [signature] = headers.filter(isSignature);
   const withValue = (value: string): Header[] => [...others, [signature?.[0] ?? '', value]];
 
-  test('of two headers of the name, either counts', () => {
+  test('either of two headers of the name counts', () => {
     expect(verdict(example, [...withValue('junk'), ...headers.filter(isSignature)])).toMatchObject(verified);
     expect(verdict(example, [...headers, ...withValue('junk').slice(-1)])).toMatchObject(verified);
   });
 
-  test('a header that is missing, empty, not ASCII or of 64 KiB is not verified', () => {
+  test('a missing, empty or non-ASCII header, or one of 64 KiB, is not verified', () => {
     expect(verdict(example, [])).toMatchObject(notVerified);
     expect(verdict(example, others)).toMatchObject(notVerified);
     const value = signature?.[1] ?? '';
@@ -174,7 +174,7 @@ describe.each(EXAMPLES)('35: $name', (example) => {
     }
   });
 
-  test('whatever stands in the headers, it throws nothing, verifies nothing and tells no secret', () => {
+  test('arbitrary headers throw nothing, verify nothing and leak no secret', () => {
     const [v1, v1a] = [JUNK.v1, JUNK.v1a];
     const begins = ['v1,', 'v1a,', `t=${NOW / 1000},v1=`, 'sha256=', 'v0=', 'Bearer ', 'Basic ', v1, v1a];
     const value = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...begins), fc.base64String());

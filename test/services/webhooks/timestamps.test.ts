@@ -3,7 +3,7 @@ import { signDelivery } from '../../../services/webhooks/signing/sign.ts';
 import type { Header } from '../../../services/webhooks/signing/verdict.ts';
 import { BODY, changed, ID, NOW, named, signed, verdict } from './every-scheme.ts';
 
-/** shared/cases/functions.md, 36: only a plain decimal number of seconds within tolerance is taken. */
+/** Examples with timestamps (shared/cases/functions.md, 36): decimal seconds within tolerance. */
 const TIMED = ['v1', 'v1a', 'stripe', 'hmac with a time'].map(named);
 const seconds = NOW / 1000;
 
@@ -16,23 +16,23 @@ function withTimestamp(headers: readonly Header[], text: string): Header[] {
   );
 }
 
-/** The seconds in digits of another script, whose zero this is. */
+/** Returns the seconds in digits of another script. @param zero its zero digit */
 function digitsFrom(zero: number): string {
   return String(seconds).replace(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)));
 }
 
 describe.each(TIMED)('36: $name', (example) => {
-  test.each([0, 299, 300, -299, -300])('%i s old is taken', (age) => {
+  test.each([0, 299, 300, -299, -300])('%i s old is accepted', (age) => {
     const headers = signed(example, BODY, NOW - age * 1000);
     expect(verdict(example, headers)).toMatchObject({ verified: true, timestamp: seconds - age });
   });
 
-  test.each([301, -301, 86_400])('%i s old is refused, and the log says so', (age) => {
+  test.each([301, -301, 86_400])('%i s old is refused with a reason', (age) => {
     const why = `the timestamp is ${age} s old, and may be 300 s off`;
     expect(verdict(example, signed(example, BODY, NOW - age * 1000))).toEqual({ verified: false, why });
   });
 
-  /** `1e9` is near the clock of its own test: what refuses it is its form. */
+  /** Invalid forms; `1e9` equals its test's clock, so that only its form is wrong. */
   test.each([
     [String(NOW), NOW],
     ['1e9', 1_000_000_000_000],
@@ -49,13 +49,13 @@ describe.each(TIMED)('36: $name', (example) => {
     ['-0', 0],
     ['', 0],
     ['NaN', NOW],
-  ])('%j is no timestamp', (text, now) => {
+  ])('%j is not a timestamp', (text, now) => {
     const headers = withTimestamp(signed(example, BODY, now), text);
     const why = 'the timestamp is not a plain number of seconds';
     expect(verdict(example, headers, { now })).toEqual({ verified: false, why });
   });
 
-  test('one that was changed is not what was signed', () => {
+  test('a changed one invalidates the signature', () => {
     expect(verdict(example, withTimestamp(signed(example), String(seconds - 1)))).toMatchObject({ verified: false });
   });
 
@@ -69,7 +69,7 @@ describe.each(TIMED)('36: $name', (example) => {
   });
 });
 
-test('36: milliseconds are refused also where a sender signed them', () => {
+test('36: milliseconds are refused even when they are signed', () => {
   const { scheme, secret } = named('hmac with a time');
   const headers = signDelivery(scheme, [secret], { id: ID, body: BODY, now: NOW * 1000 });
   expect(headers[0]).toEqual(['x-timestamp', String(NOW)]);

@@ -5,7 +5,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
 import { describeDisk, type InMemoryMachine, sizeOf } from './machine.ts';
 
-/** Sources that a machine in memory makes: copies of the builder's disk. */
+/** Sources baked by a machine in memory: copies of the builder's disk. */
 export class InMemoryBaking implements HostBaking {
   constructor(
     private readonly machine: InMemoryMachine,

@@ -5,7 +5,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import type { SavedCapture } from '../../../model/snapshots/capture.ts';
 import { describeDisk, type Files, type Image, type InMemoryMachine, type StoredCapture, sizeOf } from './machine.ts';
 
-/** Captures of a machine in memory: copies, so nothing refers to one. */
+/** Captures of a machine in memory: copies, so that references don't exist. */
 export class InMemoryCaptures implements HostCaptures {
   constructor(
     private readonly machine: InMemoryMachine,
@@ -16,7 +16,7 @@ export class InMemoryCaptures implements HostCaptures {
     return sizeOf(this.#running(source).files);
   }
 
-  /** Leaves the source frozen when it fails, as a worker does that dies in its middle. */
+  /** Leaves the source frozen on failure, like a worker that is killed midway. */
   async begin({ captureId, source }: CaptureRequest, { signal }: StepContext): Promise<void> {
     signal.throwIfAborted();
     const { captures, frozen } = this.machine;
@@ -65,7 +65,7 @@ export class InMemoryCaptures implements HostCaptures {
     capture.isKept = true;
   }
 
-  async abort(): Promise<void> {} // what copies it ends with its step
+  async abort(): Promise<void> {} // copying ends with its step
 
   async remove(captureId: string): Promise<void> {
     await this.thaw(captureId);
@@ -82,7 +82,7 @@ export class InMemoryCaptures implements HostCaptures {
     }));
   }
 
-  /** What a clone begins with. @throws MayflyError capture_not_found */
+  /** Returns the files of a clone. @throws MayflyError capture_not_found */
   filesOf(captureId: string): Files {
     const capture: StoredCapture | undefined = this.machine.captures.get(captureId);
     if (capture?.isKept) return capture.files;

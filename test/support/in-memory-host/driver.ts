@@ -27,7 +27,7 @@ const CAPACITY: Capacity = {
   diskTotalBytes: DISK_BYTES,
   diskAvailableBytes: DISK_BYTES,
 };
-/** What a guest takes that runs. MiB. */
+/** Memory of a running guest, MiB. */
 const RESIDENT_MIB = 16;
 
 /** Hypervisor without a machine or processes, for tests of sagas; no setting offers it. */
@@ -62,7 +62,7 @@ export class InMemoryHypervisor implements Hypervisor {
     this.power = new InMemorySourcePower(machine, failpoints);
   }
 
-  /** What saved a guest or a source has been killed: it shall not stand still until its saga comes by. */
+  /** Thaws all guests and sources: the killed worker cannot, and their sagas may come late. */
   async open(): Promise<void> {
     this.machine.frozen.clear();
   }
@@ -168,7 +168,7 @@ export class InMemoryHypervisor implements Hypervisor {
     await this.failpoints.hit('resume', 'during', sandboxId);
   }
 
-  /** Stands still before its memory is gone. */
+  /** Pauses before its memory is saved. */
   async hibernate(sandboxId: string): Promise<void> {
     this.#refuseOff(sandboxId);
     if (this.machine.domains.get(sandboxId) === 'hibernated') return;
@@ -177,7 +177,7 @@ export class InMemoryHypervisor implements Hypervisor {
     this.machine.domains.set(sandboxId, 'hibernated');
   }
 
-  /** Stands still when its memory is back. */
+  /** Pauses until its memory is restored. */
   async wake(sandboxId: string, wished: 'running' | 'paused'): Promise<void> {
     this.#refuseOff(sandboxId);
     this.machine.domains.set(sandboxId, 'paused');
@@ -223,7 +223,6 @@ export class InMemoryHypervisor implements Hypervisor {
     return this.machine.images.get(source)?.files ?? new Map();
   }
 
-  /** The lowest address that nobody has. */
   #freeLease(sandboxId: string): Lease {
     const taken = new Set([...this.machine.leases.values()].map(({ address }) => address));
     let nth = 1;

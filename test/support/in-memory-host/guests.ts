@@ -7,11 +7,11 @@ import type { InMemoryMachine } from './machine.ts';
 
 const LOOK_MS = 20;
 
-/** The guests of a machine in memory, as their network shows them: an sshd each, and an agent that takes what it is told. */
+/** Guests of a machine in memory, as seen on their network: an sshd each, and an agent that accepts everything. */
 export class InMemoryGuests {
   constructor(private readonly machine: InMemoryMachine) {}
 
-  /** Resolves when the guest with that address runs and has the host key. @throws host_key_mismatch; the signal's reason */
+  /** Resolves when the guest at that address runs with the host key. @throws host_key_mismatch; the signal's reason */
   async verify(_sandboxId: string, { endpoint, signal }: VerifyRequest): Promise<void> {
     for (;;) {
       signal.throwIfAborted();
@@ -41,6 +41,6 @@ export class InMemoryGuests {
     };
   }
 
-  /** Nothing is held open. */
+  /** Does nothing: no connection is held. */
   close(): void {}
 }

@@ -8,32 +8,32 @@ import type { Boot } from '../../../model/sandbox/sandbox.ts';
 import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
 import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
 
-/** A disk: the content of its files, by their names. Never changed in place, so whoever holds one has a copy. */
+/** Files of a disk by name. Never changed in place, so that references are copies. */
 export type Files = ReadonlyMap<string, string>;
 
-/** What clones are made of. */
+/** Origin of clones. */
 export interface Image {
   files: Files;
   isRunning: boolean;
-  /** Which bake made it; null: it was always there. */
+  /** Bake that made it; null: a predefined image. */
   baked: { bakeId: string; sourceId: string; snapshotId: string; image: BakedImage } | null;
 }
 
 export interface Workspace {
-  /** Null while only half of it is there. */
+  /** Null while it is incomplete. */
   clone: Clone | null;
   files: Files;
-  /** Which restore put the files there; null: none. */
+  /** Restore that put the files there; null: none. */
   restoreId: string | null;
   boot: Boot;
-  /** Its cable is out. */
+  /** True when its network is disconnected. */
   isOffline: boolean;
 }
 
 export interface StoredSnapshot {
   sandboxId: string;
   files: Files;
-  /** Null while only half of it is there. ISO 8601. */
+  /** Null while it is incomplete. ISO 8601. */
   savedAt: string | null;
 }
 
@@ -43,34 +43,36 @@ export interface StoredCapture {
   /** Null while it is being copied. ISO 8601. */
   capturedAt: string | null;
   isChecked: boolean;
-  /** Whether it has its final name. */
+  /** True when it has its final name. */
   isKept: boolean;
 }
 
 export const GOLDEN = 'golden-debian12';
 
-/** Machine that exists only in this process, and outlives hypervisors; {@link write} and {@link read} stand for its guests. */
+/**
+ * Machine that exists only in this process, and outlives hypervisors; {@link write} and {@link read} act as its guests.
+ */
 export class InMemoryMachine {
   readonly images = new Map<string, Image>([[GOLDEN, { files: new Map(), isRunning: false, baked: null }]]);
-  /** Images without their names yet, by the name they shall have. */
+  /** Unpublished images by their future names. */
   readonly staged = new Map<string, { bakeId: string; sourceId: string; files: Files; image: BakedImage | null }>();
   readonly workspaces = new Map<string, Workspace>();
   readonly domains = new Map<string, 'running' | 'paused' | 'hibernated'>();
   readonly leases = new Map<string, Lease>();
   readonly snapshots = new Map<string, StoredSnapshot>();
   readonly captures = new Map<string, StoredCapture>();
-  /** By their keys. */
+  /** Templates by their keys. */
   readonly templates = new Map<string, { templateId: string; savedAt: string; use: TemplateUse }>();
-  /** Whether it makes templates: then whoever boots cold has one built. */
+  /** True when a cold boot starts the build of a template. */
   makesTemplates = false;
-  /** Guests, and sources, whose file systems stand still for a copy. */
+  /** Guests and sources frozen for a copy. */
   readonly frozen = new Set<string>();
 
-  /** Rings when a machine dies. */
+  /** Notified when a machine dies. */
   readonly deaths = new Bell();
   readonly #ends = new Map<string, MachineEnd>();
 
-  /** What nobody here has asked for. */
+  /** Kills a machine unexpectedly. */
   die(sandboxId: string, end: MachineEnd): void {
     this.#ends.set(sandboxId, end);
     this.domains.delete(sandboxId);
@@ -87,18 +89,18 @@ export class InMemoryMachine {
     return this.domains.has(sandboxId);
   }
 
-  /** Whether something that runs in it goes on. */
+  /** Reports whether the guest executes. */
   moves(sandboxId: string): boolean {
     return this.domains.get(sandboxId) === 'running' && !this.frozen.has(sandboxId);
   }
 
-  /** Writes in a guest. @throws MayflyError guest_unreachable when it stands still */
+  /** Writes a file in a guest. @throws MayflyError guest_unreachable when it does not run */
   write(sandboxId: string, name: string, content: string): void {
     const workspace = this.#answering(sandboxId);
     workspace.files = new Map(workspace.files).set(name, content);
   }
 
-  /** What a guest reads; null: it has no such file. @throws MayflyError guest_unreachable when it stands still */
+  /** Returns a file of a guest; null: missing. @throws MayflyError guest_unreachable when it does not run */
   read(sandboxId: string, name: string): string | null {
     return this.#answering(sandboxId).files.get(name) ?? null;
   }
@@ -111,7 +113,7 @@ export class InMemoryMachine {
   }
 }
 
-/** What a copy of a disk takes: here the bytes of its files. */
+/** Returns the sizes and digest of a disk: here of its files. */
 export function describeDisk(files: Files): SavedDisk {
   const storedBytes = sizeOf(files);
   const content = [...files.keys()].sort().map((name) => [name, files.get(name)]);
@@ -119,7 +121,7 @@ export function describeDisk(files: Files): SavedDisk {
   return { target: 'root', sha256, virtualBytes: storedBytes, storedBytes };
 }
 
-/** Bytes. */
+/** Returns the size in bytes. */
 export function sizeOf(files: Files): number {
   return [...files].reduce((sum, [name, content]) => sum + name.length + content.length, 0);
 }

@@ -7,7 +7,7 @@ import type { FileChangeRecord } from '../../../model/files/file-change.ts';
 import type { SavedSnapshot } from '../../../model/snapshots/snapshot.ts';
 import { describeDisk, type Files, type InMemoryMachine } from './machine.ts';
 
-/** Snapshots of a machine in memory: copies, so nothing refers to one. Their file systems cannot be compared. */
+/** Snapshots of a machine in memory: copies, so that references don't exist. Cannot be compared. */
 export class InMemorySnapshots implements HostSnapshots {
   readonly chainLength = async () => 0;
   readonly flatten = async () => {};
@@ -21,11 +21,11 @@ export class InMemorySnapshots implements HostSnapshots {
     private readonly failpoints: Failpoints,
   ) {}
 
-  /** Leaves the guest frozen when it fails, as a worker does that dies in its middle. */
+  /** Leaves the guest frozen on failure, like a worker that is killed midway. */
   async save({ snapshotId, sandboxId, kind }: SaveRequest, { signal }: StepContext): Promise<void> {
     const { snapshots, workspaces, frozen } = this.machine;
     signal.throwIfAborted();
-    // Only for a template, whose builder nobody has used: a guest in memory has none of its own.
+    // Supported only for a template, whose builder is unused: a guest in memory has no memory of its own.
     if (kind !== 'disk' && !workspaces.get(sandboxId)?.isOffline) {
       throw new MayflyError('snapshot_unsupported', 'A machine in memory saves no memory: take one of kind `disk`.');
     }
@@ -83,7 +83,7 @@ export class InMemorySnapshots implements HostSnapshots {
     Object.assign(workspace, { files: saved.files, restoreId });
   }
 
-  /** What a fork begins with. @throws MayflyError snapshot_not_found */
+  /** Returns the files of a fork. @throws MayflyError snapshot_not_found */
   filesOf(snapshotId: string): Files {
     return this.#whole(snapshotId, 'snapshot_not_found').files;
   }

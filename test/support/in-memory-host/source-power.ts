@@ -5,7 +5,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import type { SourcePowered } from '../../../model/snapshots/source-power.ts';
 import { GOLDEN, type Image, type InMemoryMachine } from './machine.ts';
 
-/** Sources of a machine in memory run when it is said that they do; clones are copies, so nothing refers to one. */
+/** Power of sources in memory: a mere flag; clones are copies, so that references don't exist. */
 export class InMemorySourcePower implements SourcePower {
   constructor(
     private readonly machine: InMemoryMachine,

@@ -48,7 +48,7 @@ export class InMemoryTemplates implements HostTemplates {
     return [...this.machine.templates.values()].map(({ use }) => ({ ...use }));
   }
 
-  /** How one comes to its machine. @throws MayflyError template_unavailable */
+  /** Chooses the kind of boot. @throws MayflyError template_unavailable */
   async bootOf(request: CloneRequest): Promise<{ boot: Boot; templateKey: string | null }> {
     const { boot: wish = 'cold', project, source, cpus, memoryMib } = request;
     const cold = (why: Boot['why']): Boot => ({ way: 'cold', why, templateId: null, ageSeconds: null });

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { repository } from '../../../worker/config/artifacts.mjs';
 
-/** What speaks to Temporal itself, or only looks whether it is there: no payloads; and the worker of an attacker. */
+/**
+ * Files with direct Temporal connections, without payloads: health checks, raw clients, and the worker of an attacker.
+ */
 const RAW = [
   'test/crash/agreement.ts',
   'test/crash/losses.ts',
@@ -25,13 +27,13 @@ function filesWith(pattern: RegExp): string[] {
     .sort();
 }
 
-test('one place makes clients of Temporal, so that none writes in the clear', () => {
+test('Temporal clients are created in one place, so that every one encrypts', () => {
   expect(filesWith(/\bnew (?:Workflow|Schedule)?Client\(\{? ?(?:connection|options)/)).toEqual([
     'worker/payloads/data-converter.ts',
   ]);
 });
 
-test('no worker is made without the converter', () => {
+test('every worker is created with the converter', () => {
   const makers = filesWith(/\bWorker\.create\(/);
   expect(makers).toEqual(['worker/control.ts', 'worker/host.ts']);
   for (const path of makers) {

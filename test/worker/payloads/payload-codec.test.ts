@@ -13,7 +13,7 @@ const payloadOf = (value: unknown): Payload => defaultPayloadConverter.toPayload
 const one = ([payload]: Payload[]): Payload => payload ?? {};
 const bytesOf = (payload: Payload) => Buffer.from(payload.data ?? []);
 
-test('a payload is unreadable without the key, and comes back with it', async () => {
+test('a payload is unreadable without the key, and decrypted with it', async () => {
   const codec = new EncryptedPayloads([NEW]);
   const sent = one(await codec.encode([payloadOf(SECRET)]));
   expect(bytesOf(sent).toString('latin1')).not.toContain('hunter2');
@@ -24,12 +24,12 @@ test('a payload is unreadable without the key, and comes back with it', async ()
   expect(defaultPayloadConverter.fromPayload(one(await codec.decode([sent])))).toEqual(SECRET);
 });
 
-test('equal payloads look different: each has a nonce of its own', async () => {
+test('equal payloads look different: each has its own nonce', async () => {
   const [first, second] = await new EncryptedPayloads([NEW]).encode([payloadOf(SECRET), payloadOf(SECRET)]);
   expect(first?.data).not.toEqual(second?.data);
 });
 
-test('a payload in the clear is refused, unless it is a line for people', async () => {
+test('a plaintext payload is refused, unless it is a readable line', async () => {
   const codec = new EncryptedPayloads([NEW]);
   await expect(codec.decode([payloadOf(SECRET)])).rejects.toMatchObject({
     code: 'payload_key_unusable',
@@ -39,7 +39,7 @@ test('a payload in the clear is refused, unless it is a line for people', async 
   expect(await codec.decode([line])).toEqual([line]);
 });
 
-test('the first key encrypts, all decrypt: so keys are changed', async () => {
+test('the first key encrypts, all decrypt: keys can be rotated', async () => {
   const before = await new EncryptedPayloads([OLD]).encode([payloadOf(SECRET)]);
   expect(defaultPayloadConverter.fromPayload(one(await new EncryptedPayloads([NEW, OLD]).decode(before)))).toEqual(
     SECRET,
@@ -60,14 +60,14 @@ test.each([0, 12, 20, -1])('a payload that was changed at byte %i is refused', a
   });
 });
 
-test('under the name of another key it is refused', async () => {
+test("a payload with another key's id is refused", async () => {
   const sent = one(await new EncryptedPayloads([NEW]).encode([payloadOf(SECRET)]));
   const renamed = { ...sent, metadata: { ...sent.metadata, 'encryption-key-id': Buffer.from('old') } };
   const both = new EncryptedPayloads([NEW, { ...NEW, id: 'old' }]);
   await expect(both.decode([renamed])).rejects.toMatchObject({ code: 'payload_key_unusable' });
 });
 
-test('a line for people stays readable, and is redacted', async () => {
+test('a readable line stays in plaintext, and is redacted', async () => {
   const [sent] = await new EncryptedPayloads([NEW]).encode([payloadOf(readable('sbx-1 from --password hunter2'))]);
   expect(Buffer.from(sent?.data ?? []).toString()).toContain('sbx-1 from --password [redacted]');
 });

@@ -6,7 +6,7 @@ import { useFreshFolder } from '../../support/use-folder.ts';
 
 const folder = useFreshFolder();
 
-test('it is made once, also by several at once, and readable by us alone', async () => {
+test('the key is created once, also concurrently, and is private', async () => {
   const path = join(folder, 'control', 'payload.key');
   const made = await Promise.all(Array.from({ length: 8 }, () => payloadKeys(path, true)));
   expect(new Set(made.map(([{ id }]) => id)).size).toBe(1);
@@ -16,7 +16,7 @@ test('it is made once, also by several at once, and readable by us alone', async
   expect((await readFile(path, 'utf8')).trim()).toMatch(/^[0-9a-f]{64}$/);
 });
 
-test('who does not make it is told where it is missing', async () => {
+test('a process that must not create it reports the missing path', async () => {
   const path = join(folder, 'payload.key');
   await expect(payloadKeys(path)).rejects.toMatchObject({
     code: 'payload_key_unusable',
@@ -24,7 +24,7 @@ test('who does not make it is told where it is missing', async () => {
   });
 });
 
-test.each([0o640, 0o604, 0o644])('one that others may read is refused: mode %o', async (mode) => {
+test.each([0o640, 0o604, 0o644])('a key readable by others is refused: mode %o', async (mode) => {
   const path = join(folder, 'payload.key');
   await payloadKeys(path, true);
   await chmod(path, mode);
@@ -34,7 +34,7 @@ test.each([0o640, 0o604, 0o644])('one that others may read is refused: mode %o',
   });
 });
 
-test('several keys: one a line, the first first', async () => {
+test('several keys: one per line, the first one first', async () => {
   const path = join(folder, 'payload.key');
   await writeFile(path, `# new\n${'ab'.repeat(32)}\n\n${'cd'.repeat(32)}\n`, { mode: 0o600 });
   const keys = await payloadKeys(path);
@@ -42,7 +42,7 @@ test('several keys: one a line, the first first', async () => {
 });
 
 test.each(['', 'xyz', 'ab'.repeat(31), `${'ab'.repeat(32)}\nhunter2`])(
-  'what is no key is refused: %j',
+  'an invalid key is refused: %j',
   async (text) => {
     const path = join(folder, 'payload.key');
     await writeFile(path, text, { mode: 0o600 });

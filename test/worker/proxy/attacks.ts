@@ -7,24 +7,24 @@ import { CONTROL_QUEUE, hostQueue, workflowIdOf } from '../../../model/sagas/que
 import { RECONCILE_HOST_WORKFLOW } from '../../../model/sagas/reconcile.ts';
 import { INSTALLATION } from '../../support/installation-id.ts';
 
-/** What a script with a process's certificate tries with Temporal. */
+/** Attack by a script with a process's certificate on Temporal. */
 export type Attack = (service: Connection['workflowService'], at: Attacked) => Promise<unknown>;
 export type Attacks = Record<string, Attack>;
 
 type Start = (type: string, workflowId: string, input: unknown, more?: object) => Promise<object>;
 interface Attacked {
-  /** Of a sandbox on the host `test`. */
+  /** Sandbox on the host `test`. */
   sandboxId: string;
   workflowExecution: { workflowId: string };
-  /** Of that host. */
+  /** Queue of that host. */
   queue: string;
   newSandbox: SandboxInput;
   encoded: (value: unknown) => Promise<{ payloads: Payload[] }>;
-  /** The request that starts a workflow. */
+  /** Request that starts a workflow. */
   start: Start;
 }
 
-/** The host that was taken over. */
+/** Id of the compromised host. */
 export const OTHER = 'other';
 const namespace = 'default';
 const actor = { apiKeyId: 'admin', agentId: null };
@@ -42,7 +42,7 @@ export function attacked(of: Pick<Attacked, 'sandboxId' | 'queue' | 'newSandbox'
   return { ...of, workflowExecution: { workflowId: workflowIdOf(of.sandboxId) }, start };
 }
 
-/** What neither a host nor the API has any business in. */
+/** Attacks forbidden to both hosts and the API. */
 export const ATTACKS: Attacks = {
   'ends a run': (service, { workflowExecution }) =>
     service.terminateWorkflowExecution({ namespace, workflowExecution }),
@@ -121,7 +121,7 @@ export const ATTACKS: Attacks = {
   'makes a namespace': (service) => service.registerNamespace({ namespace: 'x' }),
 };
 
-/** What the API may, and a host may not. */
+/** Requests allowed to the API, and forbidden to a host. */
 export const OF_THE_API: Attacks = {
   'destroys a sandbox': (service, { workflowExecution }) =>
     service.signalWorkflowExecution({ namespace, workflowExecution, signalName: 'destroy' }),

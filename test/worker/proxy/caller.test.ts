@@ -13,9 +13,9 @@ test.each([
   ['', null],
   [['api', 'host-a'], null],
   [undefined, null],
-])('a certificate for %j is of %j', (name, caller) => expect(callerOf(name)).toEqual(caller));
+])('a certificate for %j belongs to %j', (name, caller) => expect(callerOf(name)).toEqual(caller));
 
-test('the token of a task is opened by who was given it, and by nobody else', () => {
+test('the token of a task is valid only for its recipient', () => {
   const tokens = new TaskTokens(randomBytes(32));
   const [one, other]: Caller[] = ['a', 'b'].map((hostId) => ({ process: 'host', hostId }));
   if (!one || !other) throw new Error('there are two');

@@ -1,12 +1,12 @@
 import type { Store } from '../../../store/connect.ts';
 import type { Completion } from '../../../store/waitpoints/waitpoints.ts';
 
-/** Of one look. */
+/** Maximum number per poll. */
 const AT_ONCE = 100;
 
 /**
- * Writes to the audit of a run that a waitpoint of it was completed: the API, which takes the data, has no key of the audit. Who
- * sends it has a token and no name, so the entry says which token that was, and who made the waitpoint; never the data.
+ * Audits completed waitpoints of runs, since the API, which receives the data, has no audit key. The sender has a token
+ * and no name, so the entry has the token and the waitpoint's creator; never the data.
  */
 export class CompletedWaitpoints {
   constructor(private readonly store: Pick<Store, 'audit' | 'waitpoints'>) {}

@@ -2,10 +2,10 @@ import { RECONCILER } from '../../../model/sagas/reconcile.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
-/** Of one look. */
+/** Maximum number per poll. */
 const AT_ONCE = 100;
 
-/** Has the snapshots of failed runs deleted that are to be kept no longer. */
+/** Deletes snapshots of failed runs whose retention has expired. */
 export class KeptFailures {
   constructor(
     private readonly store: Pick<Store, 'snapshots'>,

@@ -16,8 +16,8 @@ import type { Unchecked } from '../../../store/functions/queue/unchecked-runs.ts
 type Stores = Pick<Store, 'runs' | 'runContents' | 'functionVersions' | 'uncheckedRuns' | 'gatheredRuns'>;
 
 /**
- * Checks events that were accepted before there was time for it, one of each function after another. One that fits goes on,
- * one that does not ends its run; any number of processes may do so at once.
+ * Validates events ingested before their check, in turn for each function. A valid event proceeds, an invalid one ends
+ * its run; any number of processes may do so concurrently.
  */
 export class LateChecks {
   constructor(
@@ -31,7 +31,7 @@ export class LateChecks {
     while (await this.#round(signal));
   }
 
-  /** @returns whether something became of one */
+  /** @returns true when an event was decided */
   async #round(signal?: AbortSignal): Promise<boolean> {
     let isMore = false;
     for (let unchecked = await this.store.uncheckedRuns.next(null); unchecked && !signal?.aborted; ) {
@@ -45,7 +45,7 @@ export class LateChecks {
     return isMore && !signal?.aborted;
   }
 
-  /** One that can't be checked now is in the way of its own function alone, and until it is too old. */
+  /** A failed check delays only its own function, until the event is too old. */
   async #decideOrLater(unchecked: Unchecked): Promise<boolean> {
     try {
       return await this.#decide(unchecked);
@@ -65,7 +65,7 @@ export class LateChecks {
     return begun !== null;
   }
 
-  /** Why its event is not run; null: it fits. @throws what says nothing of the event: it is checked again */
+  /** Returns why the event is invalid; null: it is valid. @throws errors unrelated to the event: it is checked again */
   async #failureOf(run: RunRecord): Promise<RunFailure | null> {
     try {
       const spec = await requireSpec(this.store, run);
@@ -87,7 +87,7 @@ export class LateChecks {
   }
 }
 
-/** With the places that it names, as the door has them in `errors`. */
+/** Formats an error with its fields, like `errors` of the API. */
 function textOf({ message, options: { fields = [] } }: MayflyError): string {
   return [message, ...fields.map(({ field, problem }) => `${field} ${problem}.`)].join(' ');
 }

@@ -5,12 +5,12 @@ import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 
-/** What is younger may be written down yet. Milliseconds. */
+/** Age below which a sandbox may not be recorded yet, ms. */
 const YOUNG_MS = 300_000;
 
 /**
- * Ends the sandboxes of runs that are over. A worker that was taken for dead may be granted a member of a pool when the attempt
- * for which it asked is over, and nobody else knows of it.
+ * Destroys orphaned sandboxes of finished runs. A worker taken for dead may claim a pool member after its attempt has
+ * ended, unknown to any other process.
  */
 export class LeftSandboxes {
   constructor(
@@ -26,7 +26,7 @@ export class LeftSandboxes {
     }
   }
 
-  /** One that cannot be judged does not keep the others. @throws MayflyError store_unavailable */
+  /** An error for one sandbox does not block the others. @throws MayflyError store_unavailable */
   async #endIfLeft(id: string): Promise<void> {
     try {
       if (await this.#isLeft(id)) await this.#end(id);
@@ -40,7 +40,7 @@ export class LeftSandboxes {
     const sandbox = await this.store.sandboxes.get(id);
     const runId = sandbox?.spec.metadata['run'];
     if (!sandbox || isFinal(sandbox.state) || runId === undefined || !isRunId(runId)) return false;
-    const run = (await this.store.runs.ends([runId])).get(runId); // a store that was set back knows of an earlier attempt: only the end is certain
+    const run = (await this.store.runs.ends([runId])).get(runId); // store may be restored: only an end is certain
     return run?.state === 'ended' && run.cleanup !== 'pending';
   }
 

@@ -13,22 +13,28 @@ import type { Reconciliation } from '../../../temporal/reconciliation.ts';
 import { BatchEnds } from '../gathering/batch-ends.ts';
 import { GatheredEvents } from '../gathering/gathered-events.ts';
 
-/** How soon a run is begun of which nobody was told, or which is due. Milliseconds. */
+/** Poll interval for runs that are due or have no wake signal, ms. */
 export const LOOK_AT_QUEUES_EVERY_MS = 1_000;
-/** Milliseconds. */
+/** Interval of restarting a queue's dispatcher, ms. */
 const ENSURED_EVERY_MS = 5_000;
-/** Who admits a run begins it at once, or has died. Milliseconds. */
+/** Age at which an admitted run without a workflow is started here, ms: its dispatcher has died. */
 const NOT_BEGUN_MS = 5_000;
-/** Who asks for a deletion does it at once, where nothing is to be waited for: the name may be another's by then. Milliseconds. */
+/**
+ * Age at which a requested deletion is finished here, ms: the requester has died. Earlier the name may already be
+ * another's.
+ */
 const BEING_DELETED_MS = 5_000;
-/** A bulk action that goes on says so with each page. Milliseconds. */
+/** Silence after which a bulk action is resumed, ms; a running one reports with each page. */
 const BULK_SILENT_MS = 10_000;
-/** Of one look. */
+/** Maximum number per poll. */
 const AT_ONCE = 500;
 
-/** Looks at what nobody tells of: runs that are due, have expired, were cancelled by somebody who died before telling, or have what they sleep for, queues without a dispatcher, functions that go with their last run. */
+/**
+ * Polls for missed wake signals: due, expired, cancelled or resumable runs, queues without a dispatcher, and functions
+ * deleted with their last run.
+ */
 export class RunQueues {
-  /** By `<project>/<name>`, when its dispatcher was asked for. Milliseconds of the monotonic clock. */
+  /** Time of the last start of a dispatcher by `<project>/<name>`, ms of the monotonic clock. */
   readonly #ensuredAt = new Map<string, number>();
   readonly #gathered: GatheredEvents;
   readonly #batchEnds: BatchEnds;
@@ -42,7 +48,7 @@ export class RunQueues {
     this.#batchEnds = new BatchEnds(store);
   }
 
-  /** @throws the first failure, after all that can be done has been done */
+  /** @throws the first failure, after all other duties are done */
   async look(): Promise<void> {
     const duties = [
       () => this.#wake(),
@@ -89,7 +95,7 @@ export class RunQueues {
     );
   }
 
-  /** Removes runs that are to be kept no longer; one behind which there is another of the same event goes after that. */
+  /** Removes runs whose retention has expired; a run with a successor of the same event is removed after it. */
   async removePast(): Promise<void> {
     const { pastRuns } = this.store;
     const now = new Date().toISOString();
@@ -107,14 +113,14 @@ export class RunQueues {
     const { runs, pastRuns, runContents, receipts, waitpoints } = this.store;
     const next = runIdOf(dedupe, epoch + 1);
     if (cleanup === 'pending' || (await runs.ends([next])).has(next)) return;
-    if (redriveOf !== null) await runs.redriven(redriveOf, id); // who redrove it may have died before
+    if (redriveOf !== null) await runs.redriven(redriveOf, id); // the process that redrove it may have died before this
     await runContents.remove(id);
     await receipts.remove(id);
     await waitpoints.removeOf(id);
     await pastRuns.remove(id);
   }
 
-  /** Of a queue that is met for the first time at once, of others now and then: most have one, which looks by itself. */
+  /** Starts the dispatcher of a new queue at once, of others periodically: most have a running one. */
   async #ensureDispatchers(): Promise<void> {
     const queues = await this.store.runQueue.functions();
     const now = performance.now();
@@ -144,7 +150,7 @@ export class RunQueues {
     else await this.store.runQueue.enqueue(run);
   }
 
-  /** One that fails does not keep the others from their turn. @throws MayflyError store_unavailable */
+  /** A failure does not block other runs. @throws MayflyError store_unavailable */
   async #apart(what: object, act: () => Promise<void>): Promise<void> {
     try {
       await act();
@@ -154,7 +160,7 @@ export class RunQueues {
     }
   }
 
-  /** @param groups those that were looked at */
+  /** @param groups groups that this poll has already handled */
   async #gather(run: RunRecord, now: string, groups: Set<string>): Promise<void> {
     const group = isGathering(run) ? gatheringPrefix(run) : run.id;
     if (groups.has(group)) return;
@@ -163,7 +169,7 @@ export class RunQueues {
     if (isQueued) await this.reconciliation.functions.wakeDispatcher({ project: run.project, name: run.function });
   }
 
-  /** What somebody wrote down who may have died before telling it: a cancel, or what came for its waitpoints. */
+  /** Delivers a recorded cancel or waitpoint data whose sender may have died before notifying the run. */
   async #tell({ id, cancelledBy }: RunRecord, now: string): Promise<void> {
     if (!cancelledBy) {
       await this.reconciliation.functions.lookAtWaits(id);

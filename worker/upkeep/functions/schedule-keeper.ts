@@ -3,12 +3,12 @@ import type { ScheduleRecord } from '../../../model/schedules/schedule.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { ScheduleWorkflows } from '../../../temporal/client/schedules.ts';
 
-/** Schedules of one poll, and how many of them side by side. */
+/** Page size of one poll, and its concurrency. */
 const [AT_ONCE, BESIDE] = [200, 8];
-/** Time that a workflow has to take up a change before it is woken once more. Milliseconds. */
+/** Retry interval of waking a workflow after a change, ms. */
 const AGAIN_MS = 30_000;
 
-/** Wakes the workflows of schedules whose records were changed, and starts those that are gone. Any number of processes may. */
+/** Wakes the workflows of changed schedules, and restarts missing ones. Safe in any number of processes. */
 export class ScheduleKeeper {
   constructor(
     private readonly store: Pick<Store, 'schedules' | 'scheduleTimes'>,
@@ -26,7 +26,7 @@ export class ScheduleKeeper {
         { wakeAt: new Date(Date.now() + AGAIN_MS).toISOString() },
         { version },
       );
-      if (!isOwn) return; // it was changed since, or another process wakes it
+      if (!isOwn) return; // changed since, or another process wakes it
       try {
         await this.workflows.wake(found);
       } catch (error) {
@@ -36,13 +36,13 @@ export class ScheduleKeeper {
     });
   }
 
-  /** Starts what was terminated, or lost with Temporal's database. */
+  /** Restarts workflows that were terminated, or lost with Temporal's database. */
   async ensure(): Promise<void> {
     const gone = await this.workflows.withoutWorkflow(await this.store.schedules.all());
     await this.#each(gone, (ref) => this.workflows.ensure(ref));
   }
 
-  /** Removes what is to be kept no longer of times. */
+  /** Removes times whose retention has expired. */
   async removePast(): Promise<void> {
     await this.store.scheduleTimes.prune(new Date().toISOString());
   }

@@ -5,7 +5,7 @@ import type { RunRecord, RunResult } from '../../../model/functions/run.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Store } from '../../../store/connect.ts';
 
-/** Writes to the runs of the events of a batch what became of it; again, it changes nothing. */
+/** Copies the end of a batch to the runs of its events. Idempotent. */
 export class BatchEnds {
   constructor(private readonly store: Pick<Store, 'gatheredRuns' | 'runs' | 'runContents'>) {}
 
@@ -30,14 +30,14 @@ export class BatchEnds {
     });
   }
 
-  /** The results of its events: where its own is a JSON array of as many. */
+  /** Returns the result of each event, if the batch's own is a JSON array of the same length. */
   async #itemsOf({ id, events, outcome, result }: RunRecord): Promise<Uint8Array[] | null> {
     if (outcome !== 'succeeded' || result?.contentType !== DEFAULT_RESULT_TYPE) return null;
     const bytes = await this.store.runContents.get(id, 'result');
     if (!bytes) return null;
     const value: unknown = JSON.parse(Buffer.from(bytes).toString());
     if (!Array.isArray(value) || value.length !== events.length) return null;
-    const items = itemTexts(Buffer.from(bytes).toString('latin1')); // each byte is a character, and stays as it is
+    const items = itemTexts(Buffer.from(bytes).toString('latin1')); // each byte is one character, and stays unchanged
     return Array.from(items, (item) => Buffer.from(item, 'latin1'));
   }
 }

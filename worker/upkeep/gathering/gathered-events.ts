@@ -6,21 +6,21 @@ import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Store } from '../../../store/connect.ts';
 import { isGathering } from '../../../store/functions/run-place.ts';
 
-/** So many are written at once. */
+/** Number of concurrent writes. */
 const AT_ONCE = 50;
-/** Of one look at a group. */
+/** Maximum number per group and poll. */
 const CLOSED = 20;
 
 /**
- * Makes of events that have gathered long enough what runs. What is to become of a group is written down first, in one run: who dies
- * afterwards leaves that for the next to go on with.
+ * Turns events that have gathered long enough into runs. One run records the plan for its group first, so another
+ * process can finish it.
  */
 export class GatheredEvents {
   constructor(private readonly store: Pick<Store, 'gatheredRuns' | 'runs'>) {}
 
   /**
-   * @param run one that is due, of which the group has not been looked at
-   * @returns whether something may have been queued
+   * @param run due run, whose group this poll has not handled
+   * @returns true when a run may have been queued
    */
   async look(run: RunRecord, now: string): Promise<boolean> {
     const { gatheredRuns } = this.store;
@@ -63,7 +63,7 @@ export class GatheredEvents {
     await this.#stand({ ...newest, events });
   }
 
-  /** The batch that begins with one, as it was written down first; null: that is in one already. */
+  /** Returns the recorded batch that starts with this event; null: another batch has the event. */
   async #begun(first: RunRecord, events: GatheredEvent[]): Promise<RunRecord | null> {
     const { runs } = this.store;
     for (let epoch = 0; ; epoch++) {
@@ -71,11 +71,11 @@ export class GatheredEvents {
       const known = (await runs.accept(batch, null)) ? batch : await runs.get(batch.id);
       if (known?.state === 'delayed') return known;
       const latest = await runs.get(first.id);
-      if (!latest || !isGathering(latest)) return null; // else that batch was cancelled before it had it
+      if (!latest || !isGathering(latest)) return null; // else that batch was cancelled before it had the event
     }
   }
 
-  /** Queues the newest of a group when the others have ended. */
+  /** Queues the newest run of a group after the others have ended. */
   async #stand(run: RunRecord): Promise<void> {
     const at = steadyClock.iso();
     const why = { outcome: 'skipped', skippedFor: 'superseded', supersededBy: run.id } as const;
@@ -92,7 +92,7 @@ export class GatheredEvents {
     await this.store.gatheredRuns.release(run, { events: run.events, eventBytes: run.eventBytes });
   }
 
-  /** Queues a batch, with those of its events that nobody has cancelled, and that no other batch has. */
+  /** Queues a batch with those of its events that are neither cancelled nor in another batch. */
   async #form(batch: RunRecord): Promise<void> {
     if (batch.state !== 'delayed') return;
     const { gatheredRuns, runs } = this.store;
@@ -108,12 +108,12 @@ function eventOf({ id: runId, event, eventBytes: bytes }: RunRecord): GatheredEv
   return { runId, ...event, bytes };
 }
 
-/** Of the events and what is between them. */
+/** Returns the bytes of the events and the separators between them. */
 function bytesOf(events: readonly GatheredEvent[]): number {
   return events.reduce((sum, { bytes }) => sum + bytes + 1, 1);
 }
 
-/** The same of the same first, whoever makes it. */
+/** Makes the batch of a first event. Deterministic: every process makes the same one. */
 function batchOf(first: RunRecord, events: GatheredEvent[], epoch: number): RunRecord {
   const at = steadyClock.iso();
   const { project, function: name } = first;

@@ -8,13 +8,13 @@ import { TaskLife } from '../../source/task-life.ts';
 const unneeded = defineSignal(SETUP_UNNEEDED);
 const wanted = defineSignal(SETUP_WANTED);
 
-/** One setup, as its workflow knows it. */
+/** State of one setup in its workflow. */
 export class SetupLife extends TaskLife {
-  /** Somebody says that no version needs it any more: its record tells. */
+  /** True after a signal that versions may not need it any longer; its record decides. */
   isTold = false;
-  /** A deploy needs it since the record was last read. */
+  /** True when a deploy needs it since the record was last read. */
   isWanted = false;
-  /** Somebody has cancelled its workflow: no other try is begun. */
+  /** True when its workflow is cancelled in Temporal: no further attempt starts. */
   isCancelled = false;
   #tried: TriedSetup | null = null;
 
@@ -31,7 +31,7 @@ export class SetupLife extends TaskLife {
     });
   }
 
-  /** What is done from now on is done for that try. */
+  /** Sets the attempt for all later changes. */
   begin(tried: TriedSetup): void {
     this.#tried = tried;
   }
@@ -43,12 +43,12 @@ export class SetupLife extends TaskLife {
     await CancellationScope.nonCancellable(() => controlUntilDone.showSetup({ ...tried, waitingFor }));
   }
 
-  /** What is under way is undone. */
+  /** True when the work in progress must be undone. */
   get isUnneeded(): boolean {
     return this.isTold || this.isCancelled;
   }
 
-  /** A pause that ends when no version needs it. */
+  /** Pauses until the time is up or no version needs the setup. */
   async pause(ms: number): Promise<void> {
     await condition(() => this.isUnneeded, ms);
   }

@@ -14,21 +14,21 @@ import { taskSteps } from '../../source/task-life.ts';
 import { TaskSandbox } from '../../source/task-sandbox.ts';
 import { SetupLife } from './setup-life.ts';
 
-/** Files of a function, into an emulated guest. */
+/** Profile of copying a function's files into an emulated guest. */
 const STEP = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 2 * MINUTE_MS });
 
 const CANCELLED: RunFailure = { code: 'workflow_cancelled', message: 'Its workflow was cancelled in Temporal.' };
 
-/** The memory of a guest may have to be written. */
+/** A snapshot may have to write the guest's memory. */
 const { takeSetupSnapshot } = proxyActivities<ControlActivities>(PROFILE.work(30 * MINUTE_MS));
 
 /**
- * What is saved once for all runs of a function, and goes with the last version that needs it:
+ * Prepares the snapshot that all runs of a function share, and removes it with the last version that needs it:
  *
- *   preparing: what a lost try has left is gone → another try → ready, or failed
- *   removing:  what is saved is gone → so is its record
+ *   preparing: residue of a lost attempt removed → new attempt → ready, or failed
+ *   removing:  snapshot removed → record removed
  *
- * Its record says which. One whose workflow is lost is begun again, in a sandbox of its own.
+ * Its record holds the state. A restarted workflow uses a new sandbox.
  */
 export async function setup(input: SetupInput): Promise<void> {
   const life = new SetupLife(input);
@@ -47,7 +47,7 @@ export async function setup(input: SetupInput): Promise<void> {
   }
 }
 
-/** Of a workflow that was lost, or of what is not needed any more; its sandbox first: with it its steps end. */
+/** Removes an attempt that was lost or is not needed; its sandbox first, which ends its running steps. */
 async function takenBack(life: SetupLife, of: TriedSetup): Promise<void> {
   life.begin(of);
   await life.retryUntilDone('destroySandbox', () => control.endSetupSandbox(of));
@@ -74,11 +74,11 @@ async function prepare(life: SetupLife): Promise<void> {
 }
 
 /**
- * One try, in a sandbox of its own:
+ * Makes one attempt, in a sandbox of its own:
  *
- *   its sandbox runs → the function's files are in it → its script has succeeded → it is saved → its sandbox is destroyed
+ *   sandbox runs → the function's files are placed → its script succeeds → snapshot saved → sandbox destroyed
  *
- * When a step fails, or no version needs it any more, nothing of it is left.
+ * When a step fails, or no version needs it any longer, everything is removed.
  */
 function attempt(life: SetupLife, of: TriedSetup): Promise<{ snapshotId: string }> {
   return saga(async (undo) => {
@@ -87,7 +87,7 @@ function attempt(life: SetupLife, of: TriedSetup): Promise<{ snapshotId: string 
     const machine = new TaskSandbox({ ...input, ...(timeouts && { timeouts }) }, 'setup_failed');
     const destroy = () => life.retryUntilDone('destroySandbox', () => machine.destroy());
     undo('takeSnapshot', () => life.retryUntilDone('removeSnapshot', () => control.removeSetupSnapshots(of)));
-    undo('startSandbox', destroy); // with which its steps end: none saves any more
+    undo('startSandbox', destroy); // also stops a running save
     await life.step('startSandbox', () => machine.start());
     await placeFiles(life, of);
     await runScript(life, of);

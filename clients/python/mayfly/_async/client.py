@@ -1,4 +1,4 @@
-"""The API, with sandboxes as things that end with the block that made them."""
+"""Client of the API, whose sandboxes end with the block that made them."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -31,11 +31,11 @@ FINAL = ("destroyed", "failed")
 
 
 class AsyncMayfly:
-    """`api` is for all that this class has no method for: `await list_pools.asyncio(client=mayfly.api)`."""
+    """Client of the API. `api` covers operations without a method here: `await list_pools.asyncio(client=mayfly.api)`."""
 
     def __init__(self, base_url: str, api_key: str, *, deadline_seconds: float = DEFAULT_SECONDS) -> None:
         key = Key(api_key)
-        del api_key  # no traceback shows it
+        del api_key  # keeps it out of tracebacks
         if not key.is_sendable:
             raise ValueError("the API key has characters that no key has")
         if not base_url.startswith(("http://", "https://")):
@@ -80,10 +80,10 @@ class AsyncMayfly:
         deadline_seconds: float = DEFAULT_SECONDS,
         idempotency_key: str | None = None,
     ) -> AsyncSandbox:
-        """A sandbox that runs. `deadline_seconds`: how long to wait for it; `ttl_seconds`: how long it lives.
+        """Creates a sandbox and waits until it runs, for `deadline_seconds`. It lives for `ttl_seconds`.
 
-        Given up (cancelled, its deadline, an API that does not answer), it is destroyed before this raises; where that fails
-        too, it ends by its TTL.
+        After an abort (cancelled, its deadline, an API that does not answer), it is destroyed before this raises; if that
+        fails too, it ends by its TTL.
         """
         machine = {"cpus": cpus, "memoryMib": memory_mib}
         end = {"ttlSeconds": ttl_seconds, "idleSeconds": idle_seconds, "onIdle": on_idle}
@@ -95,19 +95,19 @@ class AsyncMayfly:
             with deadline(deadline_seconds):
                 record = await self._running(cast(SandboxRecord, await self._begun(request, key, 60)))
         except (MayflyApiError, MayflyApprovalNeededError):
-            raise  # what the API refused, or lets wait, was not begun, and what it could not make is not there
+            raise  # refused or awaiting approval: nothing was started; a failed create left nothing
         except BaseException:
             await self._take_back(request, key)
             raise
         return AsyncSandbox(self._connection, record)
 
     async def sandbox(self, id_or_name: str) -> AsyncSandbox:
-        """One that is there."""
+        """Returns an existing sandbox."""
         found = await get_sandbox.asyncio(id_or_name, client=self.api)
         return AsyncSandbox(self._connection, cast(SandboxRecord, found))
 
     async def sandboxes(self, *, alive: bool = False, page_size: int = 100) -> AsyncIterator[SandboxRecord]:
-        """All of them, newest first, page by page as they are read."""
+        """Yields all sandboxes, newest first, in pages that are fetched while reading."""
         cursor: str | None = None
         while True:
             found = await list_sandboxes.asyncio(
@@ -124,7 +124,7 @@ class AsyncMayfly:
                 return
 
     async def snapshots(self, *, page_size: int = 100) -> AsyncIterator[SnapshotRecord]:
-        """Lists those of all sandboxes, newest first, page by page as they are read."""
+        """Yields the snapshots of all sandboxes, newest first, in pages that are fetched while reading."""
         cursor: str | None = None
         while True:
             found = await list_snapshots.asyncio(client=self.api, limit=page_size, cursor=cursor or UNSET)
@@ -136,12 +136,12 @@ class AsyncMayfly:
                 return
 
     async def fork(self, snapshot_id: str, count: int, *, wait_seconds: float = 60) -> Forks:
-        """So many sandboxes of a snapshot; each item says what became of one."""
+        """Creates `count` sandboxes from a snapshot; each item is the outcome of one of them."""
         request = {"snapshotId": snapshot_id, "count": count}
         return cast(Forks, await self._begun(request, str(uuid.uuid4()), wait_seconds))
 
     async def diff(self, a: str, b: str) -> Diff:
-        """What changed between two snapshots; `b` may be `current`."""
+        """Returns the changes between two snapshots; `b` may be `current`."""
         return cast(Diff, await diff_snapshots.asyncio(a, b, client=self.api))
 
     async def _begun(self, request: dict[str, Any], key: str, wait_seconds: float) -> object:
@@ -165,10 +165,10 @@ class AsyncMayfly:
         return record
 
     async def _take_back(self, request: dict[str, Any], key: str) -> None:
-        """The same request again says the id of what was begun."""
+        """Destroys the sandbox of an aborted create. The same request again returns its id."""
         try:
             with fresh(TAKE_BACK_SECONDS):
                 begun = cast(SandboxRecord, await self._begun(request, key, 0))
                 await delete_sandbox.asyncio(begun.id, client=self.api, prefer=prefer(0))
         except MayflyError:
-            pass  # why it is given up is what its caller hears
+            pass  # the caller gets the reason of the abort

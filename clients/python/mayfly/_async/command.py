@@ -1,4 +1,4 @@
-"""A command that was started."""
+"""Started commands."""
 
 import base64
 import json
@@ -13,13 +13,13 @@ from mayfly.values import Output
 
 
 class AsyncRunningCommand:
-    """Who stops reading its output stops nothing: it runs on until it ends or is cancelled."""
+    """Started command. It runs on after a reader of its output stops, until it ends or is cancelled."""
 
     def __init__(self, connection: AsyncConnection, record: Command) -> None:
         self._connection = connection
         self._written = 0
         self.record = record
-        """As it was seen last."""
+        """Last received record."""
 
     @property
     def id(self) -> str:
@@ -33,7 +33,7 @@ class AsyncRunningCommand:
         return f"<{type(self).__name__} {self.id} {self.record.state}>"
 
     async def output(self) -> AsyncIterator[Output]:
-        """What it writes, from its beginning until it ends, in order; goes on by itself where a connection breaks."""
+        """Yields its output from the beginning until it ends, in order, across broken connections."""
         async with aclosing(self._connection.events(f"{self._path}/events")) as events:
             async for event in events:
                 if event.name == "output":
@@ -63,7 +63,7 @@ class AsyncRunningCommand:
         return self.record
 
     async def write(self, content: str | bytes, *, close: bool = False) -> None:
-        """To standard input, which is open only where the command was started with `stdin_open`. Sent once."""
+        """Writes to standard input, which is open only where the command was started with `stdin_open`. Never retried."""
         data = content.encode() if isinstance(content, str) else content
         params = {"offset": str(self._written), **({"close": "true"} if close else {})}
         headers = {"Content-Type": "application/octet-stream"}

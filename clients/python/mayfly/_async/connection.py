@@ -1,4 +1,4 @@
-"""Open answers, which are read as they come."""
+"""Streamed answers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ class AsyncConnection:
             await response.aclose()
 
     async def events(self, path: str) -> AsyncEvents:
-        """Across broken connections, until who reads has enough."""
+        """Yields events across broken connections, until the reader stops."""
         last_id, reconnect, heard_at = "", RECONNECT_SECONDS, monotonic()
         while True:
             parser = EventParser(last_id)

@@ -1,4 +1,4 @@
-"""One sandbox, until it is destroyed: at the end of its block by itself."""
+"""Sandbox, destroyed at the end of its `with` block."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from types import TracebackType
@@ -21,7 +21,7 @@ class AsyncSandbox:
         self._api = connection.api
         self.id = record.id
         self.record = record
-        """As it was seen last; `refresh` looks again."""
+        """Last received record; `refresh` reads it again."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} {self.record.state}>"
@@ -37,7 +37,7 @@ class AsyncSandbox:
         except Exception as failed:
             if error is None:
                 raise
-            # The block's error stays what it is, for `except` and for what cancels.
+            # Keeps the block's error, for `except` and for cancellation.
             error.add_note(f"and {self.id} was not destroyed: {type(failed).__name__}: {failed}")
 
     async def refresh(self) -> SandboxRecord:
@@ -54,7 +54,7 @@ class AsyncSandbox:
         stdin: str | bytes | None = None,
         timeout_seconds: int | None = None,
     ) -> Ran:
-        """Starts a command, and returns when it has ended. A string is the shell's, a list a program's arguments."""
+        """Runs a command, and returns when it has ended. A string is a shell command line, a list a program with arguments."""
         request = command_request(what, env, cwd, user, stdin, False, timeout_seconds)
         command = AsyncRunningCommand(self._connection, await self._begun(request, 60))
         record = await command.ended()
@@ -73,7 +73,7 @@ class AsyncSandbox:
         stdin_open: bool = False,
         timeout_seconds: int | None = None,
     ) -> AsyncRunningCommand:
-        """Starts a command, and returns when that is recorded: to read its output as it comes, or to write to it."""
+        """Starts a command, and returns when that is recorded: to read its output live, or to write to it."""
         request = command_request(what, env, cwd, user, stdin, stdin_open, timeout_seconds)
         return AsyncRunningCommand(self._connection, await self._begun(request, 0))
 
@@ -92,7 +92,7 @@ class AsyncSandbox:
         mode: str | None = None,
         parents: bool = False,
     ) -> FileEntry:
-        """Replaces a file, or makes it. Sent once: where it fails half-way, the file stays as it was."""
+        """Replaces or creates a file. Not retried: if it fails half-way, the file stays as it was."""
         params = without_none({"mode": mode, "parents": "true" if parents else None})
         data = content.encode() if isinstance(content, str) else content
         headers = {"Content-Type": "application/octet-stream"}
@@ -102,7 +102,7 @@ class AsyncSandbox:
             return FileEntry.from_dict(response.json())
 
     async def list_files(self, path: GuestPath, *, page_size: int = 1000) -> AsyncIterator[FileEntry]:
-        """All entries of a directory, in the order of their names, page by page as they are read."""
+        """Yields all entries of a directory by name, in pages that are fetched while reading."""
         http, cursor = self._api.get_async_httpx_client(), None
         while True:
             params = without_none({"limit": page_size, "cursor": cursor})
@@ -123,20 +123,20 @@ class AsyncSandbox:
         return cast(Snapshot, taken)
 
     async def restore(self, snapshot_id: str, *, wait_seconds: float = 60) -> SandboxRecord:
-        """Takes it back to one of its own snapshots."""
+        """Restores one of its own snapshots."""
         body = RestoreSandbox(snapshot_id)
         done = await restore_sandbox.asyncio(self.id, client=self._api, body=body, prefer=prefer(wait_seconds))
         self.record = cast(Restored, done).sandbox
         return self.record
 
     async def extend(self, *, ttl_seconds: int) -> SandboxRecord:
-        """Moves its end to so many seconds from now."""
+        """Sets its end to `ttl_seconds` from now."""
         body = PatchSandbox.from_dict({"ttlSeconds": ttl_seconds})
         self.record = cast(SandboxRecord, await update_sandbox.asyncio(self.id, client=self._api, body=body))
         return self.record
 
     async def destroy(self, *, wait_seconds: float = 60) -> SandboxRecord:
-        """`destroyed` with its proof, or `destroying` when the wait was over first, and then it goes on."""
+        """Returns the record: `destroyed` with its proof, or `destroying` when the wait ended first, which then continues."""
         ended = await delete_sandbox.asyncio(self.id, client=self._api, prefer=prefer(wait_seconds))
         self.record = cast(SandboxRecord, ended)
         return self.record

@@ -13,7 +13,7 @@ from mayfly.repeating import delay_after, may_repeat
 from mayfly.secret import Key
 
 OPEN = "mayfly_open"
-"""Extension of a request whose answer is read as it comes: no deadline, and it is sent once."""
+"""Extension of a request whose answer is streamed: it has no deadline and is never retried."""
 CONNECT_SECONDS = 10.0
 SILENT_SECONDS = 300.0
 

@@ -1,4 +1,4 @@
-"""Commands, and what a network does to calls."""
+"""Commands, and calls over a faulty network."""
 
 import logging
 import traceback
@@ -47,7 +47,7 @@ async def s21(stage: AsyncStage) -> None:
     seen = b""
     async for piece in command.output():
         if seen == b"":
-            await command.close_stdin()  # it can't have ended before
+            await command.close_stdin()  # it cannot have ended before this
         seen += piece.data
     same(seen, b"first\nlast\n")
 

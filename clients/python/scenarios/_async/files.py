@@ -1,4 +1,4 @@
-"""Files, and what is saved."""
+"""Files and snapshots."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""All scenarios, in the order of the list: a line of JSON says what became of each."""
+"""Runs all scenarios in the order of the list; each prints a line of JSON with its result."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How sandboxes come and go."""
+"""Creation and destruction of sandboxes."""
 
 from mayfly import AsyncMayfly, MayflyApiError
 from scenarios._async.stage import SOURCE, AsyncStage

@@ -1,4 +1,4 @@
-"""A client of the real API by way of a network that fails as said, and a sandbox to use."""
+"""Client of the real API through a network with injected faults, and a shared sandbox."""
 
 import json
 import urllib.request

@@ -1,4 +1,4 @@
-// Package script decides what a program may be told to do in its own language: scripts of sed, programs of awk.
+// Package script checks scripts of sed and programs of awk.
 package script
 
 import (
@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Functions that compute (POSIX awk, gawk, mawk). system runs programs; close and fflush are for what is refused anyway.
+// Functions that only compute (POSIX awk, gawk, mawk). system runs programs; close and fflush serve refused
+// features only.
 var awkFunctions = strings.Fields(`length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand
 	srand tolower toupper gensub strftime systime mktime asort asorti strtonum and or xor lshift rshift compl isarray
 	typeof patsplit`)
@@ -15,10 +16,10 @@ var awkFunctions = strings.Fields(`length substr index split sub gsub match spri
 var awkKeywords = strings.Fields(`BEGIN END BEGINFILE ENDFILE if else while for do in next nextfile exit break continue
 	delete print printf getline switch case default return`)
 
-// AwkRefusal allows a program that computes and prints. What can start programs, or read and write files that are not
-// its operands, is: system(), `|`, `|&`, `>` and `>>` behind print, getline with `<`, @include, @load, indirect calls,
-// and ARGV, which names files to read (with gawk /inet/tcp/... too). Functions of its own are left out too: nobody needs
-// them in one line, and what a name means stays plain.
+// AwkRefusal allows a program that computes and prints. It refuses everything that starts programs, or reads and writes
+// other files than operands: system(), `|`, `|&`, `>` and `>>` behind print, getline with `<`, @include, @load,
+// indirect calls, and ARGV, which names files to read (with gawk /inet/tcp/... too). It also refuses user-defined
+// functions, so that the meaning of names stays clear.
 func AwkRefusal(program string) string {
 	tokens, reason := awkTokens(program)
 	if reason != "" {
@@ -56,7 +57,7 @@ func awkNameRefusal(tokens []awkToken, i int) string {
 	return ""
 }
 
-// awkPrintRefusal: from print to the end of its statement, a `>` is a comparison only within parentheses.
+// awkPrintRefusal refuses `>` between print and the end of its statement, except as a comparison in parentheses.
 func awkPrintRefusal(tokens []awkToken) string {
 	depth := 0
 	for _, token := range tokens {
@@ -81,7 +82,8 @@ func awkPrintRefusal(tokens []awkToken) string {
 	return ""
 }
 
-// awkGetlineRefusal: `getline` and `getline name` read on in the operands; with `<` they would read another file.
+// awkGetlineRefusal allows `getline` and `getline name`, which read the operands; with `<` they would read another
+// file.
 func awkGetlineRefusal(tokens []awkToken) string {
 	for i, token := range tokens {
 		if slices.Contains([]string{")", ";", "}", "{"}, token.text) && i <= 1 {

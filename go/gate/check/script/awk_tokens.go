@@ -21,11 +21,11 @@ type awkToken struct {
 	text string // of names and operators
 }
 
-// Longest first. `|`, `@`, backslash and >> are not among them: they are refused.
+// Longest first. `|`, `@`, backslash and >> are missing, and so refused.
 var awkOperators = strings.Fields("**= ** ++ -- += -= *= /= %= ^= == <= >= != && || { } ( ) [ ] ; , + - * / % ^ ! > < ~ ? : = $")
 
-// awkTokens splits a program of one line. Where a string or a regular expression ends is where all implementations
-// agree; where they may not, the program is refused.
+// awkTokens splits a program of one line. It refuses a program whose strings or regular expressions could end
+// elsewhere in another implementation.
 func awkTokens(program string) ([]awkToken, string) {
 	var tokens []awkToken
 	for i := 0; i < len(program); {
@@ -73,7 +73,7 @@ func awkTokens(program string) ([]awkToken, string) {
 	return tokens, ""
 }
 
-// awkOperator: "" for `>>`, and for whatever is none.
+// awkOperator returns an operator; "" for `>>` and anything else.
 func awkOperator(rest string) string {
 	if strings.HasPrefix(rest, ">>") {
 		return ""
@@ -86,8 +86,8 @@ func awkOperator(rest string) string {
 	return ""
 }
 
-// awkSlash: a `/` divides behind a value, and begins a regular expression behind an operator or at the beginning.
-// Behind anything where it depends on the grammar, it is refused.
+// awkSlash reads a `/`: a division behind a value, and the start of a regular expression behind an operator or at
+// the beginning. It refuses a `/` that depends on the grammar.
 func awkSlash(program string, i int, before []awkToken) (awkToken, int, string) {
 	var last awkToken
 	if len(before) > 0 {
@@ -110,7 +110,7 @@ func awkSlash(program string, i int, before []awkToken) (awkToken, int, string) 
 	return awkToken{}, 0, "a / of awk could divide or begin a regular expression here"
 }
 
-// awkClosesCondition: the last token, a `)`, belongs to an if, while or for.
+// awkClosesCondition reports whether the last token, a `)`, closes the condition of an if, while, for or switch.
 func awkClosesCondition(tokens []awkToken) bool {
 	depth := 0
 	for i := len(tokens) - 1; i >= 0; i-- {

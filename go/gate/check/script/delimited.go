@@ -2,7 +2,7 @@ package script
 
 import "strings"
 
-// endOfQuoted is where `quote` stands next without a backslash before it, or -1.
+// endOfQuoted returns the next position of `quote` without a backslash before it, or -1.
 func endOfQuoted(text string, from int, quote byte) int {
 	for i := from; i < len(text); i++ {
 		switch text[i] {
@@ -15,8 +15,8 @@ func endOfQuoted(text string, from int, quote byte) int {
 	return -1
 }
 
-// endOfRegexp is where a regular expression ends, and whether that is sure: GNU sed ends it at the delimiter even
-// within brackets, `/[/]/`, others do not, and in brackets a backslash quotes for some only.
+// endOfRegexp returns the end of a regular expression, and whether it is certain: GNU sed ends it at the delimiter
+// even within brackets, `/[/]/`, others do not, and in brackets a backslash quotes only for some.
 func endOfRegexp(text string, from int, delimiter byte) (int, bool) {
 	plain := endOfQuoted(text, from, delimiter)
 	return plain, plain >= 0 && plain == endBehindBrackets(text, from, delimiter)
@@ -39,8 +39,8 @@ func endBehindBrackets(text string, from int, delimiter byte) int {
 	return -1
 }
 
-// endOfBracket: of `[...]`, where a `]` that comes first, also behind `^`, is an ordinary one, and [:class:], [.x.],
-// [=x=] are skipped (POSIX, 9.3.5). -1 when it is not closed.
+// endOfBracket returns the end of `[...]`, -1 if unclosed. A first `]`, also behind `^`, is literal, and [:class:],
+// [.x.], [=x=] are skipped (POSIX, 9.3.5).
 func endOfBracket(text string, open int) int {
 	i := open + 1
 	if i < len(text) && text[i] == '^' {

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Commands that take nothing: they print, delete, copy, join, or end.
+// Commands without arguments: they print, delete, copy, join, or end.
 const sedPlain = "=dDgGhHnNpPxzF"
 
-// sedScript reads one script of one line, as GNU sed and busybox do. Refused are e (runs programs), r R w W (files),
-// s///e and s///w, and what one sed would read differently from another.
+// sedScript parses a script of one line, as GNU sed and busybox do. It refuses e (runs programs), r R w W (files),
+// s///e and s///w, and scripts that another sed would parse differently.
 type sedScript struct {
 	text string
 	at   int
 }
 
-// SedRefusal is why a script may not run; "" when it may.
+// SedRefusal returns why a script may not run; "" when it may.
 func SedRefusal(text string) string {
 	s := &sedScript{text: text}
 	for {
@@ -45,7 +45,7 @@ func (s *sedScript) peek() byte {
 	return 0
 }
 
-// address is none, one, or two joined by a comma; then perhaps `!`.
+// address reads none, one, or two addresses joined by a comma; then an optional `!`.
 func (s *sedScript) address() string {
 	if reason := s.oneAddress(); reason != "" {
 		return reason
@@ -94,7 +94,7 @@ func (s *sedScript) oneAddress() string {
 	return ""
 }
 
-// regexp reads from the delimiter to the one that closes it.
+// regexp reads from the delimiter to the closing one.
 func (s *sedScript) regexp() string {
 	delimiter := s.peek()
 	if !isDelimiter(delimiter) {
@@ -140,7 +140,7 @@ func (s *sedScript) command() string {
 	return fmt.Sprintf("sed may not do %q", string(rune(c)))
 }
 
-// end is what must come behind a command: a `;`, a `}`, a comment, or nothing.
+// end requires a `;`, a `}`, a comment, or the end behind a command.
 func (s *sedScript) end() string {
 	s.skip(" \t")
 	switch s.peek() {
@@ -186,7 +186,7 @@ func (s *sedScript) replacement(delimiter byte) string {
 	return ""
 }
 
-// isDelimiter: ASCII punctuation that means nothing else in a script.
+// isDelimiter reports whether c is ASCII punctuation without another meaning in a script.
 func isDelimiter(c byte) bool {
 	return c != 0 && strings.IndexByte("/|,:#@%!+_=~", c) >= 0
 }

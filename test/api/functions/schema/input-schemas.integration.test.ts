@@ -5,7 +5,7 @@ import { InputSchemas, refuseInexact } from '../../../../services/schema/input-s
 const schemas = new InputSchemas();
 afterAll(() => schemas.close());
 
-/** What an event's data is said to lack by a schema that is compiled for it alone. */
+/** Returns the problems of an event's data under a schema compiled for it alone. */
 const problems = (schema: unknown, data: unknown) => schemas.problemsOf(JSON.stringify(schema), schema, data);
 const refused = (field: string, problem: RegExp) => ({
   code: 'invalid_schema',
@@ -13,8 +13,8 @@ const refused = (field: string, problem: RegExp) => ({
 });
 const nested = (levels: number): object => (levels === 1 ? {} : { not: nested(levels - 1) });
 
-/** Promise: what cannot be applied to an event is refused at deploy, by its place. */
-describe('a schema that is checked', () => {
+/** Guards: deploy refuses a schema that cannot be applied to an event, with the path. */
+describe('a checked schema', () => {
   it.each([
     [true],
     [false],
@@ -26,7 +26,7 @@ describe('a schema that is checked', () => {
     [{ 'x-ours': 1, format: 'no-such-format', properties: { constructor: { type: 'string' } } }],
     [{ $dynamicAnchor: 'node', properties: { next: { $dynamicRef: '#node' } } }],
     [nested(64)],
-  ])('is taken: %j', async (schema) => {
+  ])('is accepted: %j', async (schema) => {
     await expect(schemas.check(schema)).resolves.toBeUndefined();
   });
 
@@ -49,7 +49,7 @@ describe('a schema that is checked', () => {
     await expect(schemas.check(schema)).rejects.toMatchObject(error);
   });
 
-  it('cannot have another fetched, nor refer to one of somebody else', async () => {
+  it("cannot have another fetched, nor refer to another project's", async () => {
     const theirs = { $id: 'https://example.com/theirs', type: 'string' };
     await expect(problems(theirs, 'x')).resolves.toEqual([]);
     for (const reference of ['https://example.com/theirs', 'http://127.0.0.1/x', 'file:///etc/passwd', 'other.json']) {
@@ -61,7 +61,7 @@ describe('a schema that is checked', () => {
   });
 });
 
-/** Promise: who sends an event learns which of its fields do not fit, and by which rule. */
+/** Guards: the sender of an event learns which fields are invalid, and by which rule. */
 describe('the data of an event', () => {
   it.each([
     [{ type: 'integer' }, 1, []],
@@ -103,24 +103,24 @@ describe('the data of an event', () => {
     [{ const: { a: ['n1', 1.5] } }, '{"a":["n1",9007199254740993]}', expect.stringMatching(/^must be/)],
     [{ not: { const: 9007199254740992 } }, '9007199254740993', null],
     [{ propertyNames: { enum: ['/x~'] }, $ref: '#/$defs/n', $defs: { n: { items: true } } }, '{"/x~":1e400}', null],
-  ])('has numbers that no double holds, by %j: %s', async (schema, text, problem) => {
+  ])('with numbers beyond a double, by %j: %s', async (schema, text, problem) => {
     const expected = problem === null ? [] : [{ field: '', problem }];
     await expect(problems(schema, new RawJson(text))).resolves.toEqual(expected);
   });
 
-  it('is at its place where a number is beyond a double', async () => {
+  it('has the exact path of a number beyond a double', async () => {
     const schema = { properties: { '/~': { items: { maximum: 9007199254740992 } } } };
     const data = new RawJson('{"/~":[1,9007199254740993],"x":"9007199254740993"}');
     const problem = 'must be <= 9007199254740992';
     await expect(problems(schema, data)).resolves.toEqual([{ field: '/~1~0/1', problem }]);
   });
 
-  it('cannot be compared with a number of a schema that would be another one', () => {
+  it('cannot be compared with a schema number that a double cannot represent', () => {
     expect(() => refuseInexact('{"const":9007199254740993}')).toThrow('has the number 9007199254740993');
     expect(() => refuseInexact('{"const":1.10,"maximum":1e21,"multipleOf":0.1}')).not.toThrow();
   });
 
-  it('is told of all that is wrong with it, up to 20', async () => {
+  it('gets all its problems, up to 20', async () => {
     const schema = { properties: { a: { type: 'string' }, b: { type: 'string' } } };
     await expect(problems(schema, { a: 1, b: 2 })).resolves.toHaveLength(2);
     await expect(
@@ -131,7 +131,7 @@ describe('the data of an event', () => {
     ).resolves.toHaveLength(20);
   });
 
-  it('may have names of what every object has', async () => {
+  it('may have names of built-in object properties', async () => {
     const names = { constructor: { type: 'string' }, toString: { type: 'string' }, hasOwnProperty: { type: 'string' } };
     const schema = { properties: names, required: Object.keys(names), additionalProperties: false };
     await expect(problems(schema, {})).resolves.toHaveLength(3);
@@ -149,7 +149,7 @@ describe('the data of an event', () => {
     expect(problem?.field).toMatch(/^\/\u{fffd}x{298}…$/u);
   });
 
-  it('is refused when it is too deep, or a `$ref` goes in a circle', async () => {
+  it('is refused when it is nested too deeply, or a `$ref` is circular', async () => {
     const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000));
     await expect(problems({ items: { $ref: '#' } }, deep)).resolves.toEqual([
       { field: '', problem: 'is nested too deeply' },

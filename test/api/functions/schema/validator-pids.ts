@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The processes of validators that this process has started and that run. */
+/** Returns the pids of running validators that this process started. */
 export function validatorPids(): number[] {
   const ours = (pid: string) => statOf(pid)[1] === String(process.pid);
   return readdirSync('/proc')
@@ -8,12 +8,12 @@ export function validatorPids(): number[] {
     .map(Number);
 }
 
-/** Not of one that has ended and is only waited for, which has no arguments any more. */
+/** Returns false for a zombie, which has no arguments. */
 export function isValidator(pid: string): boolean {
   return textOf(pid, 'cmdline').includes('validator/main.mjs');
 }
 
-/** The fields from the state on. */
+/** Returns the fields of `stat` from the state on. */
 function statOf(pid: string): string[] {
   return textOf(pid, 'stat').split(') ').at(-1)?.split(' ') ?? [];
 }
@@ -22,6 +22,6 @@ function textOf(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return ''; // no process, or one that has ended meanwhile
+    return ''; // no process, or ended since the listing
   }
 }

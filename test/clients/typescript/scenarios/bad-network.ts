@@ -2,24 +2,24 @@ import { request as ask, createServer, type IncomingMessage, type Server, type S
 import { z } from 'zod';
 import { closeServer, listen } from '../../../support/listen.ts';
 
-/** What happens to the requests, `METHOD /path`, that a pattern is of. */
+/** Fault for requests whose `METHOD /path` matches. */
 const fault = z.strictObject({
   match: z.string(),
   times: z.int().default(1),
   does: z.enum(['lose', 'refuse', 'cut', 'alter', 'stall', 'garble']),
-  /** Bytes of the answer that pass before a cut; grows by one with each. */
+  /** Bytes of the answer that pass before a cut; one more each time. */
   after: z.int().default(0),
 });
 type Fault = z.infer<typeof fault>;
 
 const REFUSED = { title: 'Not now', status: 503, code: 'store_unavailable', retryable: true };
-/** What no client of today knows. */
+/** Fields and values that no current client knows. */
 const OF_TOMORROW = { ofTomorrow: { a: [1] }, state: 'of-tomorrow' };
 const CONTROL = '/_network';
 
 /**
- * What stands between a client and the API, and does what a test says: a program in any language tells it by
- * `PUT /_network`, and asks with GET what it saw since.
+ * Faulty proxy between a client and the API. A program in any language sets its fault by `PUT /_network`, and reads the
+ * requests since then with GET.
  */
 export class BadNetwork {
   readonly #server: Server;
@@ -95,7 +95,7 @@ export class BadNetwork {
     answer.on('end', () => response.end());
   }
 
-  /** The fault that this request meets, if any. */
+  /** Returns the fault that applies to this request, if any. */
   #due(line: string): Fault | null {
     const now = this.#fault;
     if (now === null || now.times === 0 || !new RegExp(now.match).test(line)) return null;

@@ -4,7 +4,7 @@ import { Mayfly } from '../../../../clients/typescript/package/mayfly.ts';
 import { eventually } from '../../../support/eventually.ts';
 import type { Scenario } from './stage.ts';
 
-/** Commands, and what a network does to calls. */
+/** Scenarios of commands, and of network faults during calls. */
 export const commands: Record<number, Scenario> = {
   15: async (stage) => {
     const { exitCode, stdout, stderr } = await (await stage.shared()).run('echo out; echo err >&2');
@@ -37,7 +37,7 @@ export const commands: Record<number, Scenario> = {
     const command = await (await stage.shared()).start({ command: 'echo first; cat; echo last', stdinOpen: true });
     const seen: string[] = [];
     for await (const { bytes } of command) {
-      if (seen.length === 0) await command.closeStdin(); // it can't have ended before
+      if (seen.length === 0) await command.closeStdin(); // proves that the command has not ended
       seen.push(new TextDecoder().decode(bytes));
     }
     expect(seen.join('')).toBe('first\nlast\n');

@@ -4,7 +4,7 @@ import { type Scenario, SOURCE } from './stage.ts';
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, n) => n);
 const MIB = 1_048_576;
 
-/** @param failsAfter pieces of 64 KiB; `@default` never */
+/** Streams zeros. @param failsAfter pieces of 64 KiB; `@default` never */
 function pieces(count: number, failsAfter = Number.POSITIVE_INFINITY): ReadableStream<Uint8Array> {
   let sent = 0;
   return new ReadableStream({
@@ -16,7 +16,7 @@ function pieces(count: number, failsAfter = Number.POSITIVE_INFINITY): ReadableS
   });
 }
 
-/** Files, and what is saved. */
+/** Scenarios of files and snapshots. */
 export const files: Record<number, Scenario> = {
   33: async (stage) => {
     const sandbox = await stage.shared();

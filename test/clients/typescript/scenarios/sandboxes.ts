@@ -5,7 +5,7 @@ import { type Scenario, SOURCE } from './stage.ts';
 
 const CREATE = '^POST /v1/sandboxes$';
 
-/** How sandboxes come and go. */
+/** Scenarios of the life cycle of sandboxes. */
 export const sandboxes: Record<number, Scenario> = {
   1: async ({ mayfly }) => {
     await using sandbox = await mayfly.create({ source: SOURCE, metadata: { of: 'scenario' } });

@@ -8,7 +8,7 @@ interface Seen {
   open: number;
 }
 
-/** A client of the real API by way of a network that fails as said, and a sandbox to use. */
+/** Client of the real API through a faulty network, and a shared sandbox. */
 export class Stage {
   readonly mayfly: Mayfly;
   #shared: Promise<Sandbox> | null = null;
@@ -20,13 +20,13 @@ export class Stage {
     this.mayfly = new Mayfly({ baseUrl: url, apiKey });
   }
 
-  /** Made once, of those scenarios that end none. */
+  /** Returns the sandbox of scenarios that end none; created once. */
   shared(): Promise<Sandbox> {
     this.#shared ??= this.mayfly.create({ source: SOURCE });
     return this.#shared;
   }
 
-  /** What befalls the requests from now on; without: nothing. */
+  /** Sets the fault of later requests; none without an argument. */
   async network(fault?: { match: string; does: string; times?: number; after?: number }): Promise<void> {
     await fetch(`${this.url}/_network`, { method: 'PUT', ...(fault && { body: JSON.stringify(fault) }) });
   }

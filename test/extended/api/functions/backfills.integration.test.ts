@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { jsonOf, useDoor } from '../../../api/support.ts';
 
-/** Promise: a backfill that is asked for again with its Idempotency-Key is one backfill; what is refused takes no key. Seconds. */
+/** Promise: a repeated backfill with its Idempotency-Key is one backfill; a refused one uses up no key. Seconds. */
 const door = useDoor();
 let schedules = 0;
 beforeAll(async () => {
@@ -26,7 +26,7 @@ async function asks(name: string) {
 }
 const codeOf = async (answer: Response) => [answer.status, (await jsonOf<{ code?: string }>(answer)).code];
 
-test('the same key is one backfill, in the same words, also at once; another body under it is refused', async () => {
+test('the same key is one backfill with one response, also concurrently; another body is refused', async () => {
   const name = await scheduled();
   const [first, ...others] = await Promise.all([1, 2, 3].map(() => backfill(name, range, 'once')));
   const said = await jsonOf<{ id: string; at: string }>(first as Response);
@@ -47,7 +47,7 @@ test('the same key is one backfill, in the same words, also at once; another bod
   expect(await asks(name)).toHaveLength(2);
 });
 
-test('what is refused takes no key: it can be mended and sent again', async () => {
+test('a refused backfill uses up no key: it can be corrected and sent again', async () => {
   const name = await scheduled();
   const endless = { from: '2001-01-01T00:00:00Z', to };
   expect(await codeOf(await backfill(name, endless, 'mended'))).toEqual([422, 'invalid_request']);

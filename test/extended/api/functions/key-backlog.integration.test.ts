@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { BacklogLimit } from '../../../../services/intake/acceptance.ts';
 import { noGuests, problemOf, useDoor } from '../../../api/support.ts';
 
-/** Promise: one key does not fill the queue of all, and to know that costs next to nothing. Seconds. */
+/** Promise: a single key cannot fill the queue, at almost no cost. Seconds. */
 const door = useDoor(noGuests, { queueLimits: { runs: 1_000, bytes: 1_000_000, runsOfKey: 2 } });
 
 const logger = pino({ level: 'silent' });
@@ -15,7 +15,7 @@ const deploy = async (name: string, more: object) => {
 const post = (name: string, customer: string, n: number) =>
   door.call('POST', `/v1/functions/${name}/runs`, { customer, n });
 
-it('as many of a key are queued as may, and those of another key and another function are taken', async () => {
+it('a key has a limit of queued runs, and other keys and functions are not affected', async () => {
   await deploy('keyed', { concurrency: [{ limit: 1, key: '/customer' }] });
   await deploy('other', { concurrency: [{ limit: 1, key: '/customer' }] });
   await deploy('keyless', {});
@@ -28,7 +28,7 @@ it('as many of a key are queued as may, and those of another key and another fun
   expect(await door.store.runQueue.countOfKey({ project: 'default', name: 'keyed' }, '"a"', 10)).toBe(2);
 });
 
-it('a key of which little comes is never counted, one of which much comes is, one at a time, and nobody waits', () => {
+it('a rare key is never counted, a frequent one is, one at a time, and no request waits for it', () => {
   const limit = new BacklogLimit(logger, { most: { runs: 1_000, bytes: 1 }, countedAfter: 100 });
   const counts: string[] = [];
   const never = (key: string) => () => {
@@ -48,7 +48,7 @@ it('a key of which little comes is never counted, one of which much comes is, on
   expect(counts).toEqual(['much']);
 });
 
-it('what is queued no more makes room when it is counted again, and a store that is away changes nothing', async () => {
+it('a recount frees room for finished runs, and an unavailable store changes nothing', async () => {
   const limit = new BacklogLimit(logger, { most: { runs: 5, bytes: 1 }, countedAfter: 100 });
   for (let n = 0; n < 5; n++) limit.add('k');
   const away = () => Promise.reject(new Error('away'));

@@ -6,7 +6,7 @@ import { jsonOf, problemOf, useDoor } from '../../../api/support.ts';
 import { runId, runRecord } from '../../../store/run-records.ts';
 import { eventually } from '../../../support/eventually.ts';
 
-/** Promise: what functions leave behind is told by name: runs that were not started, batches, keys, projects, waitpoints. Seconds. */
+/** Promise: remains of functions are reported by name: unstarted runs, batches, keys, projects, waitpoints. Seconds. */
 const door = useDoor();
 
 let count = 0;
@@ -27,7 +27,7 @@ it.each([
   ['superseded', runId(7)],
   ['singleton', null],
   ['rate', null],
-] as const)('a run that was not started is told to who invoked it, and why: %s', async (skippedFor, supersededBy) => {
+] as const)('an unstarted run is reported to its invoker with the reason: %s', async (skippedFor, supersededBy) => {
   const name = await deployed({ debounce: { periodSeconds: 60, maxWaitSeconds: 60 } });
   const answer = door.call('POST', `/v1/functions/${name}/invoke`, {}, { Prefer: 'wait=60' });
   const [run] = await eventually(
@@ -43,7 +43,7 @@ it.each([
   expect((await answer).headers.get('Mayfly-Run-Id')).toBe(run?.id);
 });
 
-it.each(['replay', 'redrive'])('a batch is refused a %s by name, and its events are named', async (act) => {
+it.each(['replay', 'redrive'])('a batch refuses a %s, and names its events', async (act) => {
   const name = await deployed({ batch: { maxSize: 2, maxWaitSeconds: 60 } });
   const n = 100 + ++count;
   const event = { id: 'e', source: '/s', type: 't', time: null };
@@ -54,7 +54,7 @@ it.each(['replay', 'redrive'])('a batch is refused a %s by name, and its events 
   expect(await problemOf(answer)).toMatchObject({ status: 409, code: 'run_is_batch' });
 });
 
-it('a hook is the project’s: it takes events when the key that made it is revoked', async () => {
+it('a hook belongs to its project: it accepts events after its key is revoked', async () => {
   const secret = await door.key('sandboxes:write');
   const name = await deployed({}, secret);
   const wish = { function: name, scheme: 'github', secrets: ['mysecret'] };
@@ -66,7 +66,7 @@ it('a hook is the project’s: it takes events when the key that made it is revo
   expect((await door.app.request(path, { method: 'POST', headers, body: '{}' })).status).toBe(202);
 });
 
-it('a project is not deleted while something is set up in it, which is named, and then nothing of it is left', async () => {
+it('a project in use is not deleted and names a resource; a deleted one leaves no residue', async () => {
   const project = 'leaving';
   expect((await door.call('POST', '/v1/projects', { id: project, sources: ['golden'] })).status).toBe(201);
   const key = await door.key.in(project, 'admin');
@@ -83,7 +83,7 @@ it('a project is not deleted while something is set up in it, which is named, an
     const problem = await problemOf(door.call('DELETE', `/v1/projects/${project}`));
     expect(problem).toMatchObject({ status: 409, code: 'project_in_use' });
     expect(problem.detail).toContain(`${what} is left of it`);
-    expect((await own('GET', '/v1/functions')).status).toBe(200); // its keys go on
+    expect((await own('GET', '/v1/functions')).status).toBe(200); // its keys still work
   };
   await refused('the schedule s');
   expect((await own('DELETE', '/v1/schedules/s')).status).toBeLessThan(300);
@@ -99,7 +99,7 @@ it('a project is not deleted while something is set up in it, which is named, an
   expect(await hooks.get(hookId)).toBeNull();
 });
 
-it('who completed a waitpoint, and when, is in the audit of its run once, and the data is not', async () => {
+it('the audit of a run has the completion of a waitpoint once, with token and time, and without the data', async () => {
   const name = await deployed();
   const { id } = await jsonOf<{ id: string }>(door.call('POST', `/v1/functions/${name}/runs`, {}));
   const token = async () =>
@@ -113,7 +113,7 @@ it('who completed a waitpoint, and when, is in the audit of its run once, and th
   const upkeep = new CompletedWaitpoints(door.store);
   for (let n = 0; n < 2; n++) {
     await upkeep.look();
-    expect((await complete()).status).toBe(200); // the same again is nothing new
+    expect((await complete()).status).toBe(200); // a repetition has no effect
   }
   const { items } = await jsonOf<{ items: { body: string }[] }>(door.call('GET', `/v1/runs/${id}/audit`));
   const said = items.map(

@@ -12,7 +12,7 @@ const deploy = async (name: string) => {
 const post = (name: string, body: unknown, headers: Record<string, string> = {}, query = '') =>
   door.call('POST', `/v1/functions/${name}/runs${query}`, body, headers);
 
-it('as many runs of a project wait as may, those that are delayed among them; what came before is still answered', async () => {
+it('a project has a limit of waiting runs, delayed ones included; duplicates are still answered', async () => {
   await deploy('first');
   await deploy('second');
   const known = { 'Idempotency-Key': 'known' };
@@ -28,7 +28,7 @@ it('as many runs of a project wait as may, those that are delayed among them; wh
   expect((await problemOf(other)).code).toBe('idempotency_key_reused');
 });
 
-it('their events are counted by their bytes', async () => {
+it('the limit also counts the bytes of their events', async () => {
   await door.store.projects.create('large', { sources: ['golden'] });
   const secret = await door.key.in('large', 'sandboxes:write', 'sandboxes:read');
   const call = (method: string, path: string, body?: unknown) => door.call(method, path, body, {}, secret);
@@ -43,7 +43,7 @@ it('their events are counted by their bytes', async () => {
   expect(await door.store.runQueue.waiting('large')).toEqual({ runs: 0, bytes: 0 });
 });
 
-it('what waits is counted by one at a time, and nobody waits long for that', async () => {
+it('waiting runs are counted by one query at a time, and no request waits long for it', async () => {
   const limit = new BacklogLimit(pino({ level: 'silent' }), { most: { runs: 1, bytes: 1 } });
   let counts = 0;
   const never = () => {

@@ -15,7 +15,7 @@ interface Run {
 const door = useDoor();
 
 let count = 0;
-/** @returns its name, of a function of five versions */
+/** Deploys a function of five versions. @returns its name */
 async function deployed(more: object = {}): Promise<string> {
   const name = `fn-${++count}`;
   for (const n of [1, 2, 3, 4, 5]) await deploy(name, n, more);
@@ -46,7 +46,7 @@ async function listed(query: string): Promise<string[]> {
 }
 
 describe('a replay', () => {
-  it('is of the version and the event that were asked for, and is marked (case 33)', async () => {
+  it('has the requested version and event, and is marked (case 33)', async () => {
     const name = await deployed();
     expect((await door.call('POST', `/v1/functions/${name}/versions/3/activate`)).status).toBe(200);
     const old = await eventually(() => trigger(name, { n: 1 }), { version: 3 });
@@ -65,7 +65,7 @@ describe('a replay', () => {
     expect(await get(old.id)).toMatchObject({ replayOf: null, redrivenAs: null });
   });
 
-  it('of the current version has that, and of one that went is refused', async () => {
+  it('of the current version uses it, and of a deleted one is refused', async () => {
     const name = await deployed();
     const old = await trigger(name, {});
     await deploy(name, 6);
@@ -74,7 +74,7 @@ describe('a replay', () => {
     expect((await problemOf(post(old.id, 'replay', {}))).code).toBe('function_gone');
   });
 
-  it('is never the same as the original, and the same as another only by its key', async () => {
+  it('is never a duplicate of the original, and of another only by its key', async () => {
     const name = await deployed();
     const key = { 'Idempotency-Key': 'once' };
     const old = await jsonOf<Run>(door.call('POST', `/v1/functions/${name}/runs`, { n: 1 }, key));
@@ -101,7 +101,7 @@ describe('a replay', () => {
     expect([refused.status, (await problemOf(refused)).code]).toEqual([status, code]);
   });
 
-  it('has an event that is kept by itself whole', async () => {
+  it('has the complete event, also if that is stored separately', async () => {
     const name = await deployed();
     const text = 'x'.repeat(100_000);
     const { id } = await jsonOf<Run>(post((await trigger(name, { text })).id, 'replay', {}));
@@ -112,7 +112,7 @@ describe('a replay', () => {
 });
 
 describe('a dead letter', () => {
-  it('is redriven once, however often it is asked, and is in the list until then', async () => {
+  it('is redriven once, for any number of requests, and is listed until then', async () => {
     const name = await deployed();
     const old = await trigger(name, { n: 1 });
     await end(old.id, 'failed');
@@ -129,20 +129,20 @@ describe('a dead letter', () => {
     expect(await listed(`function=${name}`)).toHaveLength(3);
   });
 
-  it('whose run was stored by somebody who died before it was marked is redriven as that', async () => {
+  it('whose redrive was stored but not marked returns that run', async () => {
     const name = await deployed();
     const old = await trigger(name, {});
     await end(old.id, 'expired');
     const { id } = await jsonOf<Run>(post(old.id, 'redrive'));
     await door.store.runs.change(old.id, ['ended'], { redrivenAs: null });
-    await end(id, 'failed'); // dead in its turn, and redriven by itself
+    await end(id, 'failed'); // a dead letter in turn, with its own redrive
     await deploy(name, 6);
     const again = await post(old.id, 'redrive');
     expect([again.status, (await jsonOf<Run>(again)).id]).toEqual([200, id]);
     expect((await jsonOf<Run>(post(id, 'redrive'))).id).not.toBe(id);
   });
 
-  it.each<RunOutcome>(['succeeded', 'cancelled', 'skipped'])('is no run that is %s', async (outcome) => {
+  it.each<RunOutcome>(['succeeded', 'cancelled', 'skipped'])('is not a run that is %s', async (outcome) => {
     const { id } = await trigger(await deployed(), {});
     expect((await problemOf(post(id, 'redrive'))).code).toBe('not_dead_letter');
     await end(id, outcome);
@@ -154,7 +154,7 @@ describe('the events of a run', () => {
   const stream = (id: string, last?: string) =>
     door.call('GET', `/v1/runs/${id}/events`, undefined, last === undefined ? {} : { 'Last-Event-ID': last });
 
-  it('tell each change, and end when nothing of it is left', async () => {
+  it('report each change, and end after its cleanup', async () => {
     const { id } = await trigger(await deployed(), {});
     const reader = (await stream(id)).body?.pipeThrough(new TextDecoderStream()).getReader();
     const first = (await reader?.read())?.value ?? '';
@@ -172,14 +172,14 @@ describe('the events of a run', () => {
     expect(await (await stream(id, known)).text()).toBe('');
   });
 
-  it('are of no run that is not there, and from no event that is none', async () => {
+  it('are refused for an unknown run or event id', async () => {
     expect((await stream('run-0000000000000000')).status).toBe(404);
     expect((await stream((await trigger(await deployed(), {})).id, 'x')).status).toBe(422);
   });
 });
 
 describe('a list of runs', () => {
-  it('is of those with a key, text or number, and of those since an instant', async () => {
+  it('is filtered by key, text or number, and by an instant', async () => {
     const name = await deployed({ concurrency: [{ limit: 1, key: '/who' }] });
     const [text, number, other] = [
       await trigger(name, { who: '7' }),
@@ -197,7 +197,7 @@ describe('a list of runs', () => {
     expect((await door.call('GET', '/v1/runs?since=yesterday')).status).toBe(422);
   });
 
-  it('goes on from its cursor, whatever was accepted meanwhile', async () => {
+  it('continues from its cursor, despite newer runs', async () => {
     const name = await deployed();
     const since = new Date().toISOString();
     const ids: string[] = [];

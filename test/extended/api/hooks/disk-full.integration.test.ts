@@ -14,9 +14,9 @@ import { startStoreServer } from '../../../support/store-server.ts';
 
 const HOOK = 'hok-0123456789abcdef';
 const MIB = 1_048_576;
-/** What a store needs to begin, and room for some events. */
+/** Disk size for a store and some events, MiB. */
 const DISK_MIB = 64;
-/** More than the disk has room for. */
+/** Number of events beyond the size of the disk. */
 const MOST_EVENTS = 400;
 
 async function haveHook(store: Store): Promise<void> {
@@ -27,12 +27,13 @@ async function haveHook(store: Store): Promise<void> {
   await store.hooks.create({ ...hook, allowedOrigins: [], disabledAt: null, createdBy, createdAt: '2026-01-01' });
 }
 
-/** Small ones are in the document of their run, large ones in pieces of their own. */
+/** Returns a small event, stored in its run's document, or a large one, stored in chunks. */
 function bodyOf(n: number): string {
   return JSON.stringify({ n, text: 'x'.repeat(n % 2 === 0 ? 20_000 : 200_000) });
 }
 
-// Promise: a store without room takes nothing, and says when to come again; nothing is half there, and it goes on when there is room. Costs 20 s; needs root.
+// Promise: a store without room refuses events with Retry-After, stores nothing partially, and recovers. Costs 20 s;
+// needs root.
 test('61: the disk of the store is full: 503 and Retry-After, nothing half accepted, and it recovers', async ({
   skip,
 }) => {

@@ -13,7 +13,7 @@ import { jsonOf, noGuests } from '../../../api/support.ts';
 import { listen } from '../../../support/listen.ts';
 import { HANGS_AFTER_MS } from '../../../support/test-timeouts.ts';
 
-/** Promise: at a port of their own there are hooks and nothing else, whoever asks how; at the API's there are none then. Seconds. */
+/** Promise: a port of their own serves hooks only, for any request; the API's port then serves none. Seconds. */
 const { door, deploy, make } = useHooks();
 const logger = pino({ level: 'silent' });
 const BODY = '{"n":1}';
@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.close());
 
-/** All that comes back until the server ends the connection. */
+/** Sends raw bytes, and returns the response up to the end of the connection. */
 async function raw(text: string): Promise<string> {
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   socket.write(text, 'latin1');
@@ -46,7 +46,7 @@ async function raw(text: string): Promise<string> {
   return answer;
 }
 
-/** A request with a key that may all, as its bytes. */
+/** Returns the bytes of a request with a key of all scopes. */
 function bytesOf(method: string, target: string, headers = HOST): string {
   return `${method} ${target} HTTP/1.1\r\n${headers}Authorization: Bearer ${key}\r\n`;
 }
@@ -58,7 +58,7 @@ async function signed(path: string): Promise<string> {
   return `POST ${path} HTTP/1.1\r\n${HOST}${lines.join('')}Content-Length: ${BODY.length}\r\n`;
 }
 
-test('an event is taken there, is counted with all requests, and its hook says where that is', async () => {
+test('an event is accepted there and counted, and its hook shows that URL', async () => {
   const { id, path } = await make();
   expect(statuses(await raw(`${await signed(path)}Connection: close\r\n\r\n${BODY}`))).toEqual([202]);
   expect((await hooks.request(path, { method: 'OPTIONS' })).headers.get('Allow')).toBe('OPTIONS, POST');
@@ -69,7 +69,7 @@ test('an event is taken there, is counted with all requests, and its hook says w
   expect(routes).toEqual(expect.arrayContaining(['/h/:hookId', '/v1/hooks/:id']));
 });
 
-test('no operation of the API is there, by any method, with a key that may all', async () => {
+test('no operation of the API is served there, by any method, even with a key of all scopes', async () => {
   const { paths = {} } = openApiDocument(api, '0');
   const more = ['/', '/h', '/h/', '/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/approvals', '/mcp'];
   const given = [...Object.keys(paths), ...more].map((path) => path.replaceAll(/\{\w+\}/g, 'x'));
@@ -87,7 +87,7 @@ test('no operation of the API is there, by any method, with a key that may all',
   }
 });
 
-test('a hook takes no other method there, and what lies below it is not there', async () => {
+test('a hook accepts no other method there, and has no paths below it', async () => {
   const { path } = await make();
   for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']) {
     const answer = await hooks.request(path, { method });
@@ -111,13 +111,13 @@ test.each([
   ['a path that climbs', '/h/../v1/functions', HOST],
   ['one that climbs encoded', '/h/%2e%2e/v1/functions', HOST],
   ['one with encoded slashes', '/h%2f..%2fv1%2ffunctions', HOST],
-])('%s leads nowhere else', async (_what, target, headers) => {
+])('%s reaches nothing else', async (_what, target, headers) => {
   for (const method of ['GET', 'POST']) {
     expect(statuses(await raw(bytesOf(method, target, headers) + LAST))).toEqual([404]);
   }
 });
 
-test('what is pipelined behind an event leads nowhere else, nor what hides in its body', async () => {
+test('requests pipelined behind an event, or hidden in its body, reach nothing else', async () => {
   const { path } = await make();
   const behind = bytesOf('GET', '/v1/functions') + LAST;
   const answer = await raw(`${await signed(path)}\r\n${BODY}${bytesOf('GET', '/healthz')}\r\n${behind}`);
@@ -128,7 +128,7 @@ test('what is pipelined behind an event leads nowhere else, nor what hides in it
   expect(statuses(await raw(twoLengths))).toEqual([400]);
 });
 
-test('bounds are those of the API: headers, bodies, and how long they take', async () => {
+test('limits are those of the API: headers, bodies, and their time', async () => {
   const { path } = await make();
   expect(statuses(await raw(`POST ${path} HTTP/1.1\r\n${HOST}A: ${'a'.repeat(20_000)}\r\n\r\n`))).toEqual([431]);
   const large = (await signed(path)).replace(/Content-Length: \d+/, 'Content-Length: 26214401');
@@ -137,7 +137,7 @@ test('bounds are those of the API: headers, bodies, and how long they take', asy
   expect(statuses(await raw(bytesOf('CONNECT', 'api:7999') + LAST))).toEqual([405]);
 });
 
-test('at the API there are no hooks then, and nothing says that there is one', async () => {
+test('the API then serves no hooks, and does not reveal them', async () => {
   const { path } = await make({ function: await deploy() });
   for (const method of ['POST', 'OPTIONS', 'GET']) {
     const headers = githubHeaders(BODY) as [string, string][];

@@ -24,7 +24,7 @@ import { openStore } from '../../../support/open-store.ts';
 import { startStoreServer } from '../../../support/store-server.ts';
 import { HANGS_AFTER_MS } from '../../../support/test-timeouts.ts';
 
-/** Promise: over HTTP a hook bounds what it reads, how long, and how often; it answers the handshake, and no other method. Seconds. */
+/** Promise: over HTTP a hook limits size, time and rate; it answers the handshake, and no other method. Seconds. */
 const { door, deploy, make } = useHooks();
 const logger = pino({ level: 'silent' });
 const SMALL = { bodyBytes: 64, heldBytes: 100, requestsPerSecond: 3, answerMs: 1_000, checkMs: HANGS_AFTER_MS };
@@ -32,7 +32,7 @@ const BODY = '{}';
 let whole: Server;
 let small: Server;
 
-/** The door alone, as another app has it. */
+/** Creates an app with the hook endpoint alone. */
 function alone(store = door().store, limits = SMALL, schemas = new InputSchemas()): OpenAPIHono<Env> {
   const app = new OpenAPIHono<Env>();
   const { sagas } = door();
@@ -61,12 +61,12 @@ afterAll(() => {
 interface Sent {
   method?: string;
   headers?: readonly Header[];
-  /** In chunks, without a length. */
+  /** Body in chunks, without a length. */
   chunks?: readonly (string | Uint8Array)[];
   isEnded?: boolean;
 }
 
-/** By Node's own client, which sends headers as they are given, also twice. */
+/** Sends by Node's own client, which keeps headers as given, also duplicates. */
 async function send(
   server: Server,
   path: string,
@@ -74,7 +74,7 @@ async function send(
 ) {
   const raw = [['Host', 'localhost'], ...headers, ['Transfer-Encoding', 'chunked'], ['Connection', 'close']].flat();
   const outgoing = request({ port: portOf(server), host: '127.0.0.1', path, method, headers: raw });
-  outgoing.on('error', () => {}); // an answer may come before all was sent
+  outgoing.on('error', () => {}); // an answer may precede the end of the request
   const answered = once(outgoing, 'response') as Promise<[IncomingMessage]>;
   for (const chunk of chunks) outgoing.write(chunk);
   if (isEnded) outgoing.end();
@@ -85,7 +85,7 @@ async function send(
   return { status: response.statusCode, headers: response.headers, body: text === '' ? {} : JSON.parse(text) };
 }
 
-test('35: of two headers of one name the signature that is right is taken', async () => {
+test('35: of two headers of one name the valid signature is accepted', async () => {
   const hook = await make();
   const [id, signature, ...more] = githubHeaders(BODY);
   if (!id || !signature) throw new Error('it is not signed');
@@ -103,7 +103,7 @@ test('35: of two headers of one name the signature that is right is taken', asyn
 });
 
 describe('38: a body', () => {
-  test('of 25 MiB in chunks, without a length, is taken', async () => {
+  test('of 25 MiB in chunks, without a length, is accepted', async () => {
     const name = await deploy({ input: { maxBytes: 26_214_400 } });
     const hook = await make({ function: name });
     const body = Buffer.from(JSON.stringify({ a: 'x'.repeat(26_214_400 - 1_024) }));
@@ -111,14 +111,14 @@ describe('38: a body', () => {
     expect(await send(whole, hook.path, { headers: githubHeaders(body), chunks })).toMatchObject({ status: 202 });
   });
 
-  test('of more, in chunks, is refused before it has come', async () => {
+  test('beyond the limit, in chunks, is refused before it is complete', async () => {
     const hook = await make();
     const chunks = ['x'.repeat(40), 'x'.repeat(40)];
     const sent = { headers: githubHeaders(chunks.join('')), chunks, isEnded: false };
     expect(await send(small, hook.path, sent)).toMatchObject({ status: 413, body: { code: 'body_too_large' } });
   });
 
-  test('is held beside others of its hook up to a bound, and what is sent nowhere is not held', async () => {
+  test('is buffered with others of its hook up to a limit, and one for an unknown hook is not buffered', async () => {
     const [hook, other] = [await make(), await make()];
     const body = 'x'.repeat(60);
     const begun = (path: string) => {
@@ -154,14 +154,14 @@ describe('38: a body', () => {
     expect(await post(hook.path)).toBe(401);
   });
 
-  test('that comes slowly ends in 408', async () => {
+  test('that arrives slowly ends in 408', async () => {
     const hook = await make();
     const sent = { headers: githubHeaders('{}'), chunks: ['{'], isEnded: false };
     expect(await send(small, hook.path, sent)).toMatchObject({ status: 408, body: { code: 'request_timeout' } });
   });
 });
 
-test('a hook takes so many requests a second, and those that are not there share as many', async () => {
+test('a hook has a rate limit, and unknown hooks share one', async () => {
   const app = alone();
   const post = (path: string) => app.request(path, { method: 'POST', body: BODY });
   const [hook, other] = [await make(), await make()];
@@ -175,7 +175,7 @@ test('a hook takes so many requests a second, and those that are not there share
   expect((await post(other.path)).status).toBe(401);
 });
 
-test('the handshake is answered to origins that are allowed, and to others with nothing', async () => {
+test('the handshake is answered for allowed origins only', async () => {
   const hook = await make({ allowedOrigins: ['events.example.com'] });
   const open = await make({ allowedOrigins: ['*'] });
   const ask = async (path: string, origin?: string) => {
@@ -192,7 +192,7 @@ test('the handshake is answered to origins that are allowed, and to others with 
   expect(await ask('/h/hok-zzzzzzzzzzzzzzzz', 'events.example.com')).toEqual(nothing);
 });
 
-test('503 and Retry-After while the store is away', async ({ skip }) => {
+test('a missing store causes 503 and Retry-After', async ({ skip }) => {
   const stores = await startStoreServer();
   const { kill } = stores;
   if (!kill) return skip('the store is not ours to end');
@@ -212,13 +212,13 @@ test('503 and Retry-After while the store is away', async ({ skip }) => {
   }
 });
 
-describe('a check by a schema that takes its time is not waited for', () => {
+describe('a slow schema check does not delay the response', () => {
   const limits = { ...SMALL, requestsPerSecond: 100, answerMs: HANGS_AFTER_MS, checkMs: 50 };
   const pattern = '^(a+)+$';
   const post = (app: OpenAPIHono<Env>, path: string, headers: readonly Header[]) =>
     said(app.request(path, { method: 'POST', body: BODY, headers: headers as [string, string][] }));
 
-  test('the event is stored, is told of again, and waits for it; who asks by a key is answered by it', async () => {
+  test('the event is stored, is a duplicate later, and waits for the check; a request by a key waits', async () => {
     const schemas = new InputSchemas({ validateMs: HANGS_AFTER_MS });
     onTestFinished(() => schemas.close());
     const name = await deploy({ input: { schema: { type: 'object', required: ['a'] } } });
@@ -242,10 +242,10 @@ describe('a check by a schema that takes its time is not waited for', () => {
     expect(await post(free, hook.path, githubHeaders(BODY))).toMatchObject({ status: 422, code: 'event_invalid' });
     await schemas.close();
     expect(await busy).toBe('ended');
-    expect(await post(app, hook.path, githubHeaders(BODY))).toMatchObject({ status: 202 }); // nobody can check it now
+    expect(await post(app, hook.path, githubHeaders(BODY))).toMatchObject({ status: 202 }); // no check is possible now
   });
 
-  test('and what is not waited for is not checked when its turn comes', async () => {
+  test('and an abandoned check is skipped when its turn comes', async () => {
     const schemas = new InputSchemas();
     onTestFinished(() => schemas.close());
     const late = new AbortController();
@@ -257,19 +257,19 @@ describe('a check by a schema that takes its time is not waited for', () => {
   });
 });
 
-describe('a store that takes its time is not waited for', () => {
+describe('a slow store does not delay the response', () => {
   const limits = { ...SMALL, answerMs: 50 };
   const post = (app: OpenAPIHono<Env>, path: string, headers: readonly Header[]) =>
     said(app.request(path, { method: 'POST', body: BODY, headers: headers as [string, string][] }));
 
-  test('when a hook is looked for', async () => {
+  test('when a hook is read', async () => {
     const never = new Promise<null>(() => {});
     const hooks = Object.assign(Object.create(door().store.hooks) as Hooks, { get: () => never });
     const answer = await post(alone({ ...door().store, hooks }, limits), '/h/hok-0123456789abcdef', []);
     expect(answer).toMatchObject({ status: 503, code: 'store_unavailable' });
   });
 
-  test('when an event is stored; what was begun goes on, and the same again is told of it', async () => {
+  test('when an event is stored; the write continues, and a repetition is a duplicate', async () => {
     const hook = await make();
     const { store } = door();
     let open = () => {};
@@ -283,7 +283,7 @@ describe('a store that takes its time is not waited for', () => {
     const slow = alone({ ...store, runs }, limits);
     do {
       expect(await post(slow, hook.path, headers)).toMatchObject({ status: 503 });
-    } while (stored.mock.calls.length === 0); // a busy machine may have looked for the hook as long
+    } while (stored.mock.calls.length === 0); // a busy machine may have read the hook for that long
     open();
     expect(await stored.mock.results[0]?.value).toBe(true);
     expect(await post(alone(), hook.path, headers)).toMatchObject({ status: 200, duplicate: true });

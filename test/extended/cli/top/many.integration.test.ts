@@ -7,20 +7,20 @@ import { letTimePass } from '../../../support/passage-of-time.ts';
 const { api, top } = useTerminals();
 const STEP = { step: 'cloneDisk', startedAt: '2026-11-21T10:00:00.000Z', endedAt: '2026-11-21T10:00:00.120Z' };
 const MEASURED_MS = 30_000;
-/** Of proc(5), in every Linux. */
+/** Clock tick of proc(5), in every Linux. */
 const TICK_MS = 10;
 
-/** Processor time of a process so far. Milliseconds. */
+/** Returns the processor time of a process, ms. */
 function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-it('leaves the processor alone, also with 10,000 sandboxes', async () => {
+it('uses little processor time, even with 10,000 sandboxes', async () => {
   api().sandboxes = manySandboxes(10_000, { steps: Array.from({ length: 12 }, () => STEP) });
   const terminal = top({ columns: 160, rows: 50 });
   await terminal.shows('> sbx-0000000000000000');
-  // Whoever goes to the end has the pages read that lead there.
+  // The end of the list is shown after all pages before it were read.
   const all = () => terminal.screen.lines[1]?.startsWith('[1 sandboxes 10000]') === true;
   await terminal.until('all pages', () => {
     if (!all()) terminal.type('G');
@@ -28,7 +28,7 @@ it('leaves the processor alone, also with 10,000 sandboxes', async () => {
   });
   terminal.type('G');
   await terminal.shows('> sbx-0000000000009999');
-  await letTimePass(10_000); // what runs for the first time is compiled
+  await letTimePass(10_000); // code is compiled at its first use
   const pid = Number(terminal.file('pid'));
   const before = processorMs(pid);
   await letTimePass(MEASURED_MS);

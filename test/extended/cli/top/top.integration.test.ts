@@ -11,7 +11,7 @@ const CRASH = `data:text/javascript,process.on('SIGUSR2',()=>{throw new Error('o
 it.each([
   ['q', 'code 0', (type: (keys: string) => void) => type('q')],
   ['Ctrl-C', 'code 0', (type: (keys: string) => void) => type('\u0003')],
-] as const)('%s ends it, and the terminal is as before', async (_name, code, end) => {
+] as const)('%s ends it, and restores the terminal', async (_name, code, end) => {
   api().sandboxes = manySandboxes(3);
   const terminal = top();
   await terminal.shows('> sbx-0000000000000000');
@@ -27,7 +27,7 @@ it.each([
   ['SIGHUP', 'code 130'],
   ['SIGQUIT', 'code 131'],
   ['SIGUSR2', 'on purpose'],
-] as const)('%s, the last of them a crash, leaves the terminal as before', async (signal, said) => {
+] as const)('%s, the last of them a crash, restores the terminal', async (signal, said) => {
   api().sandboxes = manySandboxes(3);
   const terminal = top({ env: { NODE_OPTIONS: `--import "${CRASH}"` } });
   await terminal.shows('> sbx-0000000000000000');
@@ -37,7 +37,7 @@ it.each([
   expectRestored(terminal);
 });
 
-it.each(['Ctrl-Z', 'SIGTSTP'])('%s gives the terminal back until it goes on', async (way) => {
+it.each(['Ctrl-Z', 'SIGTSTP'])('%s restores the terminal until it continues', async (way) => {
   api().sandboxes = manySandboxes(3);
   const terminal = top({ script: `${RUN}; stty -g > "$HERE/stopped"; echo stopped; read; fg; ${AFTER}` });
   await terminal.shows('> sbx-0000000000000000');
@@ -54,7 +54,7 @@ it.each(['Ctrl-Z', 'SIGTSTP'])('%s gives the terminal back until it goes on', as
   expectRestored(terminal);
 });
 
-it('says since when nothing was heard of the API, and goes on when it is back', async () => {
+it('shows since when the API is unreachable, and continues when it returns', async () => {
   api().sandboxes = manySandboxes(2);
   const terminal = top();
   await terminal.shows('box-1');
@@ -67,7 +67,7 @@ it('says since when nothing was heard of the API, and goes on when it is back', 
   expect(terminal.screen.text).not.toContain('stale');
 });
 
-it('says so as well of an API that does not answer', async () => {
+it('shows the same for an API that does not answer', async () => {
   api().sandboxes = manySandboxes(2);
   const terminal = top();
   await terminal.shows('box-1');
@@ -78,7 +78,7 @@ it('says so as well of an API that does not answer', async () => {
   expectRestored(terminal);
 });
 
-it('destroys the one it asked about, wherever its line is by then; who may only read is not asked', async () => {
+it('destroys the confirmed sandbox, even if its line has moved; a read-only key is not offered it', async () => {
   api().sandboxes = manySandboxes(3);
   const terminal = top();
   await terminal.shows('d destroy');
@@ -94,7 +94,7 @@ it('destroys the one it asked about, wherever its line is by then; who may only 
   terminal.type('ddy'); // pasted: no keys
   await terminal.shows('Destroy sbx-0000000000000001?');
   await terminal.until('destroyed', () => {
-    terminal.type('y'); // while it belongs to the paste, it is no key
+    terminal.type('y'); // ignored as part of the paste
     return api().destroyed.length > 0;
   });
   await terminal.shows('is destroying');
@@ -105,7 +105,7 @@ it('destroys the one it asked about, wherever its line is by then; who may only 
   await reader.shows('residue 0');
   for (const key of ['d', 'l', 'y', 'j']) {
     reader.type(key);
-    await letTimePass(100); // what comes at once is a paste
+    await letTimePass(100); // keys in quick succession are a paste
   }
   await reader.shows('> sbx-0000000000000002');
   expect([reader.raw.includes('d destroy'), reader.raw.includes('Destroy'), api().destroyed.length]).toEqual([
@@ -115,7 +115,7 @@ it('destroys the one it asked about, wherever its line is by then; who may only 
   ]);
 });
 
-it('offers a key for approvals alone to decide, and nothing else (case 7)', async () => {
+it('offers a key with only the scope approvals:decide its decisions, and nothing else (case 7)', async () => {
   api().scopes = ['approvals:decide'];
   api().approvals = [APPROVAL];
   const terminal = top();
@@ -131,7 +131,7 @@ it('offers a key for approvals alone to decide, and nothing else (case 7)', asyn
   expect([terminal.raw.includes('d destroy'), terminal.raw.includes('l log in')]).toEqual([false, false]);
 });
 
-it('fits 40 columns and 10 lines, and every size that it is dragged to', async () => {
+it('fits 40 columns and 10 lines, and every other size', async () => {
   api().sandboxes = manySandboxes(300, { state: 'creating', phase: 'verifying-ssh' });
   const terminal = top({ columns: 40, rows: 10 });
   await terminal.shows('4 0');
@@ -153,7 +153,7 @@ it('fits 40 columns and 10 lines, and every size that it is dragged to', async (
   expect(terminal.screen.lines[0]).toMatch(/^mayfly top/);
 });
 
-it('shows what others have named without obeying it, and no colour to whom wants none', async () => {
+it('shows foreign text without control sequences, and no colour with NO_COLOR', async () => {
   const bad = '\u001b]52;c;ZXZpbA==\u0007\u001b[2Jx\u202e\u200by\n\u009b31m';
   api().sandboxes = manySandboxes(1, {
     waitingFor: bad,
@@ -173,7 +173,7 @@ it('shows what others have named without obeying it, and no colour to whom wants
   expect(colored.screen.hasStyles).toBe(true);
 });
 
-it('looks at one as it changes, and logs in to it', async () => {
+it('shows changes of a sandbox, and logs in to it', async () => {
   api().sandboxes = manySandboxes(2);
   const terminal = top({
     script: `export PATH="$HERE:$PATH"; while [ ! -x "$HERE/ssh" ]; do sleep 0.05; done; ${RUN}; ${AFTER}`,
@@ -193,7 +193,7 @@ it('looks at one as it changes, and logs in to it', async () => {
   terminal.type('quit d y\n');
   await terminal.shows('heard quit d y');
   await terminal.shows('> sbx-0000000000000000');
-  await letTimePass(400); // what comes first is not taken for keys
+  await letTimePass(400); // the first input is not taken for keys
   terminal.type('j');
   await terminal.shows('> sbx-0000000000000001');
   terminal.type('q');

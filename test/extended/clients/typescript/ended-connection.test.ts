@@ -5,9 +5,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { MayflyClient } from '../../../../clients/typescript/mayfly-client.ts';
 import { ID } from '../../../clients/typescript/records.ts';
 
-/** For which the server keeps a connection. Milliseconds. */
+/** Time for which the server keeps an idle connection, ms. */
 const IDLE_MS = 3_000;
-/** A server in a thread of its own, which goes on while the test is busy. */
+/** Server in a thread of its own, which runs while the test blocks. */
 const ANSWERS = `
   const { parentPort, workerData } = require('node:worker_threads');
   const server = require('node:http').createServer((request, response) => {
@@ -16,7 +16,7 @@ const ANSWERS = `
   server.keepAliveTimeout = workerData;
   server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`;
 
-/** As much as does not go unread into a connection. */
+/** Makes a stream larger than the buffers of a connection. */
 function streamOf(pieces: number): ReadableStream<Uint8Array> {
   let left = pieces;
   return new ReadableStream({
@@ -27,13 +27,13 @@ function streamOf(pieces: number): ReadableStream<Uint8Array> {
   });
 }
 
-test('an upload does not begin on a connection that was ended while the process was busy', async () => {
+test('an upload does not start on a connection that was closed while the process was busy', async () => {
   const elsewhere = new Worker(ANSWERS, { eval: true, workerData: IDLE_MS });
   onTestFinished(async () => void (await elsewhere.terminate()));
   const [port] = await once(elsewhere, 'message');
   const client = new MayflyClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'k' });
   await client.getSandbox(ID);
-  for (let n = 0; n < 2; n++) await turn(); // undici uses a connection again a turn of the event loop later
+  for (let n = 0; n < 2; n++) await turn(); // undici reuses a connection a turn of the event loop later
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, IDLE_MS * 1.5);
   await expect(client.files.write(ID, '/tmp/small', streamOf(50))).resolves.toEqual({ ok: true });
 });

@@ -17,7 +17,7 @@ const folder = useFolder();
 let tarball: string;
 let here: Installation | undefined;
 
-/** As a project elsewhere would be: nothing of ours, and no types of Node. */
+/** Settings of a foreign project: no packages of this repository, and no types of Node. */
 const TSCONFIG = {
   compilerOptions: {
     target: 'ES2022',
@@ -70,7 +70,7 @@ afterAll(async () => {
   await here?.end();
 });
 
-test('publint and arethetypeswrong find nothing, and it names no package but Node', async () => {
+test('publint and arethetypeswrong find nothing, and it imports only Node', async () => {
   const bytes = await readFile(tarball);
   const pkg = JSON.parse(await readFile(join(repository, 'dist', 'client', 'package.json'), 'utf8')) as object;
   const { messages } = await publint({ pack: { tarball: Uint8Array.from(bytes).buffer }, strict: true });
@@ -79,7 +79,7 @@ test('publint and arethetypeswrong find nothing, and it names no package but Nod
   const checked = await checkPackage(createPackageFromTarballData(bytes));
   const problems = checked.types && 'problems' in checked ? checked.problems : [];
   expect(checked.types).not.toBe(false);
-  // ESM alone: who uses require() is told so by its own Node, and resolvers from before exports find no entry.
+  // ESM alone: Node reports require() itself, and resolvers without exports find no entry.
   const meant = ['CJSResolvesToESM', 'NoResolution'];
   const isMeant = (problem: (typeof problems)[number]) =>
     meant.includes(problem.kind) && 'resolutionKind' in problem && /node10|node16-cjs/.test(problem.resolutionKind);
@@ -92,7 +92,7 @@ test('publint and arethetypeswrong find nothing, and it names no package but Nod
   expect(new Set(imported)).toEqual(new Set(['node:crypto', 'node:timers/promises']));
 });
 
-test('a project elsewhere installs, checks, compiles and runs it: the block ends its sandbox', async () => {
+test('a foreign project installs, checks, compiles and runs it: the block ends its sandbox', async () => {
   const project = join(folder, 'project');
   await mkdir(project);
   await writeFile(join(project, 'package.json'), '{ "type": "module" }');

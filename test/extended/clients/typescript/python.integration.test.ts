@@ -14,10 +14,10 @@ import { useFolder } from '../../../support/use-folder.ts';
 
 const run = promisify(execFile);
 const BUILT = join(repository, 'dist', 'python');
-/** All scenarios take 40 s on a quiet machine. */
+/** Limit of all scenarios, ms: they take 40 s on a quiet machine. */
 const HUNG_MS = 280_000;
 const outcome = z.object({ n: z.int(), failure: z.string().nullable() });
-/** Made by set-up: where tests run there is no network. */
+/** Python made by set-up: tests have no network. */
 const python = readyPythonTools() ?? '';
 const folder = useFolder();
 let here: Installation | undefined;
@@ -49,7 +49,7 @@ test('mypy, strictly, and pyright find nothing', async () => {
   expect(checked.stdout).toContain('0 errors, 0 warnings');
 });
 
-test('a folder elsewhere installs it, and runs the program of docs/clients.md', async () => {
+test('a foreign folder installs it, and runs the program of docs/clients.md', async () => {
   const pip = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--no-build-isolation', '--no-index', '--target'];
   await run(python, [...pip, folder, BUILT]);
   const [, program = ''] = /```python\n(.*?)```/s.exec(textOf('docs/clients.md')) ?? [];

@@ -23,7 +23,7 @@ afterAll(async () => {
   await here?.end();
 });
 
-// Promise: what each client does, by the one list of both, with a real server behind a network that fails. Costs 40 s.
+// Promise: each client passes the shared list of scenarios, with a real server behind a failing network. Costs 40 s.
 for (const { n, must } of list) {
   test(`${n}: ${must}`, async () => {
     if (!stage) throw new Error('nothing was started');
@@ -32,6 +32,6 @@ for (const { n, must } of list) {
   });
 }
 
-test('the list is done as a whole', () => {
+test('the list is complete', () => {
   expect(Object.keys(scenarios).map(Number)).toEqual(list.map(({ n }) => n));
 });

@@ -7,9 +7,9 @@ import { listen } from '../../../support/listen.ts';
 import { letTimePass } from '../../../support/passage-of-time.ts';
 
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
-/** Instead of 300 s. undici's clock goes by half seconds. */
+/** Replaces 300 s. undici's clock has a resolution of half a second. */
 const HEADERS_TIMEOUT_MS = 1_000;
-/** Taken at one in 40 ms, so that the upload lasts three times that. */
+/** Number of chunks, each read in 40 ms, so that the upload lasts three times the timeout. */
 const CHUNKS = 80;
 
 beforeEach(async () => {
@@ -38,7 +38,7 @@ async function takeSlowly(request: IncomingMessage, response: ServerResponse): P
   response.end(JSON.stringify({ size }));
 }
 
-test('an upload that is taken slowly is not given up', async () => {
+test('a slow upload does not time out', async () => {
   server.on('request', (request, response) => void takeSlowly(request, response));
   await listen(server);
   const client = new MayflyClient({

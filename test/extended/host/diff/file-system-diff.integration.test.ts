@@ -13,12 +13,12 @@ import { useFolder } from '../../../support/use-folder.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const FILES = 10_000;
-/** What the issue grants for that many files, here. */
+/** Time limit of the issue for that many files, ms, on this machine. */
 const GRANTED_MS = 2_000;
 
 const folder = useFolder();
 let diff: FileSystemDiff;
-/** A raw image, and a copy of it in which some files are others. */
+/** Raw image, and a copy of it with some changed files. */
 let before: string;
 let after: string;
 
@@ -87,26 +87,26 @@ describe('FileSystemDiff', () => {
     execFileSync('qemu-img', ['check', '-q', overlay]);
   });
 
-  it('gives the content of a file, as much as was asked for', async () => {
+  it('returns the content of a file, up to the requested bytes', async () => {
     const content = (path: string, bytes: number) => diff.content(raw(before), Buffer.from(path), bytes);
     expect(await content('/\u001b[31mred\n', 100)).toEqual({ content: Buffer.from('odd name'), size: 8 });
     expect(await content('/d9/file-9', 4)).toEqual({ content: Buffer.from('9 9 '), size: 18 });
     expect(await content('/d0/file-0', 4)).toEqual({ content: Buffer.alloc(0), size: 0 });
-    // The program has often ended before somebody reads.
+    // The program has often ended before the first read.
     const many = await Promise.all(Array.from({ length: 20 }, () => content('/d9/file-9', 4)));
     expect(new Set(many.map((one) => String(one.content)))).toEqual(new Set(['9 9 ']));
     await expect(content('/d9/none', 4)).rejects.toMatchObject({ code: 'not-found' });
     await expect(content('/d9', 4)).rejects.toMatchObject({ code: 'not-a-file' });
   });
 
-  it('makes a tar archive of what was added and changed', async () => {
+  it('makes a tar archive of additions and changes', async () => {
     const parts: Uint8Array[] = [];
     for await (const part of diff.tar(raw(before), raw(after))) parts.push(part);
     const { stdout } = spawnSync('tar', ['-t'], { input: Buffer.concat(parts) });
     expect(stdout.toString()).toBe('./d0/new\n./d1/.wh.file-1\n./d2/file-2\n');
   });
 
-  it('compares what it is asked for, and nothing else', async () => {
+  it('compares only the requested paths', async () => {
     const within = ['/d2', '/d0/new'].map((path) => Buffer.from(path));
     const lines = await collect(diff.changes(raw(before), raw(after), { within }));
     expect(lines.slice(1)).toMatchObject([
@@ -118,7 +118,7 @@ describe('FileSystemDiff', () => {
     await expect(relative).rejects.toMatchObject({ code: 'bad-request' });
   });
 
-  it('says which image cannot be read, and why', async () => {
+  it('names an unreadable image, with the reason', async () => {
     const noise = join(folder, 'noise.raw');
     await writeFile(noise, Buffer.alloc(MEBIBYTE, 'noise'));
     const failed = collect(diff.changes(raw(before), raw(noise)));
@@ -128,7 +128,7 @@ describe('FileSystemDiff', () => {
     await expect(collect(diff.changes(raw(join(folder, 'absent')), raw(before)))).rejects.toThrow('ENOENT');
   });
 
-  it('ends the program when nobody reads on, or when it is aborted', async () => {
+  it('ends the program when its reader stops, or on an abort', async () => {
     for await (const line of diff.changes(raw(before), raw(after))) {
       expect(line.line).toBe('start');
       break;

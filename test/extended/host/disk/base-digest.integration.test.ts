@@ -6,7 +6,7 @@ import { useFolder } from '../../../support/use-folder.ts';
 
 const folder = useFolder();
 
-test('a disk becomes read-only, its digest is remembered, and a change is seen', async () => {
+test('a disk becomes read-only, its digest is cached, and a change is detected', async () => {
   const disk = join(folder, 'disk.qcow2');
   await writeFile(disk, 'hello');
   const digests = new BaseDigests(folder);
@@ -20,7 +20,7 @@ test('a disk becomes read-only, its digest is remembered, and a change is seen',
   await expect(digests.protect(join(folder, 'gone'))).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('a large disk that is being hashed stops nobody else, and one that goes meanwhile is not remembered', async () => {
+test('hashing of a large disk delays no other, and a removed disk is not cached', async () => {
   const [large, small] = [join(folder, 'large.qcow2'), join(folder, 'small.qcow2')];
   await writeFile(large, '');
   await truncate(large, 256 * 1_048_576);
@@ -40,7 +40,7 @@ test('a large disk that is being hashed stops nobody else, and one that goes mea
   expect(Object.keys(known)).not.toContain(large);
 });
 
-test('who is told to stop reads a large disk no further, and it is read by the next', async () => {
+test('an aborted caller stops reading a large disk, and the next one reads it', async () => {
   const digests = new BaseDigests(folder);
   const disk = join(folder, 'stopped.qcow2');
   await writeFile(disk, '');

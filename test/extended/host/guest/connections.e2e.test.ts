@@ -38,7 +38,7 @@ test.each([-30_000, 30_000])('the skew of a clock that was set by %i ms is measu
   close();
 });
 
-test('an agent that is missing is brought, as a whole', async () => {
+test('a missing agent is installed completely', async () => {
   await asRoot('rm /opt/mayfly/mayfly-agent; systemctl stop mayfly-agent.service --no-block').catch(() => undefined);
   close();
   said.length = 0;

@@ -35,7 +35,7 @@ async function boot(): Promise<string> {
 const rootOf = (id: string) => join(machine.host.state.workspace(id), 'root');
 const leaseFile = () => join(machine.host.state.root, 'simulated.leases');
 
-/** Lets the two ids of the lease file have each other's address, as dnsmasq may after a release. */
+/** Swaps the addresses of two ids in the lease file, as dnsmasq may after a release. */
 async function swapLeases(one: string, other: string): Promise<void> {
   const lines = (await readFile(leaseFile(), 'utf8')).trim().split('\n');
   const fieldsOf = (id: string) => lines.find((line) => line.endsWith(id))?.split(' ') ?? [];
@@ -48,7 +48,7 @@ async function swapLeases(one: string, other: string): Promise<void> {
   await writeFile(leaseFile(), [...rest, ...swapped.map((fields) => fields.join(' ')), ''].join('\n'));
 }
 
-test('many who ask at once get one connection, over which the agent answers', async () => {
+test('concurrent callers share one connection, over which the agent answers', async () => {
   const id = await boot();
   const sessions = await Promise.all(Array.from({ length: 20 }, () => machine.agent(id)));
   expect(new Set(sessions).size).toBe(1);
@@ -61,14 +61,14 @@ test('many who ask at once get one connection, over which the agent answers', as
   expect(await readGuestFile(agent, '/etc/hostname')).toBe(`${id}\n`);
 });
 
-test('what start-up files of the guest print is not taken for the agent', async () => {
+test("output of the guest's start-up files is not taken for the agent", async () => {
   const id = await boot();
   await appendFile(join(rootOf(id), 'etc', 'bash.bashrc'), 'echo welcome; echo to the machine >&2\n');
   await writeFile(join(rootOf(id), 'home', 'sandbox', '.bashrc'), 'echo hello\n');
   expect(await readGuestFile(await machine.agent(id), '/etc/hostname')).toBe(`${id}\n`);
 });
 
-test('sandboxes that swap addresses: each request goes to the right one, before and after', async () => {
+test('sandboxes that swap addresses get their own requests, before and after', async () => {
   const [one, other] = [await boot(), await boot()];
   const { hypervisor } = machine.host;
   expect(await readGuestFile(await machine.agent(one), '/etc/hostname')).toBe(`${one}\n`);
@@ -81,7 +81,7 @@ test('sandboxes that swap addresses: each request goes to the right one, before 
   for (const id of [one, other]) expect(await readGuestFile(await machine.agent(id), '/etc/hostname')).toBe(`${id}\n`);
 });
 
-test('a lease that points to another machine: what is connected stays, what is not goes nowhere wrong', async () => {
+test('a lease that points to another machine keeps open connections, and misdirects no new one', async () => {
   const [one, other] = [await boot(), await boot()];
   const kept = await machine.agent(one);
   await swapLeases(one, other);
@@ -98,7 +98,7 @@ test('a lease that points to another machine: what is connected stays, what is n
   expect(await readGuestFile(found, '/etc/hostname')).toBe(`${other}\n`);
 });
 
-test('a machine that is off, or not there, is said so at once', async () => {
+test('a machine that is off or missing is reported at once', async () => {
   const id = await boot();
   const session = await machine.agent(id);
   const closed = new Promise<void>((resolve) => session.onClose(resolve));
@@ -109,10 +109,10 @@ test('a machine that is off, or not there, is said so at once', async () => {
   await expect(machine.agent(id, context)).rejects.toMatchObject({ code: 'guest_unreachable', message: /is off/ });
   await machine.host.hypervisor.removeWorkspace(id);
   await expect(machine.agent(id, context)).rejects.toMatchObject({ code: 'sandbox_ended' });
-  expect(failures).toEqual([]); // none of which is tried again after a pause
+  expect(failures).toEqual([]); // without a retry after a pause
 });
 
-test('a certificate near its end is replaced before the login, one that is rejected once after it', async () => {
+test('a certificate near its end is replaced before the login, a rejected one once after it', async () => {
   const id = await boot();
   const directory = machine.host.credentials.directory(id);
   const sign = async (validity: string, principal: string) => {
@@ -141,11 +141,11 @@ test('a certificate near its end is replaced before the login, one that is rejec
     message: /ended at auth/,
   });
   expect(machine.renewals).toBe(3);
-  const again = expect.stringContaining('attempt 1 failed (auth)'); // no second attempt, which comes after a pause
+  const again = expect.stringContaining('attempt 1 failed (auth)'); // no second attempt, which follows a pause
   expect(failures).toEqual([again, again]);
 });
 
-test('closing ends the connection and what runs over it, and a body that was cut off is not a whole one', async () => {
+test('a close ends the connection and its requests, and a cut body is an error', async () => {
   const id = await boot();
   const agent = await machine.agent(id);
   const { body } = await agent.request({ method: 'GET', path: `/v1/files?path=${zeros}` });
@@ -163,7 +163,7 @@ test('closing ends the connection and what runs over it, and a body that was cut
   await expect(lost.body.toArray()).rejects.toMatchObject({ code: 'guest_unreachable' });
 });
 
-test('a guest that stands still, and so never ends its side, is let go of', async () => {
+test('a connection to a suspended guest, which never closes its side, is dropped', async () => {
   const id = await boot();
   await machine.agent(id);
   const sockets = () => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
@@ -176,7 +176,7 @@ test('a guest that stands still, and so never ends its side, is let go of', asyn
 
 const zeros = Buffer.from('/usr/bin/node').toString('base64url');
 
-test('a refusal that comes before all was sent is the answer', async () => {
+test('a refusal before the end of the upload is the answer', async () => {
   const agent = await machine.agent(await boot());
   const path = `/v1/files?path=${Buffer.from('/home/sandbox/none/file').toString('base64url')}`;
   for (let times = 0; times < 50; times++) {
@@ -187,7 +187,7 @@ test('a refusal that comes before all was sent is the answer', async () => {
   }
 });
 
-test('a request ends with the reason of its signal, also in its body, and the connection goes on', async () => {
+test('a request ends with the reason of its signal, also in its body, and the connection stays open', async () => {
   const id = await boot();
   const agent = await machine.agent(id);
   const stop = new AbortController();
@@ -212,7 +212,7 @@ function* endless(): Generator<Buffer> {
   for (;;) yield Buffer.alloc(65_536);
 }
 
-test('who stops waiting for a connection is let go; the next one makes its own', async () => {
+test('a caller that stops waiting is released; the next one connects again', async () => {
   const id = await boot();
   const stop = new AbortController();
   const waiting = machine.agent(id, { signal: stop.signal, alive: () => {} });
@@ -221,7 +221,7 @@ test('who stops waiting for a connection is let go; the next one makes its own',
   expect(await readGuestFile(await machine.agent(id), '/etc/hostname')).toBe(`${id}\n`);
 });
 
-test('a guest that does not listen yet is tried again after two seconds, unless nobody wants it any more', async () => {
+test('a guest that does not listen yet is retried after two seconds, unless the caller has left', async () => {
   const id = await boot();
   const { hypervisor, credentials } = machine.host;
   const { lease, domain } = await hypervisor.whereabouts(id);

@@ -13,7 +13,7 @@ import type { SshEndpoint } from '../../../../model/sandbox/sandbox.ts';
 import { builtAgent, GuestMachine, readGuestFile } from '../../../host/guest/machine.ts';
 import { newId, stepContext } from '../../../host/simulated/machine.ts';
 
-/** Where a login costs a second the agent is spoken to at once; both are tested on guests that boot in no time. */
+/** Kinds of hosts: only where a login costs a second, the agent is contacted at once. Guests boot at once here. */
 const KINDS = ['simulated', 'libvirt'] as const;
 
 let machine: GuestMachine;
@@ -30,7 +30,7 @@ afterEach(async () => {
   for (const id of ours.splice(0)) await machine.host.destroy(id);
 });
 
-/** @param whereabouts `@default` the truth */
+/** Opens the connections. @param whereabouts `@default` the real ones */
 function connections(kind: (typeof KINDS)[number], whereabouts?: () => Promise<Whereabouts>): void {
   const { hypervisor, credentials } = machine.host;
   looks = 0;
@@ -57,7 +57,7 @@ const hostnameOf = async (id: string) => readGuestFile(await guests.agent(id, st
 const sockets = () => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
 const noneIsOpen = () => expect.poll(sockets).toBe(0);
 
-/** A machine that runs, and is not verified yet. */
+/** Boots a machine that is not verified yet. */
 async function boot(): Promise<{ id: string; endpoint: SshEndpoint; running: () => void }> {
   const id = newId();
   ours.push(id);
@@ -74,23 +74,20 @@ async function verified(id: string, endpoint: SshEndpoint): Promise<void> {
   await guests.verify(id, { endpoint, credentialsDir, ...stepContext() });
 }
 
-test.each(KINDS)(
-  '%s: the first request goes over the connection that verified, once the sandbox runs',
-  async (kind) => {
-    connections(kind);
-    const { id, endpoint, running } = await boot();
-    await verified(id, endpoint);
-    await expect(hostnameOf(id)).rejects.toMatchObject({ code: 'sandbox_not_running' });
-    expect(sockets()).toBe(1);
-    running();
-    const before = looks;
-    expect(await Promise.all([hostnameOf(id), hostnameOf(id)])).toEqual([`${id}\n`, `${id}\n`]);
-    expect(sockets()).toBe(1);
-    expect(looks - before).toBe(kind === 'simulated' ? 1 : 0); // a new login would look, too
-    guests.close(id);
-    await noneIsOpen();
-  },
-);
+test.each(KINDS)('%s: the first request uses the verified connection, once the sandbox runs', async (kind) => {
+  connections(kind);
+  const { id, endpoint, running } = await boot();
+  await verified(id, endpoint);
+  await expect(hostnameOf(id)).rejects.toMatchObject({ code: 'sandbox_not_running' });
+  expect(sockets()).toBe(1);
+  running();
+  const before = looks;
+  expect(await Promise.all([hostnameOf(id), hostnameOf(id)])).toEqual([`${id}\n`, `${id}\n`]);
+  expect(sockets()).toBe(1);
+  expect(looks - before).toBe(kind === 'simulated' ? 1 : 0); // a new login would inspect it, too
+  guests.close(id);
+  await noneIsOpen();
+});
 
 test.each(KINDS)('%s: a sandbox that is destroyed before its first command leaves no connection', async (kind) => {
   connections(kind);
@@ -105,7 +102,7 @@ test.each(KINDS)('%s: a sandbox that is destroyed before its first command leave
   await expect(hostnameOf(id)).rejects.toMatchObject({ code: 'guest_unreachable', message: /is off/ });
 });
 
-test.each(KINDS)('%s: a connection that was lost is made anew without a word', async (kind) => {
+test.each(KINDS)('%s: a lost connection is replaced silently', async (kind) => {
   connections(kind);
   const { id, endpoint, running } = await boot();
   running();
@@ -115,7 +112,7 @@ test.each(KINDS)('%s: a connection that was lost is made anew without a word', a
   expect(await hostnameOf(id)).toBe(`${id}\n`);
 });
 
-test.each(KINDS)('%s: another guest at the same address is never taken for it', async (kind) => {
+test.each(KINDS)('%s: another guest at the same address is never mistaken for it', async (kind) => {
   connections(kind);
   const [one, other] = [await boot(), await boot()];
   one.running();
@@ -138,7 +135,7 @@ function moved(line: string, address: string): string {
   return [expiry, address, ...rest].join(' ');
 }
 
-test('one that leads to a machine that stands still is given up, and so is one to where it was before', async () => {
+test('a connection to a paused machine, or to a former address, is dropped', async () => {
   connections('libvirt');
   const { id, endpoint, running } = await boot();
   running();
@@ -155,26 +152,23 @@ test('one that leads to a machine that stands still is given up, and so is one t
   await noneIsOpen();
 });
 
-test.each(KINDS)(
-  '%s: it is not used for a sandbox with another host key, nor twice, nor after the end',
-  async (kind) => {
-    connections(kind);
-    const { id, endpoint, running } = await boot();
-    await verified(id, endpoint);
-    await verified(id, endpoint); // a step that was repeated
-    await expect.poll(sockets).toBe(1);
-    const other = (await boot()).endpoint.hostKey;
-    machine.identities.set(id, { user: endpoint.user, hostKey: other, verified: true });
-    await expect(hostnameOf(id)).rejects.toMatchObject({ code: 'host_key_mismatch' });
-    await noneIsOpen();
-    running();
-    guests.closeAll();
-    await verified(id, endpoint);
-    await noneIsOpen();
-  },
-);
+test.each(KINDS)('%s: it is not used with another host key, nor twice, nor after the end', async (kind) => {
+  connections(kind);
+  const { id, endpoint, running } = await boot();
+  await verified(id, endpoint);
+  await verified(id, endpoint); // a repeated step
+  await expect.poll(sockets).toBe(1);
+  const other = (await boot()).endpoint.hostKey;
+  machine.identities.set(id, { user: endpoint.user, hostKey: other, verified: true });
+  await expect(hostnameOf(id)).rejects.toMatchObject({ code: 'host_key_mismatch' });
+  await noneIsOpen();
+  running();
+  guests.closeAll();
+  await verified(id, endpoint);
+  await noneIsOpen();
+});
 
-test.each(KINDS)('%s: nobody needs it: it is closed after a minute', async (kind) => {
+test.each(KINDS)('%s: an unused connection is closed after a minute', async (kind) => {
   connections(kind);
   const { id, endpoint } = await boot();
   const logins = new VerifiedLogins({ kind, whereabouts: () => Promise.reject(new Error('not asked')) }, 'none');
@@ -187,7 +181,7 @@ test.each(KINDS)('%s: nobody needs it: it is closed after a minute', async (kind
   await noneIsOpen();
 });
 
-test('a create that is cancelled after its login was verified, or during it, leaves no connection', async () => {
+test('a create that is cancelled during or after the verified login leaves no connection', async () => {
   connections('libvirt');
   const { id, endpoint } = await boot();
   const { credentials } = machine.host;

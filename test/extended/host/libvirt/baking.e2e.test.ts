@@ -15,7 +15,7 @@ const IDENTITY = 'cat /etc/machine-id /etc/ssh/ssh_host_ed25519_key.pub /sys/cla
 const NAME = 'with-tools';
 const baked = () => join(machine().state.images, 'baked');
 
-test('a source baked of a snapshot has its files, refers to nothing, and knows neither of its forebears', async () => {
+test('a source baked from a snapshot has its files, no backing files, and no trace of either parent', async () => {
   const { host, virsh, state, source } = machine();
   const first = await LivingGuest.wake(machine());
   const secrets = 'echo secret > .bash_history; sudo sh -c "hostname > /var/log/mine; echo x > /tmp/x"';

@@ -20,7 +20,7 @@ beforeAll(startServer);
 
 const newId = () => captureIdFrom(randomBytes(ID_BYTES));
 
-/** A server that knows nothing of us: the golden disk below a disk of its own, without any seed. */
+/** Starts a server without Mayfly's preparation: the golden disk below a disk of its own, without a seed. */
 async function startServer(): Promise<void> {
   const { virsh, source, state } = machine();
   const golden = await virsh.run(['dumpxml', `--domain=${source}`]);
@@ -63,7 +63,7 @@ async function kept(captureId: string): Promise<SavedCapture> {
   return saved;
 }
 
-/** The source's disk as libvirt and the file's own header have it; bitmaps left out, which captures may add. */
+/** Returns the source's disks by libvirt and by their headers; without bitmaps, which captures may add. */
 async function chainOfSource(): Promise<unknown[]> {
   const listed = await machine().virsh.run(['domblklist', `--domain=${NAME}`, '--details']);
   const disk = join(machine().state.root, 'server.qcow2');
@@ -82,12 +82,12 @@ const checkpoints = async () =>
   (await machine().virsh.run(['checkpoint-list', `--domain=${NAME}`, '--name'])).split('\n').filter(Boolean).toSorted();
 const folders = async () => (await readdir(machine().state.captures)).sort();
 
-/** Appends a line, makes it durable, and only then says in a file in memory that it did. */
+/** Appends a line, syncs it, and only then confirms it in a file in memory. */
 const WRITER =
   'i=0; while :; do i=$((i+1)); echo line-$i >> /root/lines; sync /root/lines; echo $i >> /dev/shm/done; done';
 const acknowledged = async () => Number(await inGuest('tail -n 1 /dev/shm/done'));
 
-/** The file system of a copy is clean as it lies there, and holds these lines, read in user space. */
+/** Returns the lines in a copy, read in user space, after a check that its file system is clean. */
 async function linesIn(image: string): Promise<string[]> {
   const raw = join(machine().state.root, 'copy.raw');
   await exec('qemu-img', ['convert', '-O', 'raw', '--', image, raw], { timeoutMs: 120_000 });
@@ -100,7 +100,7 @@ async function linesIn(image: string): Promise<string[]> {
   }
 }
 
-test('a source that writes is captured at one moment, then again by what changed; clones have what it had', async () => {
+test('a writing source is captured at one moment, then by its changes; clones have the captured data', async () => {
   const { host, state } = machine();
   const before = await chainOfSource();
   await inGuest(`setsid sh -c '${WRITER}' >/dev/null 2>&1 & sleep 1`);
@@ -176,7 +176,7 @@ test('a source that writes is captured at one moment, then again by what changed
   expect(await chainOfSource()).toEqual(before);
 }, 900_000);
 
-describe('a worker that is killed while it begins a capture leaves nothing frozen, and what can be', () => {
+describe('a worker that is killed at the start of a capture leaves nothing frozen, and the capture can be', () => {
   let before: unknown[];
   let parent: string;
 
@@ -185,7 +185,7 @@ describe('a worker that is killed while it begins a capture leaves nothing froze
     [parent] = await capture();
   });
 
-  sweep([250, 50, 450, 700])('gone on with, or undone: after %s ms', async (ms) => {
+  sweep([250, 50, 450, 700])('continued, or undone: after %s ms', async (ms) => {
     const { captures } = machine().host;
     const id = newId();
     await killedAfter(machine(), ms, 'beginCapture', id, NAME);
@@ -204,14 +204,14 @@ describe('a worker that is killed while it begins a capture leaves nothing froze
     expect(await checkpoints()).toEqual([parent]);
   });
 
-  test('forgotten, with the disks of the source as they were', async () => {
+  test('deleted, with the disks of the source unchanged', async () => {
     expect(await chainOfSource()).toEqual(before);
     await machine().host.captures.remove(parent);
     expect(await folders()).toEqual([]);
   });
 });
 
-/** Begins a copy and has libvirt abort it; begins another one where it was complete by then. @returns its id */
+/** Starts a copy that libvirt aborts, and repeats it if the copy was complete by then. @returns its id */
 async function abortedCopy(): Promise<string> {
   const { host, virsh } = machine();
   for (;;) {
@@ -228,7 +228,7 @@ async function abortedCopy(): Promise<string> {
   }
 }
 
-test('a copy that is ended in its middle is no capture; what is deleted while the source is off is forgotten when it runs again', async () => {
+test('an aborted copy makes no capture; a delete while the source is off completes when it runs again', async () => {
   const { host, virsh, state } = machine();
   const before = await chainOfSource();
   const ended = await abortedCopy();

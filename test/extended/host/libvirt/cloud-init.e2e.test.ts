@@ -32,7 +32,7 @@ afterAll(async () => {
 
 const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(HANGS_AFTER_MS), alive: () => {} });
 
-/** The steps of a create up to the address. A stock image boots for minutes where other machines are emulated beside it. */
+/** Performs the steps of a create up to the address. A stock image boots for minutes beside other emulated machines. */
 async function boot(id: string): Promise<SshEndpoint> {
   const { host } = machine;
   const request = { sandboxId: id, source, snapshotId: null, cpus: null, memoryMib: null, egress: 'none' as const };
@@ -70,7 +70,7 @@ async function ssh(id: string, { address, hostKey, user }: SshEndpoint, command:
   return (await exec('ssh', ['-F', '/dev/null', ...flags, ...login, command], { timeoutMs: HANGS_AFTER_MS })).stdout;
 }
 
-/** One line each. The wait ends with cloud-init's last stage, which must not have touched the sshd we came in by. */
+/** Prints one line each. The wait ends with cloud-init's last stage, which must not have changed the sshd in use. */
 const LOOK = `cat /etc/machine-id
 hostname
 id -un
@@ -79,7 +79,7 @@ cloud-init status --wait | tr -d '.\\n'; echo
 cloud-id
 sudo journalctl -b -u ssh -o cat | grep -c '^Started'`;
 
-test('clones of a stock cloud image take their identity from cloud-init, and leave nothing', async () => {
+test('clones of a stock cloud image get their identity from cloud-init, and leave no residue', async () => {
   const [id, other] = [newId(), newId()];
   const [endpoint, { address }] = await Promise.all([boot(id), boot(other)]);
   expect(address).not.toBe(endpoint.address); // though one machine-id gives both the same DHCP client id

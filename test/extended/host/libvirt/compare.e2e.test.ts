@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 const save = async () => (await guest.save())[0];
 
-/** @param program in Perl, whose last line says how many operations it did */
+/** Runs operations. @param program in Perl, whose last line counts the operations */
 async function perform(program: string): Promise<void> {
   const packed = gzipSync(program).toString('base64');
   expect(await guest.run(`echo ${packed} | base64 -d | gunzip | sudo perl`)).toMatch(/^\d+ done$/);

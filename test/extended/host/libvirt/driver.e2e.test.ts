@@ -30,7 +30,7 @@ async function remove(id: string): Promise<boolean[]> {
   return (await machine().host.look(id)).map((seen) => seen.absent);
 }
 
-test('a clone gets its own lease, host key and principal, reaches nothing of the host, and leaves nothing', async () => {
+test('a clone gets its own lease, host key and principal, cannot reach the host, and leaves no residue', async () => {
   const { host } = machine();
   const id = newId();
   const began = performance.now();
@@ -44,7 +44,7 @@ test('a clone gets its own lease, host key and principal, reaches nothing of the
   expect(lease.macAddress).toBe(macAddress(id));
 
   expect(await portsBeside(portName(lease.macAddress))).toEqual([true, true]);
-  await host.open(); // a worker that starts again closes nobody off
+  await host.open(); // a restarted worker disconnects no guest
   const { stdout } = await machine().ca.ssh(lease.address, clone.hostKey, id, 'hostname; id -un; sudo id -u');
   expect(stdout.split('\n').slice(0, 3)).toEqual([id, 'sandbox', '0']);
   await expect(machine().ca.ssh(lease.address, clone.hostKey, newId(), 'true')).rejects.toThrow(/Permission denied/);
@@ -84,7 +84,7 @@ test('the source keeps its owner and cannot be written while it has clones', asy
   expect((await stat(info['full-backing-filename'])).uid).toBe(0);
 });
 
-test('a domain that ends while its lease is awaited is noticed', async () => {
+test('a domain that ends during the wait for its lease is noticed', async () => {
   const { host, virsh } = machine();
   const id = newId();
   await host.cloneDisk(request(id), context());
@@ -106,7 +106,7 @@ test('a wait for a lease ends with the reason of its signal', async () => {
   expect(await remove(id)).toEqual([true, true, true]);
 });
 
-test('a running source is not cloned, one that is leaned upon not started; an unknown one is not found', async () => {
+test('a running source is not cloned, a referenced one not started; an unknown one is not found', async () => {
   const { host, virsh, state } = machine();
   const id = newId();
   const missing = { ...request(id), source: 'nowhere' };
@@ -162,14 +162,14 @@ test('a running source is not cloned, one that is leaned upon not started; an un
   await virsh.run(['undefine', 'golden']);
 });
 
-/** Whether a port is plugged in, and whether the rules know it. */
+/** Reports whether a port is plugged in, and whether the rules contain it. */
 async function portsBeside(name: string): Promise<boolean[]> {
   const { stdout: plugged } = await exec('ip', ['-brief', 'link', 'show', 'master', 'mayfly0']);
   const { stdout: rules } = await exec('nft', ['list', 'set', 'bridge', 'mayfly_mayfly0', 'ports']);
   return [plugged, rules].map((text) => text.includes(name));
 }
 
-/** A machine without a system on a disk. */
+/** Returns the domain of a machine without a system on a disk. */
 function bare(name: string, disk: string): string {
   return `<domain type='qemu'><name>${name}</name><memory unit='MiB'>64</memory><os><type machine='q35'>hvm</type></os><devices>
       <disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='${disk}'/><target dev='vda' bus='virtio'/></disk>

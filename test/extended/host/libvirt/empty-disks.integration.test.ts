@@ -34,7 +34,7 @@ afterEach(async () => {
 const io = (path: string, command: string) => exec('qemu-io', ['-f', 'qcow2', '-c', command, path]);
 const signal = () => AbortSignal.timeout(120_000);
 
-test('what was written since the snapshot goes from the disks that refer to it, and from no other', async () => {
+test('writes since the snapshot are dropped from disks that refer to it, and from no other', async () => {
   const domain = parseXml(
     `<domain><devices>${['vda', 'vdb'].map((dev) => `<disk device="disk"><source file="x"/><target dev="${dev}"/></disk>`).join('')}</devices></domain>`,
   );

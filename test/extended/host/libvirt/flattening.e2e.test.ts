@@ -17,32 +17,32 @@ import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { delayFault } from '../../../support/passage-of-time.ts';
 import { sweep, tier } from '../../../support/sweep.ts';
 
-/** Of which every 9th makes the chain too long. */
+/** Number of snapshots, of which every 9th makes the chain too long. */
 const SNAPSHOTS = tier() === 'all' ? 30 : 10;
 const SLOWER_AT_MOST = 1.2;
 const ROUNDS = tier() === 'all' ? 21 : 7;
 
 const machine = useMachine();
 
-/** What QEMU has open for the disk, the layer that is written first. */
+/** Returns the open layers of the disk in QEMU, the active one first. */
 async function liveLayers({ id }: LivingGuest): Promise<string[]> {
   const domain = parseXml(await machine().virsh.run(['dumpxml', id]));
   return layeredDisks(domain).flatMap(({ layers }) => layers.map(({ path }) => path));
 }
 
-/** The files of a snapshot's disk, as its images name each other. */
+/** Returns the files of a snapshot's disk, by their backing references. */
 async function layersOf(snapshotId: string) {
   return await imageChain(join(machine().state.snapshot(snapshotId), 'vda.qcow2'), 'qcow2');
 }
 
-/** What a file has in a snapshot, read by no guest. */
+/** Returns the digest of a file in a snapshot, read without a guest. */
 async function digestIn(snapshotId: string, path: string): Promise<string> {
   const diff = new FileSystemDiff(diffBinary() ?? '');
   const { content } = await diff.content({ layers: await layersOf(snapshotId) }, Buffer.from(path), 64 * 1_048_576);
   return createHash('sha256').update(content).digest('hex');
 }
 
-/** Where a file of the guest lies on its disk: bytes. */
+/** Returns the extents of a guest's file on its disk, in bytes. */
 async function extentsOf(guest: LivingGuest, path: string): Promise<[number, number][]> {
   const rows = await guest.run(`sudo filefrag -b4096 -v ${path}`);
   return [...rows.matchAll(/^\s*\d+:\s*\d+\.\.\s*\d+:\s*(\d+)\.\.\s*\d+:\s*(\d+):/gm)].map(([, at, blocks]) => [
@@ -51,7 +51,7 @@ async function extentsOf(guest: LivingGuest, path: string): Promise<[number, num
   ]);
 }
 
-/** Milliseconds to read the same bytes of a snapshot's disk a few times, through all layers. */
+/** Measures repeated reads of the same bytes of a snapshot's disk through all layers, ms. */
 async function readingTime(snapshotId: string, extents: readonly [number, number][]): Promise<number> {
   const reads = Array.from({ length: 8 }, () => extents).flat();
   const commands = reads.flatMap(([at, bytes]) => ['-c', `read -q ${at} ${bytes}`]);
@@ -60,7 +60,7 @@ async function readingTime(snapshotId: string, extents: readonly [number, number
   return performance.now() - began;
 }
 
-/** The same order every time: Lehmer's generator. */
+/** Shuffles deterministically, by Lehmer's generator. */
 function shuffled<T>(items: readonly T[], seed: number): T[] {
   let state = seed;
   return items
@@ -94,11 +94,11 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
     expect(await liveLayers(guest)).toHaveLength(2);
     expect(await snapshotsBelow(guest)).toEqual([]);
   }
-  expect(most).toBe(LONGEST_CHAIN + 3); // those snapshots, one too many, the source, and what is written to
+  expect(most).toBe(LONGEST_CHAIN + 3); // those snapshots, one too many, the source, and the active layer
   const [first = '', ...others] = digests.keys();
   const last = others.at(-1) ?? '';
 
-  await machine().host.pause(guest.id); // so that it does not take the processor from who measures
+  await machine().host.pause(guest.id); // so that it takes no processor time from the measurement
   const times: Record<string, number[]> = { first: [], last: [], deepest: [] };
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, id] of Object.entries({ first, last, deepest }))
@@ -132,7 +132,7 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
   expect(await readdir(machine().state.snapshots)).toEqual([]);
 }, 900_000);
 
-describe('a flatten that ends before its end', () => {
+describe('a flatten that is cut off', () => {
   let guest: LivingGuest;
   let digest: string;
   const taken: string[] = [];
@@ -141,12 +141,12 @@ describe('a flatten that ends before its end', () => {
   const save = async () => taken.push((await guest.save())[0]);
   const written = () => [...lines, digest].join('\n');
 
-  /** In its middle, by who comes next. */
+  /** Aborts a flatten as the next operation does. */
   async function overtake(ms: number): Promise<void> {
     const stop = new AbortController();
     const stopped = machine().host.snapshots.flatten(guest.id, { signal: stop.signal, alive: () => {} });
     const ended = expect(stopped).rejects.toThrow('overtaken');
-    await delayFault(ms); // the moment at which it is overtaken is what is varied here
+    await delayFault(ms); // the moment of the abort is varied here
     const began = performance.now();
     stop.abort(new Error('overtaken'));
     await ended;
@@ -155,7 +155,7 @@ describe('a flatten that ends before its end', () => {
 
   async function killDaemonToo(ms: number): Promise<void> {
     const kill = await beginStep(machine(), 'flatten', guest.id, '-');
-    await delayFault(ms); // the moment of its death is what is varied here
+    await delayFault(ms); // the moment of its death is varied here
     await killLibvirtd(machine());
     await kill();
     await machine().restart();
@@ -176,7 +176,7 @@ describe('a flatten that ends before its end', () => {
     ['killed', 600],
     ['overtaken', 400],
   ] as const;
-  sweep(ENDS)('%s after %s ms, nothing is lost, and what comes next finds the disks free', async ([how, ms]) => {
+  sweep(ENDS)('%s after %s ms, nothing is lost, and the next operation can use the disks', async ([how, ms]) => {
     lines.push(`${how} ${ms}`);
     await guest.run(`echo ${how} ${ms} >> lines; sync`);
     await save();
@@ -187,13 +187,13 @@ describe('a flatten that ends before its end', () => {
     expect(await guest.run('cat lines; sha256sum < bulk')).toBe(written());
   });
 
-  test('killed in its middle, it is done again; nothing is lost when QEMU dies before that is written down', async () => {
+  test('killed in the middle is repeated; nothing is lost when QEMU dies before it is recorded', async () => {
     const { snapshots } = machine().host;
     await killedAfter(machine(), 400, 'flatten', guest.id, '-');
     await snapshots.flatten(guest.id, stepContext());
     expect(await liveLayers(guest)).toHaveLength(2);
 
-    // all is copied, and QEMU dies before anything of that is written down
+    // everything is copied, and QEMU dies before it is recorded
     await save();
     const workspace = new Workspace(machine().state, guest.id);
     const [active = '', below, ...rest] =
@@ -215,7 +215,7 @@ describe('a flatten that ends before its end', () => {
   });
 });
 
-test('what is deleted, and lies above all others, is merged into what is written, and no more', async () => {
+test('only deleted layers at the top of the chain are merged into the active layer', async () => {
   const { snapshots } = machine().host;
   const guest = await LivingGuest.wake(machine());
   const digest = (await guest.run('dd if=/dev/urandom of=own bs=1M count=4 status=none; sync; sha256sum < own')).slice(

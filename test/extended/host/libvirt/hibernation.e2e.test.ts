@@ -16,7 +16,7 @@ import { delayFault } from '../../../support/passage-of-time.ts';
 import { qemusOf } from '../../../support/qemu-of.ts';
 import { sweep } from '../../../support/sweep.ts';
 
-/** One machine for all tests: what a test leaves running is the next one's. */
+/** Machine of all tests: each test continues with the machine of the previous one. */
 const machine = useMachine();
 let clone: Clone;
 let image: string;
@@ -40,7 +40,7 @@ async function run(command: string): Promise<string> {
 const counted = async () => Number(await run('tail -n 1 /dev/shm/count'));
 const whereabouts = async () => (await machine().host.whereabouts(id)).domain;
 
-test('its RAM is given back, and it goes on where it was, with another lease and the right time', async () => {
+test('its RAM is freed, and it continues where it stopped, with another lease and the right time', async () => {
   const { host } = machine();
   const [count, bootId] = (await run('tail -n 1 /dev/shm/count; cat /proc/sys/kernel/random/boot_id')).split('\n');
   const before = await host.diskBytes(id);
@@ -58,7 +58,7 @@ test('its RAM is given back, and it goes on where it was, with another lease and
     absent: false,
     found: expect.stringContaining(image),
   });
-  await host.releaseLease(id); // as if it had slept longer than its lease
+  await host.releaseLease(id); // as after a sleep longer than its lease
 
   const woke = performance.now();
   for (let twice = 0; twice < 2; twice++) await host.wake(id, 'running', stepContext());
@@ -73,7 +73,7 @@ test('its RAM is given back, and it goes on where it was, with another lease and
   expect(await host.diskBytes(id)).toBeLessThan(asleep - 50_000_000);
 });
 
-test('paused, it is hibernated, and paused again when that is taken back', async () => {
+test('a paused machine is hibernated, and paused again when that is undone', async () => {
   const { host } = machine();
   await host.pause(id);
   await host.hibernate(id, stepContext());
@@ -101,12 +101,12 @@ sweep(KILLED)('killed after %s ms, it is %s', async ([ms, end]) => {
 });
 
 const CUT_OFF = [500, 250, 750].flatMap((ms) => [[ms, 'hibernate'] as const, [ms, 'wake'] as const]);
-sweep(CUT_OFF)('a libvirtd that dies %s ms into a %s leaves what goes on or can be woken', async ([ms, step]) => {
+sweep(CUT_OFF)('a libvirtd that dies %s ms into a %s leaves a machine that runs or can wake', async ([ms, step]) => {
   const { host } = machine();
   const before = await counted();
   if (step === 'wake') await host.hibernate(id, stepContext());
   const kill = await beginStep(machine(), step, id, '');
-  await delayFault(ms); // the moment of its death is what is varied here
+  await delayFault(ms); // the moment of its death is varied here
   await killLibvirtd(machine());
   await kill();
   await machine().restart();
@@ -115,7 +115,7 @@ sweep(CUT_OFF)('a libvirtd that dies %s ms into a %s leaves what goes on or can 
   expect(await counted()).toBeGreaterThan(before);
 });
 
-/** Leaves the machine as a libvirtd does that dies at the end of a save: QEMU has written all, and stands still. */
+/** Leaves the machine as a libvirtd that dies at the end of a save: QEMU has written all, and is stopped. */
 async function saveBehindLibvirt(): Promise<void> {
   const drain = createServer((socket) => socket.resume());
   const port = await listen(drain);
@@ -126,7 +126,7 @@ async function saveBehindLibvirt(): Promise<void> {
   drain.close();
 }
 
-test('a machine whose memory was written, but not taken, is hibernated all the same, or goes on', async () => {
+test('a machine whose memory was written, but not recorded, is hibernated anyway, or continues', async () => {
   const { host } = machine();
   const before = await counted();
   await saveBehindLibvirt();
@@ -137,7 +137,7 @@ test('a machine whose memory was written, but not taken, is hibernated all the s
   expect(await counted()).toBeGreaterThan(before);
 });
 
-test('memory that has changed is refused, stays hibernated, and is woken when it is as it was', async () => {
+test('changed memory is refused, stays hibernated, and wakes after its repair', async () => {
   const { host } = machine();
   const before = await counted();
   const began = performance.now();
@@ -156,7 +156,7 @@ test('memory that has changed is refused, stays hibernated, and is woken when it
       code: 'wake_failed',
       message: expect.stringContaining('has changed'),
     });
-  await host.hibernate(id, stepContext()); // as the saga takes a wake back
+  await host.hibernate(id, stepContext()); // as the workflow undoes a wake
   expect([await whereabouts(), await qemusOf(id)]).toEqual(['hibernated', []]);
   await file.write(kept, 0, kept.length, at);
   await file.close();
@@ -164,7 +164,7 @@ test('memory that has changed is refused, stays hibernated, and is woken when it
   expect(await counted()).toBeGreaterThan(before);
 });
 
-test('what cannot be read is said, never booted afresh, and stays; and a delete leaves nothing', async () => {
+test('unreadable memory is reported, never booted afresh, and kept; and a delete leaves no residue', async () => {
   const { host, virsh } = machine();
   await host.hibernate(id, stepContext());
   const saved = await readFile(image);

@@ -15,14 +15,14 @@ import { temporaryState } from '../../../host/temporary-state.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const MANY = 1_000_000;
-/** What docs/decisions/0009-snapshots.md promises. */
+/** Limits that docs/decisions/0009-snapshots.md promises. */
 const GRANTED = { seconds: 120, memoryBytes: 1024 * MEBIBYTE };
 
 let state: StateDir;
 let remove: () => Promise<void>;
 let host: LibvirtHypervisor;
 let program: string;
-/** A raw image that is whole, and a snapshot of it. */
+/** Valid raw image, and a snapshot of it. */
 let image: string;
 let whole: string;
 
@@ -47,12 +47,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Comparing asks libvirt for nothing. */
+/** Creates a host whose comparisons need no libvirt. */
 function hostWith(diffProgram: string): LibvirtHypervisor {
   return new LibvirtHypervisor({ uri: 'test:///default', state, diffProgram });
 }
 
-/** A snapshot on disk as a save leaves it, whose layer holds a raw image. */
+/** Writes a snapshot as a save leaves it, whose layer contains a raw image. */
 async function snapshotOf(raw: string): Promise<string> {
   const folder = new SnapshotFolder(state, newSnapshotId());
   await folder.make();
@@ -97,7 +97,7 @@ async function compared(after: string, within: string[] = [], by = host): Promis
   return records;
 }
 
-/** A directory whose blocks hold one file under a million names: a file with such content, called a directory. */
+/** Makes a directory with one file under a million names: a file with such blocks, marked as a directory. */
 async function crowded(): Promise<string> {
   const perBlock = 100;
   const told = String(execFileSync('/sbin/debugfs', ['-R', 'stat /etc/hosts', image], { stdio: 'pipe' }));
@@ -120,7 +120,7 @@ const runs = () =>
     .stdout.toString()
     .trim();
 
-test('a broken superblock is an error that says which snapshot it is, and why', async () => {
+test('a broken superblock is an error with snapshot and reason', async () => {
   const path = await changed('broken.raw', []);
   const file = await open(path, 'r+');
   await file.write(Buffer.alloc(4, 0xff), 0, 4, 1024 + 0x18); // the size of blocks
@@ -146,14 +146,14 @@ test('a loop of directories is an error that names them in printable characters'
   await expect(failed).rejects.toMatchObject({ code: 'diff_failed', message: expect.stringContaining('\\x1b[31mup') });
 });
 
-test('a file of 16 TiB of nothing is told without being read', async () => {
+test('a sparse file of 16 TiB is reported without being read', async () => {
   const path = await changed('huge.raw', ['sif /etc/empty size 0x100000000000']);
   const [change, end] = await compared(await snapshotOf(path));
   expect(change).toMatchObject({ change: 'changed', path: '/etc/empty', size: 2 ** 44, digest: null });
   expect(end).toMatchObject({ line: 'end', changed: 1 });
 });
 
-test('a file is read by its path, links are not followed, and what is no file is none', async () => {
+test('a file is read by its path, links are not followed, and other types are refused', async () => {
   const snapshotId = await snapshotOf(await changed('links.raw', ['symlink /link /etc/hosts', 'symlink /up ../etc']));
   const read = (path: string) =>
     host.snapshots.readFile({ snapshotId, path, maxBytes: 4 }, AbortSignal.timeout(120_000));
@@ -163,7 +163,7 @@ test('a file is read by its path, links are not followed, and what is no file is
   await expect(read('/etc/../etc/hosts')).rejects.toMatchObject({ code: 'file_not_found' });
 });
 
-test('a million names in a directory are told, by a program that has its bounds and nothing else', async () => {
+test('a million names in a directory are reported, by a confined program', async () => {
   const many = await snapshotOf(await crowded());
   const began = performance.now();
   let told = 0;
@@ -172,7 +172,7 @@ test('a million names in a directory are told, by a program that has its bounds 
     told += 1;
     if (told === 1) await expectBounds(runs());
     if (told === 1) expect(await host.snapshots.remove(many)).toMatchObject({ keptFor: expect.any(String) });
-    if (told === 20_000) break; // Go's tests hear them to the end
+    if (told === 20_000) break; // Go's tests read them to the end
     if (record.line !== 'change') throw new Error('it ended');
   }
   process.stderr.write(`${told} of ${MANY} lines after ${(performance.now() - began).toFixed(0)} ms\n`);
@@ -193,7 +193,7 @@ async function expectBounds(pid: string): Promise<void> {
   expect(peakKib * 1024).toBeLessThan(GRANTED.memoryBytes);
 }
 
-test('a program that does not keep to its time is ended', async () => {
+test('a program that exceeds its time is killed', async () => {
   const stuck = join(state.root, 'stuck');
   await writeFile(stuck, '#!/bin/sh\ncat >"$0.asked"\nexec sleep 1000\n', { mode: 0o755 });
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -205,7 +205,7 @@ test('a program that does not keep to its time is ended', async () => {
   await failure;
 });
 
-test('what is asked for no more ends with the reason for that', async () => {
+test('an aborted request ends with the reason of the abort', async () => {
   const signal = AbortSignal.abort(new Error('enough'));
   const both = { before: whole, after: whole, within: [] };
   await expect(host.snapshots.compare(both, signal)[Symbol.asyncIterator]().next()).rejects.toThrow('enough');
@@ -214,7 +214,7 @@ test('what is asked for no more ends with the reason for that', async () => {
   await expect(read).rejects.toThrow('enough');
 });
 
-test('without its program a host says so', async () => {
+test('a host without the program reports it', async () => {
   const bare = new LibvirtHypervisor({ uri: 'test:///default', state });
   await expect(compared(whole, [], bare)).rejects.toMatchObject({ code: 'diff_failed' });
   await expect(compared(newSnapshotId())).rejects.toMatchObject({ code: 'snapshot_not_found' });

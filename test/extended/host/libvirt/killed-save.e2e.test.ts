@@ -9,7 +9,7 @@ import { sweep } from '../../../support/sweep.ts';
 
 const machine = useMachine();
 
-/** The images in its workspace. */
+/** Lists the images in a workspace. */
 async function layersOf({ id }: LivingGuest): Promise<string[]> {
   return (await readdir(machine().state.workspace(id))).filter((name) => name.includes('.qcow2'));
 }
@@ -25,20 +25,20 @@ describe('a save that is cut off', () => {
     guest = await LivingGuest.wake(machine());
   });
 
-  /** Makes a snapshot take some time, and tells it from the one before. */
+  /** Makes the next snapshot take some time, and differ from the last one. */
   async function write(): Promise<void> {
     lines++;
     await guest.run('echo line >> lines; dd if=/dev/zero of=bulk bs=1M count=32 status=none');
   }
 
-  /** What it holds, read by no guest. */
+  /** Counts the lines in a snapshot, read without a guest. */
   async function linesIn(snapshotId: string): Promise<number> {
     const request = { snapshotId, path: '/home/sandbox/lines', maxBytes: 4_096 };
     const { content } = await machine().host.snapshots.readFile(request, stepContext().signal);
     return content.toString().split('\n').length - 1;
   }
 
-  /** Does what comes next: the same save again, or its undo. Nothing is lost, frozen, or half there then. */
+  /** Repeats the save, or undoes it. Asserts that nothing is lost, frozen, or partial. */
   async function goOn(snapshotId: string, end: 'repeated' | 'taken back'): Promise<void> {
     const { snapshots } = machine().host;
     if (end === 'repeated') {
@@ -85,16 +85,16 @@ describe('a save that is cut off', () => {
     await write();
     const snapshotId = newSnapshotId();
     const kill = await beginStep(machine(), 'save', guest.id, snapshotId);
-    await delayFault(ms); // the moment of its death is what is varied here
+    await delayFault(ms); // the moment of its death is varied here
     await killLibvirtd(machine());
     await kill();
     await machine().restart();
     await goOn(snapshotId, end);
   });
 
-  test('leaves a chain that a new libvirtd does not mind, of which a fork has all, and which goes in any order', async () => {
+  test('leaves a chain that a new libvirtd accepts, whose fork is complete, and which can be deleted in any order', async () => {
     const { host, libvirtd } = machine();
-    // the chain that libvirt has been told of has names that are gone
+    // libvirt's record of the chain has names that no longer exist
     await libvirtd.stop({ machines: false });
     await machine().restart();
     expect((await host.whereabouts(guest.id)).domain).toBe('running');
@@ -113,7 +113,7 @@ describe('a restore or a delete that is cut off', () => {
   const DELETES = [5, 0, 10, 20];
   let guest: LivingGuest;
   let first: string;
-  /** The newest last. */
+  /** Later snapshots, the newest last. */
   const later: string[] = [];
 
   beforeAll(async () => {
@@ -131,12 +131,12 @@ describe('a restore or a delete that is cut off', () => {
     expect((await host.look(guest.id))[2]?.absent).toBe(false);
     await host.snapshots.revert({ sandboxId: guest.id, snapshotId: first, restoreId: 'killed' }, stepContext());
     expect(await layersOf(guest)).toEqual(['vda.killed.qcow2']);
-    // whoever comes next restores something else
+    // another restore follows
     const other = { sandboxId: guest.id, snapshotId: later[0] ?? '', restoreId: `after-${ms}` };
     await host.snapshots.revert(other, stepContext());
   });
 
-  test('ends in a guest that has what was saved', async () => {
+  test('ends in a guest with the saved content', async () => {
     const { snapshots } = machine().host;
     await snapshots.revert({ sandboxId: guest.id, snapshotId: first, restoreId: 'killed' }, stepContext());
     await guest.boot();
@@ -151,7 +151,7 @@ describe('a restore or a delete that is cut off', () => {
     expect((await snapshotsLeft()).sort()).toEqual([first, ...later].sort());
   });
 
-  test('leaves nothing, also of what others referred to', async () => {
+  test('leaves no residue, including referenced layers', async () => {
     const { snapshots } = machine().host;
     await killedAfter(machine(), 10, 'removeSnapshot', guest.id, first);
     for (const id of [first, ...later]) await snapshots.remove(id);

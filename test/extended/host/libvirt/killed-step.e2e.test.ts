@@ -18,7 +18,7 @@ const request = (sandboxId: string) => ({
   userCaKeys: [],
 });
 
-sweep([5, 40, 90, 150])('killed %s ms into every step, whoever comes next finishes it', async (ms) => {
+sweep([5, 40, 90, 150])('killed %s ms into every step, the next worker completes it', async (ms) => {
   const { host, virsh, source } = machine();
   const id = sandboxIdFrom(randomBytes(ID_BYTES));
   await killedAfter(machine(), ms, 'cloneDisk', id, source);
@@ -37,7 +37,7 @@ sweep([5, 40, 90, 150])('killed %s ms into every step, whoever comes next finish
   expect((await host.marks()).filter((mark) => mark.sandboxId === id)).toEqual([]);
 });
 
-test('a daemon that is gone is said to be unavailable, and its VMs are found again when it is back', async () => {
+test('a missing libvirtd is reported as unavailable, and its VMs are found when it returns', async () => {
   const { host, libvirtd } = machine();
   const id = sandboxIdFrom(randomBytes(ID_BYTES));
   await host.cloneDisk(request(id), stepContext());

@@ -8,11 +8,11 @@ import { sweep } from '../../../support/sweep.ts';
 
 const machine = useMachine();
 let parent: LivingGuest;
-/** Saved by a save that was killed. */
+/** Snapshot of a save that was killed and repeated. */
 let kept: string | null = null;
 
 /**
- * Counts in memory, writes each number to a tmpfs with what the machine says of itself, and keeps a deleted file open:
+ * Counts in memory, writes each number to a tmpfs with the identity of the machine, and keeps a deleted file open:
  * `number hostname seconds random`.
  */
 const COUNTER = `open F, "+>", "/tmp/gone"; unlink "/tmp/gone"; syswrite F, "still here";
@@ -36,7 +36,7 @@ async function logOf(guest: LivingGuest): Promise<Line[]> {
   });
 }
 
-/** Resolves when its counter has counted on. */
+/** Waits until its counter has advanced. */
 async function counts(guest: LivingGuest): Promise<void> {
   await guest.run('n=$(wc -l </dev/shm/log); until [ "$(wc -l </dev/shm/log)" -gt "$n" ]; do sleep 0.1; done');
 }
@@ -53,9 +53,9 @@ const IDENTITY =
 
 const DELETED = 'for f in /proc/$(pgrep -x perl)/fd/*; do case $(readlink $f) in *deleted*) cat $f ;; esac; done';
 
-test('forks go on from the same number, each as another machine; the parent goes on; a restore brings back what ran', async () => {
+test('forks continue from the same number, each as another machine; the parent continues; a restore resumes the saved processes', async () => {
   const { host, state } = machine();
-  const held = parent.run('sleep 1000').catch(() => 'cut'); // a connection that no fork may go on with
+  const held = parent.run('sleep 1000').catch(() => 'cut'); // a connection that no fork may continue
   const connected = "ss -Htn state established | awk '{print $3}'";
   await expect.poll(async () => (await parent.run(connected)).split('\n').length).toBe(2);
   await counts(parent);
@@ -75,7 +75,7 @@ test('forks go on from the same number, each as another machine; the parent goes
   for (const fork of forks) logs.push(await logOf(fork));
   const before = logs.map((log) => log.filter(({ host: name }) => name === parent.id));
   const first = logs.map((log, n) => log.find(({ host: name }) => name === forks[n]?.id));
-  // every number was counted once, the last one before the save and the first one after it without a gap
+  // each number was counted once, without a gap between the save and the wake
   for (const log of logs) expect(log.map(({ number }) => number)).toEqual(log.map((_, n) => n + 1));
   expect(before[0]?.length).toBe(before[1]?.length);
   expect(first.map((line) => line?.number)).toEqual(before.map((lines) => lines.length + 1));
@@ -113,13 +113,13 @@ test('forks go on from the same number, each as another machine; the parent goes
   expect(theirs.map(({ random }) => random)).not.toContain(next?.random);
   expect(await parent.run(IDENTITY)).toBe(own);
 
-  // libvirt knows the layers by names that a snapshot took away
+  // libvirt knows the layers by names that a snapshot has replaced
   await parent.save();
   await host.hibernate(parent.id, stepContext());
   await host.wake(parent.id, 'running', stepContext());
   await counts(parent);
 
-  // the next boot is a cold one, and a fork stays who it is
+  // the next boot is a cold one, and a fork keeps its identity
   const [fork] = forks;
   if (!fork) throw new Error('there is no fork');
   await fork.run('sync');
@@ -154,11 +154,11 @@ sweep(KILLED_SAVES)('killed %s ms into a save, it is %s, and nothing stays froze
   expect((await host.snapshots.list()).filter(({ state }) => state === 'half')).toEqual([]);
 });
 
-test('a waking that is killed, of what was saved by a save that was killed, is repeated', async () => {
+test('a killed wake of memory from a killed save is repeated', async () => {
   const [snapshotId] = kept === null ? await parent.save(newSnapshotId(), 'full') : [kept];
   const fork = await LivingGuest.make(machine(), snapshotId);
   for (const ms of [300, 900, 1_500]) await killedAfter(machine(), ms, 'bootDomain', fork.id, snapshotId);
-  // libvirtd may still be at the one whose worker was killed: then it fails, and is repeated, as Temporal does
+  // libvirtd may still execute the wake of the killed worker: then this one fails, and is repeated, as Temporal does
   await fork.boot().catch(() => fork.boot());
   await counts(fork);
   const strangers = (await logOf(fork)).filter(({ host: name }) => name !== fork.id && name !== parent.id);
@@ -166,7 +166,7 @@ test('a waking that is killed, of what was saved by a save that was killed, is r
   await fork.remove();
 });
 
-test('a guest that cannot confirm that it is another one does not run', async () => {
+test('a guest that cannot confirm its new identity does not run', async () => {
   const { host, state } = machine();
   await parent.run(
     'sudo mv /usr/bin/ip /usr/bin/ip.real; printf "#!/bin/sh\\nexit 1\\n" | sudo tee /usr/bin/ip; sudo chmod 755 /usr/bin/ip',
@@ -181,7 +181,7 @@ test('a guest that cannot confirm that it is another one does not run', async ()
   await host.snapshots.remove(snapshotId);
 });
 
-test('memory that was saved when not all in it was frozen wakes up nowhere', async () => {
+test('memory that was saved with unfrozen processes is never woken', async () => {
   const { host } = machine();
   const thaw = '#!/bin/sh\\nwhile read -r g; do echo 0 >$g/cgroup.freeze; done </run/mayfly-frozen\\n';
   await parent.run(
@@ -198,7 +198,7 @@ test('memory that was saved when not all in it was frozen wakes up nowhere', asy
   await host.snapshots.remove(snapshotId);
 });
 
-test('a guest that is paused, or has no agent, is not saved with its memory, and nothing is left of the attempt', async () => {
+test('a guest that is paused or has no agent is not saved with its memory, and the attempt leaves no residue', async () => {
   const { host } = machine();
   const refused = async () => {
     const snapshotId = newSnapshotId();

@@ -15,7 +15,7 @@ beforeAll(() => {
   monitor = new QemuMonitor(machine().virsh);
 });
 
-/** Opens the file in QEMU as libvirt would, and says nothing of it to libvirt. */
+/** Opens a file in QEMU as libvirt does, without libvirt's knowledge. */
 async function open({ id }: LivingGuest, file: string): Promise<void> {
   const lower = { 'node-name': 'unseen-storage', driver: 'file', filename: file };
   await monitor.execute(id, 'blockdev-add', lower);
@@ -23,7 +23,7 @@ async function open({ id }: LivingGuest, file: string): Promise<void> {
   await monitor.execute(id, 'blockdev-add', upper);
 }
 
-/** What libvirtd does just before it writes down that it has: then it is killed, as far as can be seen. */
+/** Switches the disk as a libvirtd that is killed just before it records the switch. */
 async function moveUnseen(guest: LivingGuest, from: string, overlay: string): Promise<void> {
   await open(guest, overlay);
   const node = await monitor.driveNode(guest.id, from);
@@ -89,7 +89,7 @@ async function lostBySave(end: 'saved again' | 'taken back'): Promise<void> {
   const guest = await LivingGuest.wake(machine());
   const snapshotId = newSnapshotId();
   await guest.run(write('before'));
-  // libvirt saves no disk that it copies, so all is prepared and nothing moved
+  // libvirt saves no disk during a copy, so all is prepared and nothing switched
   const copy = join(state.workspace(guest.id), 'copy');
   await virsh.run(['blockcopy', guest.id, 'vda', copy, '--transient-job']);
   await expect(guest.save(snapshotId)).rejects.toMatchObject({ code: 'snapshot_failed' });
@@ -124,7 +124,7 @@ async function knownNode({ id }: LivingGuest): Promise<string> {
 }
 
 sweep(['taken back from any point', 'of a save that is repeated', 'of a save that is taken back'])(
-  'a move that libvirt does not know of, %s, loses nothing of what was written since',
+  'a switch that libvirt does not know of, %s, loses no write since then',
   async (how) => {
     if (how === 'taken back from any point') await takenBackFromAnyPoint();
     else await lostBySave(how === 'of a save that is repeated' ? 'saved again' : 'taken back');

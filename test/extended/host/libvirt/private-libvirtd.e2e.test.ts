@@ -11,7 +11,7 @@ const KILLS = tier() === 'all' ? 5 : 2;
 const bridges = async () => (await exec('ip', ['-brief', 'link', 'show', 'type', 'bridge'])).stdout.trim();
 const ourRules = async () => (await exec('nft', ['list', 'tables'])).stdout.match(/\bmayfly_\w+/g);
 
-/** Runs it on a machine of its own, of which nothing is left in the network then. */
+/** Runs a test on its own machine, and asserts that it leaves no network. */
 async function onMachineOfItsOwn(use: (machine: TestMachine) => Promise<void>): Promise<void> {
   const machine = await startMachine();
   try {
@@ -23,7 +23,7 @@ async function onMachineOfItsOwn(use: (machine: TestMachine) => Promise<void>): 
   expect(await ourRules()).toBeNull();
 }
 
-test('a daemon that is killed is started again at once, and found with its networks', async () => {
+test('a killed daemon restarts at once, with its networks', async () => {
   await onMachineOfItsOwn(async (machine) => {
     for (let time = 0; time < KILLS; time++) {
       await killLibvirtd(machine);
@@ -34,7 +34,7 @@ test('a daemon that is killed is started again at once, and found with its netwo
   });
 });
 
-test('it has ended only when everything in its namespaces has, also when somebody else has killed it', async () => {
+test('its end waits for all processes in its namespaces, also after a foreign kill', async () => {
   for (const kill of [async () => {}, killHolder]) {
     await onMachineOfItsOwn(async (machine) => {
       const namespace = await startSlowToEnd(machine);
@@ -46,7 +46,7 @@ test('it has ended only when everything in its namespaces has, also when somebod
   }
 });
 
-test('when all of it is killed its bridges go with the next start, or with the end', async () => {
+test('bridges of a killed daemon are removed at its next start, or at its end', async () => {
   await onMachineOfItsOwn(async (machine) => {
     await killHolder(machine);
     expect(await bridges()).toContain('mayfly0');
@@ -57,7 +57,8 @@ test('when all of it is killed its bridges go with the next start, or with the e
   });
 });
 
-// A probe starts QEMU; libvirt makes a dozen of each define where it takes KVM to have gone, which it does as often as root may open /dev/kvm and QEMU's user may not.
+// A probe starts QEMU; libvirt makes a dozen at each define if it takes KVM as removed, as when root may open /dev/kvm
+// and QEMU's user may not.
 test('QEMU is probed once, not at each define', async () => {
   await onMachineOfItsOwn(async ({ virsh, source, libvirtFolder }) => {
     const folder = join(libvirtFolder, 'cache', 'qemu', 'capabilities');

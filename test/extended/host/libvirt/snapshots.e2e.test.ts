@@ -9,16 +9,16 @@ import { letTimePass } from '../../../support/passage-of-time.ts';
 
 const machine = useMachine();
 
-/** A sandbox that has been logged in to. */
+/** Starts a sandbox, and logs in to it. */
 const start = (snapshotId: string | null = null, source = machine().source) =>
   LivingGuest.start(machine(), snapshotId, source);
 
-/** The images in its workspace. */
+/** Lists the images in a workspace. */
 async function layersOf({ id }: LivingGuest): Promise<string[]> {
   return (await readdir(machine().state.workspace(id))).filter((name) => name.includes('.qcow2'));
 }
 
-/** The golden machine with two more disks, of which one is read-only. */
+/** Defines the golden machine with two more disks, one of them read-only. */
 async function defineManyDisks(): Promise<string> {
   const { virsh, state, source } = machine();
   const paths = ['data', 'read-only'].map((name) => join(state.images, `${name}.raw`));
@@ -34,11 +34,11 @@ async function defineManyDisks(): Promise<string> {
 }
 
 const snapshotsLeft = async () => await readdir(machine().state.snapshots);
-/** What is read after it comes from the disks, whatever the guest remembers. */
+/** Drops the guest's caches, so that later reads come from the disks. */
 const FROM_DISK = 'echo 3 | sudo tee /proc/sys/vm/drop_caches >/dev/null';
 const IDENTITY = 'hostname; cat /etc/machine-id; cat /sys/class/net/[!l]*/address';
 
-test('what was written without sync is in a snapshot, what came later is not; forks, restores and deletes in any order', {
+test('a snapshot has unsynced earlier writes, and no later ones; forks, restores and deletes work in any order', {
   timeout: 900_000,
 }, async () => {
   const { host, state } = machine();
@@ -85,7 +85,7 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   const restored = 'cat second; ls first third 2>/dev/null | wc -l; sudo head -c 7 /dev/vdb; echo';
   expect(await guest.run(`${restored}; ${IDENTITY}`)).toBe(`second\n0\nblock-2\n${own}`);
 
-  // a restore is undone by another, to what was kept
+  // another restore undoes the first, with the safety snapshot
   await guest.off();
   await host.snapshots.revert({ sandboxId: guest.id, snapshotId: before, restoreId: 'restore-2' }, stepContext());
   await guest.boot();
@@ -108,7 +108,7 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   expect(await snapshotsLeft()).toEqual([]);
 });
 
-test('paused, a sandbox keeps its memory, is saved as it is, and goes on with the right time', async () => {
+test('a paused sandbox keeps its memory, is saved as it is, and continues with the right time', async () => {
   const { host } = machine();
   const guest = await LivingGuest.wake(machine());
   await guest.run('echo kept > /dev/shm/memory');
@@ -132,7 +132,7 @@ test('paused, a sandbox keeps its memory, is saved as it is, and goes on with th
   expect(await snapshotsLeft()).toEqual([]);
 });
 
-test('a guest whose agent does not answer is saved without its help, and its writes are as after a power cut', async () => {
+test('a guest without an agent is saved unquiesced, with its writes as after a power cut', async () => {
   const guest = await LivingGuest.wake(machine());
   await guest.run('echo synced > synced; sync; sudo systemctl stop qemu-guest-agent');
   const [snapshotId, saved] = await guest.save();

@@ -43,11 +43,13 @@ afterAll(async () => {
   await machine?.end();
 });
 
-/** The operator's own network: on Mayfly's bridges only ports of sandboxes are served. */
+/** Network of the operator: on Mayfly's bridges only ports of sandboxes are served. */
 const SERVERS = `<network><name>servers</name><bridge name='servers0'/><ip address='10.99.0.1' prefix='24'>
   <dhcp><range start='10.99.0.10' end='10.99.0.20'/></dhcp></ip></network>`;
 
-/** A server that knows nothing of us: the golden disk on a disk and in a network of its own, without any seed. */
+/**
+ * Starts a server without Mayfly's preparation: the golden disk on a disk and in a network of its own, without a seed.
+ */
 async function startServer(): Promise<void> {
   const { virsh, source, state } = machine;
   const golden = await virsh.run(['dumpxml', `--domain=${source}`]);
@@ -95,7 +97,7 @@ function run(text: string, inspection: SourceInspection): Promise<GateAnswer> {
   return ask({ ...read.command, timeoutSeconds: 30, maxOutputBytes: 65_536 }, inspection);
 }
 
-test('a real machine is prepared through its guest agent, looked at over SSH, and then as it was', async () => {
+test('a real machine is prepared through its guest agent, read over SSH, and restored exactly', async () => {
   const { console } = await machine.host.runningSource(NAME);
   const before = await contentOf(console);
   const began = performance.now();
@@ -131,7 +133,7 @@ test('a real machine is prepared through its guest agent, looked at over SSH, an
   await expect(run('uname -s', inspection)).rejects.toMatchObject({ code: 'source_not_prepared' });
 }, 400_000);
 
-test('it cannot be cloned while it runs; shut off, it cannot be looked at, and without an agent not be prepared', async () => {
+test('a running machine cannot be cloned; one that is off cannot be read, and one without an agent not prepared', async () => {
   const { virsh, host } = machine;
   expect(await host.source(NAME)).toMatchObject({ cloneable: false, problem: expect.stringContaining('running') });
   const { console } = await host.runningSource(NAME);

@@ -6,7 +6,7 @@ import { useMachine } from '../../../host/libvirt/use-machine.ts';
 
 const machine = useMachine();
 
-/** What a builder may have come to have of what no template has, as a stock image's guest would. */
+/** Fills a builder with all that no template may contain, as the guest of a stock image would. */
 const DIRTY = `for home in /root /home/sandbox; do for name in bash python node_repl; do echo secret >$home/.\${name}_history; done; done
 touch /root/.lesshst; echo secret >/tmp/left; echo secret >/var/tmp/left; echo secret >/var/log/wtmp; echo secret >/var/log/btmp
 mkdir -p /var/lib/systemd /var/log/journal/0 /var/lib/cloud/instances/i-1/sem /var/lib/cloud/data /run/cloud-init
@@ -19,7 +19,7 @@ printf '[Timer]\\nOnCalendar=*-*-* *:*:0/1\\nUnit=due.service\\n' >/etc/systemd/
 printf '[Service]\\nType=oneshot\\nExecStart=/bin/true\\n' >/etc/systemd/system/due.service
 systemctl daemon-reload; systemctl start due.timer`;
 
-/** Each names what it finds; what is settled says nothing. */
+/** Checks by name: each prints its findings, and a clean guest prints nothing. */
 const FORBIDDEN: Record<string, string> = {
   'host key': 'ls /etc/ssh/ssh_host_* /etc/ssh/mayfly/* 2>/dev/null',
   'user CA, principals': 'cat /etc/ssh/mayfly_* 2>/dev/null',
@@ -57,7 +57,7 @@ test('a template has no key, address, connection, seed, log, history, temporary 
   await sandbox.remove();
 });
 
-/** Where a guest that woke may differ from one that booted, with the reason. */
+/** Permitted differences between a woken and a booted guest. */
 const MAY_DIFFER = [
   /^changed \/etc\/(?:hostname|hosts|machine-id)/,
   /^changed \/etc\/ssh\/(?:ssh_host_ed25519_key|mayfly_)/,
@@ -65,14 +65,14 @@ const MAY_DIFFER = [
 ];
 
 const ONLY_WOKEN = ['mount /proc/sys/kernel/random/boot_id', 'run /run/mayfly-boot-id'];
-/** It runs from the first command on. */
+/** Traces of the agent, which runs from the first command on. */
 const ONLY_BOOTED = [
   '/opt/mayfly/mayfly-agent serve --user sandbox',
   'run /run/mayfly/agent.sock',
   'run /run/systemd/units/invocation:mayfly-agent.service',
 ];
 
-test('one that woke differs from one that booted in who it is, and in nothing else', async () => {
+test('a woken guest differs from a booted one in its identity, and in nothing else', async () => {
   await makeTemplate(machine());
   const { host } = machine();
   const [woken, booted] = await Promise.all([
@@ -101,7 +101,7 @@ test('one that woke differs from one that booted in who it is, and in nothing el
   for (const snapshotId of snapshots) await host.snapshots.remove(snapshotId);
 });
 
-/** What runs, is mounted and lies in /run, but for ids and numbers. */
+/** Lists processes, mounts and files in /run, without ids and numbers. */
 const RUNS = `{ ps -e -o args= | grep -v 'ps -e\\|^\\[\\|sshd: \\|sudo\\|bash -c\\|^sed\\|^sort'
 findmnt -rno TARGET | sed 's/^/mount /'
 sudo find /run -xdev ! -path '/run/udev/*' ! -path '/run/user/*' -printf 'run %p\\n'

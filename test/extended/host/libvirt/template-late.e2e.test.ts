@@ -10,7 +10,7 @@ import { sweep } from '../../../support/sweep.ts';
 const machine = useMachine();
 const processes = new QemuProcesses();
 
-/** The files of a sandbox that processes have open, with the processes. */
+/** Returns the files of a sandbox that processes have open, with the processes. */
 async function holdersOf(sandboxId: string): Promise<Map<string, Set<number>>> {
   const folder = machine().state.workspace(sandboxId);
   const found = new Map<string, Set<number>>();
@@ -28,11 +28,11 @@ function openFiles(pid: number): string[] {
   try {
     return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
   } catch {
-    return []; // it has ended, or closed one, meanwhile: it is looked at again
+    return []; // it has ended, or closed a file; the next round reads it again
   }
 }
 
-/** Looks all the time at who has the disks of a sandbox. */
+/** Watches continuously which processes have the disks of a sandbox open. */
 class DiskWatch {
   readonly twice = new Set<string>();
   looks = 0;
@@ -60,14 +60,15 @@ class DiskWatch {
 }
 
 sweep([300, 700, 100, 1_200, 2_000])(
-  'a wake whose worker was killed %s ms into it is not there any more when its sandbox has booted cold',
+  'a wake whose worker was killed %s ms into it has ended when its sandbox has booted cold',
   async (ms) => {
     await makeBrokenTemplate(machine());
     const sandbox = await new Created(machine()).make();
     const watch = new DiskWatch(sandbox.id);
     try {
       await killedAfter(machine(), ms, 'bootDomain', sandbox.id, '');
-      // libvirtd may still be at what the killed one had asked for: then it fails, and is repeated, as Temporal does
+      // libvirtd may still execute the request of the killed worker: then this one fails, and is repeated, as Temporal
+      // does
       await sandbox.boot().catch(() => sandbox.boot());
       expect(await sandbox.boots()).toMatchObject({ way: 'cold', why: 'template_failed' });
       expect(await sandbox.run('hostname')).toBe(sandbox.id);

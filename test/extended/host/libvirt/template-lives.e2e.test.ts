@@ -10,8 +10,8 @@ import { useMachine } from '../../../host/libvirt/use-machine.ts';
 const machine = useMachine();
 
 /**
- * A template that was saved 23 hours ago, as its guest's clock has it. Three timers were due meanwhile, one would be every two
- * seconds. Whoever wakes from it says to DHCP that it is one and the same client.
+ * Makes a template that was saved 23 hours ago by its guest's clock. Three timers were due since then, one is due every
+ * two seconds. All that wake from it send DHCP the same client id.
  */
 const OLD = `now=$(date +%s)
 mkdir -p /etc/systemd/network/10-virtio.network.d
@@ -53,7 +53,7 @@ const wake = async () => await (await new Created(machine()).make('template')).b
 const linesOf = async (guest: Pick<Created, 'run'>, commands: readonly string[]) =>
   (await guest.run(commands.join('; '))).split('\n').map((line) => line.trim());
 
-test('one that wakes from an old template has the right time, takes a new certificate, and runs nothing that it missed', async () => {
+test('a guest woken from an old template has the right time, accepts a new certificate, and runs no missed timer', async () => {
   const { virsh } = machine();
   const sandbox = await wake();
   await expectClock(virsh, sandbox.id);
@@ -74,7 +74,7 @@ test('one that wakes from an old template has the right time, takes a new certif
   const verify = 'openssl verify -CAfile /dev/shm/new.pem /dev/shm/new.pem';
   expect(await sandbox.run(`cat >/dev/shm/new.pem <<'END'\n${certificate}\nEND\n${verify}`)).toContain(': OK');
 
-  // its timers go on: what is due now, and nothing that was due while nobody was there
+  // its timers continue: those due now run, and none that was due in between
   const boot = (await sandbox.run(`awk '$1 == "btime" { print $2 }' /proc/stat`)).trim();
   await sandbox.run(`until [ "$(awk '$1 == "soon" && $2 > ${boot}' /srv/fired | wc -l)" -ge 2 ]; do sleep 0.2; done`);
   expect(await sandbox.run('cut -d " " -f 1 /srv/fired | sort -u')).toBe('soon');
@@ -83,7 +83,7 @@ test('one that wakes from an old template has the right time, takes a new certif
   await sandbox.remove();
 });
 
-test('two that say to be the same DHCP client have each their own address, and keep it when they reboot inside', async () => {
+test('two guests with one DHCP client id have different addresses, and keep them across a reboot', async () => {
   const [one, other] = await Promise.all([wake(), wake()]);
   const [ours, theirs] = [await linesOf(one, IDENTITY), await linesOf(other, IDENTITY)];
   expect(await one.run(CLIENT_ID)).toBe(await other.run(CLIENT_ID));
@@ -107,7 +107,7 @@ test('two that say to be the same DHCP client have each their own address, and k
   for (const sandbox of [one, other]) await sandbox.remove();
 });
 
-test('one that was woken is hibernated and woken, and forked with its memory: each is one machine, with the right time', async () => {
+test('a woken guest is hibernated, woken and forked with its memory: each is one machine, with the right time', async () => {
   const { host, virsh } = machine();
   const parent = await wake();
   const own = await linesOf(parent, [...IDENTITY, BOOT_ID]);
@@ -132,7 +132,7 @@ test('one that was woken is hibernated and woken, and forked with its memory: ea
   await host.snapshots.remove(snapshotId);
 });
 
-test('one that was woken pauses, saves, differs, restores and restarts when its template is gone', async () => {
+test('a woken guest pauses, saves, differs, restores and restarts without its template', async () => {
   const { host, virsh, state } = machine();
   const id = await makeTemplate(machine());
   const sandbox = await wake();

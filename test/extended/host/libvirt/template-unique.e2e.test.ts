@@ -13,10 +13,10 @@ import { qemuOf } from '../../../support/qemu-of.ts';
 const machine = useMachine();
 let templateId: string;
 
-/** So many wake, two at once; fifty by hand. */
+/** Number of wakes, two at once; fifty by hand. */
 const FORKS = Number(process.env['MAYFLY_TEMPLATE_FORKS'] ?? 8);
 const AT_ONCE = 2;
-/** Which it may take until two wakes without renewal read the same: what their kernels read before may come in another order. */
+/** Attempts until two wakes without renewal read the same: their kernels' earlier reads may come in another order. */
 const CONTROLS = 4;
 
 /** Sleeps in the saved memory, and reads on as soon as it may: `hostname random`. */
@@ -26,11 +26,11 @@ while (1) {
   print L "$h ", unpack("H*", $r), "\\n"; select undef, undef, undef, 0.05;
 }`;
 
-/** The last that it does before it is frozen: nothing is due to be reseeded when it wakes, so only the renewal reseeds. */
+/** Last action before the freeze: no reseed is due at the wake, so only the renewal reseeds. */
 const BEFORE_SAVE = `systemd-run --quiet --unit=reader perl -MIO::Handle -e '${READER}'
 perl -e 'open(my $r, "+<", "/dev/urandom"); ioctl($r, 0x5207, 0) or die $!'`;
 
-/** What tells machines apart, and what their programs draw first: a line of each, where it has the program. */
+/** Identities of machines, and first random values of their programs: a line each, if the program exists. */
 const DRAWN: Record<string, string> = {
   'host name': 'hostname',
   'machine-id': 'cat /etc/machine-id',
@@ -57,7 +57,7 @@ const DRAWN: Record<string, string> = {
   'where sshd lies in memory': 'sudo head -n 1 /proc/$(cat /run/sshd.pid)/maps',
   'where the journal lies in memory': 'sudo head -n 1 /proc/$(pgrep -x systemd-journal)/maps',
 };
-/** Which no image of ours has, or not each. */
+/** Values that not every image has. */
 const MAY_MISS = new Set(
   ['instance id of cloud-init', 'uuidgen', 'openssl rand'].concat(
     Object.keys(DRAWN).filter((what) => /^(?:Python|Node)/.test(what)),
@@ -72,7 +72,7 @@ beforeAll(async () => {
   templateId = await makeTemplate(machine(), { after: BEFORE_SAVE });
 });
 
-/** In MiB: its share of all memory, and what is its own. */
+/** Returns a guest's proportional set size and private memory, MiB. */
 async function memoryOf(sandboxId: string): Promise<string> {
   const text = await readFile(`/proc/${await qemuOf(sandboxId)}/smaps_rollup`, 'utf8');
   const mib = (key: RegExp) =>
@@ -97,7 +97,7 @@ test(`${FORKS} that wake from one template have nothing in common that is drawn 
   const missing: string[] = [];
   Object.keys(DRAWN).forEach((what, n) => {
     const drawn = said.map((lines) => lines[n]);
-    const together = what === 'address' ? AT_ONCE : FORKS; // that of one that is gone may be given again
+    const together = what === 'address' ? AT_ONCE : FORKS; // a released address may be given again
     if (drawn.every((line) => line === '-')) missing.push(what);
     else {
       for (let first = 0; first < FORKS; first += together) {
@@ -112,7 +112,7 @@ test(`${FORKS} that wake from one template have nothing in common that is drawn 
   );
 }, 3_600_000);
 
-/** The same memory in a machine of its own, without a network, and without what makes it another one. */
+/** Wakes the same memory in another machine, without a network and without the renewal. */
 async function readsWithoutRenewal(): Promise<string> {
   const { state, virsh } = machine();
   const sandbox = await new Created(machine()).make('template');

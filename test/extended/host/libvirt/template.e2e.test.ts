@@ -9,7 +9,7 @@ const machine = useMachine();
 
 beforeAll(() => makeTemplate(machine()));
 
-test('another project, and who asks for a cold one, boots', async () => {
+test('a create of another project, and a cold one, boots', async () => {
   const [other, cold] = [await new Created(machine()).make('auto', 'beta'), await new Created(machine()).make('cold')];
   expect(await other.boots()).toMatchObject({ way: 'cold', why: 'no_template' });
   expect(await cold.boots()).toMatchObject({ way: 'cold', why: 'asked' });
@@ -18,7 +18,7 @@ test('another project, and who asks for a cold one, boots', async () => {
   for (const sandbox of [other, cold, wish]) await sandbox.remove();
 });
 
-test('a wake that fails boots cold, in the same sandbox; after three none is tried', async () => {
+test('a wake that fails boots cold, in the same sandbox; after three failures none is tried', async () => {
   const { host } = machine();
   const broken = await makeBrokenTemplate(machine());
   const first = await (await new Created(machine()).make()).boot();
@@ -44,7 +44,7 @@ test('a wake that fails boots cold, in the same sandbox; after three none is tri
   await removeTemplate(machine(), broken);
 });
 
-test('memory, or a disk, that is not what was saved is not woken; a template that is removed stays for those that refer to it', async () => {
+test('changed memory or disks are not woken; a removed template stays for the sandboxes that refer to it', async () => {
   const { host, state } = machine();
   for (const [n, file] of ['memory.save', 'vda.qcow2'].entries()) {
     const id = await makeTemplate(machine());
@@ -68,7 +68,7 @@ test('memory, or a disk, that is not what was saved is not woken; a template tha
   await expect(stat(state.snapshot(id))).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-/** One byte in the middle. */
+/** Inverts a bit in the middle of a file. */
 async function flip(path: string): Promise<void> {
   await chmod(path, 0o600);
   const file = await open(path, 'r+');

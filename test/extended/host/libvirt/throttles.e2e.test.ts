@@ -10,14 +10,14 @@ const machine = useMachine();
 const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
 const newId = () => sandboxIdFrom(randomBytes(ID_BYTES));
 
-/** What QEMU says of a disk: the name of its group and the limits of all who are in it. */
+/** Returns the name of a disk's throttle group in QEMU, and the limits of that group. */
 async function limitsOf(sandboxId: string, disk: string): Promise<Record<string, string>> {
   const said = await machine().virsh.run(['blkdeviotune', sandboxId, disk, '--live']);
   const found = [...said.matchAll(/^(\w+) *: (\S+)$/gm)].map(([, name = '', value = '']) => [name, value]);
   return Object.fromEntries(found.filter(([, value]) => value !== '0'));
 }
 
-test('QEMU holds the disks of a guest to their limits, all of them together, also after a snapshot and when it wakes', async () => {
+test('QEMU limits the disks of a guest together, also after a snapshot and a wake', async () => {
   const { host, booted, ca } = machine();
   const [id, snapshotId] = [newId(), snapshotIdFrom(randomBytes(ID_BYTES))];
   await booted.wake(id, [ca.publicKey]);
@@ -45,7 +45,7 @@ test('QEMU holds the disks of a guest to their limits, all of them together, als
   await host.snapshots.remove(snapshotId);
 });
 
-test('a libvirtd of our own limits no CPUs, which is found out without leaving anything', async () => {
+test('a private libvirtd limits no CPUs, and the probe for it leaves no residue', async () => {
   const { virsh } = machine();
   expect(await limitsCpus(virsh, 'tcg')).toBe(false);
   expect(await virsh.run(['list', '--all', '--name'])).not.toContain('probe');

@@ -16,7 +16,7 @@ import { useFreshState } from '../../../support/use-folder.ts';
 
 const state = useFreshState();
 let host: SimulatedHypervisor;
-/** What the sandbox has, which is saved. */
+/** Tree of the sandbox, which is saved. */
 let tree: string;
 
 beforeEach(async () => {
@@ -57,11 +57,11 @@ const briefs = (found: FileChange[]) =>
       .replaceAll('"', ''),
   );
 
-/** An archive has none. */
+/** Removes sockets, which an archive cannot contain. */
 const withoutSockets = (logged: LoggedTree) => new Map([...logged].filter(([, { kind }]) => kind !== 'socket'));
 
 describe('two saved trees', () => {
-  sweep([1, 2, 3, 4])('differ by what a log of random operations says (seed %s)', async (seed) => {
+  sweep([1, 2, 3, 4])('differ by the log of random operations (seed %s)', async (seed) => {
     const operations = new RandomOperations(tree, randomOf(seed));
     const perform = (count: number) => execFileSync('perl', { input: operations.program(count) });
     perform(60);
@@ -75,7 +75,7 @@ describe('two saved trees', () => {
     expect(await changes(after, after)).toEqual([]);
   });
 
-  test('are compared where it is asked for, and nowhere else', async () => {
+  test('are compared in the requested paths only', async () => {
     await mkdir(join(tree, 'a/b'), { recursive: true });
     await writeFile(join(tree, 'a/b/c'), 'c');
     const before = await save();
@@ -110,7 +110,7 @@ describe('two saved trees', () => {
     expect(names.map((name) => name.replace(/\/$/, ''))).toEqual(['./opt', './opt/mayfly2', './var', './var/lib']);
   });
 
-  test('are never left by a link', async () => {
+  test('are never left through a link', async () => {
     await mkdir(tree);
     await symlink('/etc', join(tree, 'etc'));
     await symlink('/etc/passwd', join(tree, 'passwd'));
@@ -127,7 +127,7 @@ describe('two saved trees', () => {
     await expect(read('/../../../../../../../etc/passwd')).rejects.toMatchObject({ code: 'file_not_found' });
   });
 
-  test('say that a directory changed only where its names did not', async () => {
+  test('report a changed directory only for its attributes, not for its names', async () => {
     await mkdir(join(tree, 'd'), { recursive: true });
     const before = await save();
     await utimes(join(tree, 'd'), 1, 1.5);
@@ -138,7 +138,7 @@ describe('two saved trees', () => {
   });
 });
 
-test('a file is given up to as many bytes as were asked for', async () => {
+test('a file is returned up to the requested bytes', async () => {
   await mkdir(tree);
   await writeFile(join(tree, '\u001b[31m\n'), 'some text');
   execFileSync('mkfifo', [join(tree, 'pipe')]);
@@ -155,7 +155,7 @@ test('a file is given up to as many bytes as were asked for', async () => {
   });
 });
 
-test('the changes as an archive, laid over the earlier tree, make the later one', async () => {
+test('the archive of changes, applied to the earlier tree, makes the later one', async () => {
   await mkdir(join(tree, 'gone/deep'), { recursive: true });
   for (const path of ['gone/deep/file', 'other', 'same', 'long']) await writeFile(join(tree, path), path);
   const before = await save();
@@ -182,7 +182,7 @@ test('the changes as an archive, laid over the earlier tree, make the later one'
   await expect(archive(before, await save())).rejects.toMatchObject({ code: 'diff_failed' });
 });
 
-test('what is not there, and what is asked for no more, is an error', async () => {
+test('a missing snapshot and an aborted request are errors', async () => {
   await mkdir(tree);
   await writeFile(join(tree, 'endless'), '');
   await truncate(join(tree, 'endless'), 1e12);

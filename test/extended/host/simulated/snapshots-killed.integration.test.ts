@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => machine.stop());
 
-/** A sandbox that runs, with a file. */
+/** Starts a sandbox with a file. */
 async function sandbox(): Promise<{ id: string; endpoint: SshEndpoint }> {
   const id = newId();
   const endpoint = await machine.login(id);

@@ -25,7 +25,7 @@ const save = (id: string) => machine.save(id);
 const reboot = (id: string, endpoint: SshEndpoint) => machine.reboot(id, endpoint);
 
 describe('a snapshot', () => {
-  test('outlives its sandbox; a fork has what was written before it, and an identity of its own', async () => {
+  test('outlives its sandbox; a fork has the saved files, and its own identity', async () => {
     const [parent, fork] = [newId(), newId()];
     const endpoint = await login(parent);
     await machine.run(endpoint, parent, 'echo first > first; ln first linked; mkfifo pipe');
@@ -49,7 +49,7 @@ describe('a snapshot', () => {
     expect(await machine.hypervisor.snapshots.verify(snapshotId, stepContext())).toEqual(saved);
   });
 
-  test('is taken while programs are started all the time', async () => {
+  test('is taken while programs constantly start', async () => {
     const id = newId();
     const endpoint = await login(id);
     const busy = 'while :; do /bin/echo x >> count; /bin/true; done';
@@ -81,7 +81,7 @@ describe('a snapshot', () => {
     await expect(snapshots.verify(newSnapshotId(), stepContext())).rejects.toMatchObject({ code: 'snapshot_failed' });
   });
 
-  test('that was changed is found out', async () => {
+  test('that was changed is detected', async () => {
     const id = newId();
     await login(id);
     const snapshotId = await save(id);
@@ -91,7 +91,7 @@ describe('a snapshot', () => {
     await expect(again).rejects.toMatchObject({ code: 'snapshot_failed' });
   });
 
-  test('is listed until it is removed, which may be repeated; nothing can be made of it then', async () => {
+  test('is listed until its repeatable removal, and cannot be used afterwards', async () => {
     const [id, fork] = [newId(), newId()];
     const { snapshots } = machine.hypervisor;
     await login(id);
@@ -119,7 +119,7 @@ describe('a snapshot', () => {
 });
 
 describe('a restore', () => {
-  test('brings the disk back, keeps identity and address, is done once, and can be taken back', async () => {
+  test('resets the disk, keeps identity and address, is done once, and can be undone', async () => {
     const id = newId();
     const { snapshots } = machine.hypervisor;
     const endpoint = await login(id);
@@ -146,7 +146,7 @@ describe('a restore', () => {
     expect((await readdir(machine.state.workspace(id))).filter((name) => name.startsWith('root'))).toEqual(['root']);
   });
 
-  test("refuses another sandbox's snapshot, and leaves the disk as it was", async () => {
+  test("refuses another sandbox's snapshot, and leaves the disk unchanged", async () => {
     const [id, other] = [newId(), newId()];
     await login(id);
     const endpoint = await login(other);
@@ -161,7 +161,7 @@ describe('a restore', () => {
 });
 
 describe('a paused sandbox', () => {
-  test('stands still, also when it is saved, until it is resumed', async () => {
+  test('stays stopped, also during a save, until it is resumed', async () => {
     const id = newId();
     const { hypervisor } = machine;
     const endpoint = await login(id);
@@ -180,7 +180,7 @@ describe('a paused sandbox', () => {
     expect(await machine.run(endpoint, id, 'ls')).toContain('before');
   });
 
-  test('goes on as it was: what it had stopped itself stays stopped', async () => {
+  test('resumes without the processes that it had stopped itself', async () => {
     const id = newId();
     const endpoint = await login(id);
     await machine.run(endpoint, id, 'sh -c "kill -STOP \\$\\$" >/dev/null 2>&1 </dev/null & echo $! > pid');
@@ -208,8 +208,8 @@ describe('a paused sandbox', () => {
   });
 });
 
-describe('what a guest has made of its disk', () => {
-  /** A snapshot of a sandbox in whose tree something was put. */
+describe('a disk changed by a hostile guest', () => {
+  /** Takes a snapshot of a sandbox whose tree was changed. */
   async function hostile(make: (root: string) => Promise<void>): Promise<string> {
     const id = newId();
     await login(id);
@@ -217,7 +217,7 @@ describe('what a guest has made of its disk', () => {
     return save(id);
   }
 
-  test('links in the place of what is seeded are replaced, not followed', async () => {
+  test('has its links to seeded files replaced, not followed', async () => {
     const outside = join(machine.state.root, 'outside');
     await writeFile(outside, 'untouched');
     const snapshotId = await hostile(async (tree) => {
@@ -234,7 +234,7 @@ describe('what a guest has made of its disk', () => {
   test.each([
     ['etc/ssh', 'clone_failed'],
     ['opt', 'boot_failed'],
-  ])('a link in the place of /%s is refused', async (folder, code) => {
+  ])('is refused for a link in the place of /%s', async (folder, code) => {
     const outside = join(machine.state.root, `outside-${code}`);
     await mkdir(outside);
     const snapshotId = await hostile(async (tree) => {
@@ -249,7 +249,7 @@ describe('what a guest has made of its disk', () => {
     await machine.destroy(fork);
   });
 
-  test('names that are not text, and deep folders, are saved with a digest', async () => {
+  test('is saved with a digest, also with names that are not text, and deep folders', async () => {
     const snapshotId = await hostile(async (tree) => {
       await writeFile(Buffer.concat([Buffer.from(join(tree, 'tmp/')), Buffer.from([0xff, 0x0a, 0x1b])]), 'x');
       await mkdir(join(tree, 'tmp', ...Array.from({ length: 100 }, () => 'deep')), { recursive: true });

@@ -49,7 +49,7 @@ afterAll(async () => {
   await remove();
 });
 
-/** A source with that sshd_config, changed before it boots. */
+/** Boots a source with an sshd_config, changed before its boot. */
 async function boot(sshdConfig = PLAIN, change: (root: string) => Promise<void> = async () => {}): Promise<string> {
   name = `server-${randomBytes(4).toString('hex')}`;
   id = sourceIdOf('test', name);
@@ -90,7 +90,7 @@ const CONFIGS: [string, string][] = [
 ];
 
 sweep(CONFIGS)(
-  'pra-006, pra-017: an sshd_config %s: preparing twice is once, and unprepare leaves every byte as it was',
+  'pra-006, pra-017: an sshd_config %s: preparing twice equals once, and unprepare restores every byte',
   async ([, config]) => {
     const root = await boot(config);
     const before = await everything(root);
@@ -111,10 +111,10 @@ sweep(CONFIGS)(
   },
 );
 
-describe('what is there already', () => {
+describe('existing settings', () => {
   const withOldCa = (root: string) => writeFile(join(root, 'etc/ssh/old_ca.pub'), `${OLD_CA}\n`);
 
-  test('pra-001, pra-004: another CA and its principals stay in force for everybody else', async () => {
+  test('pra-001, pra-004: another CA and its principals stay in force for all other users', async () => {
     await boot(
       `${PLAIN}TrustedUserCAKeys /etc/ssh/old_ca.pub\nAuthorizedPrincipalsFile /etc/ssh/principals/%u\n`,
       withOldCa,
@@ -127,7 +127,7 @@ describe('what is there already', () => {
     );
   });
 
-  test('pra-001: a new key of our CA takes the place of the old one, and both may be trusted', async () => {
+  test('pra-001: a new CA key replaces the old one, and both can be trusted', async () => {
     const root = await boot();
     await prepare();
     const next = makeKeyPair('y').publicKey.split(' ').slice(0, 2).join(' ');
@@ -141,7 +141,7 @@ describe('what is there already', () => {
     expect(await effective('sandbox')).toContain('trustedusercakeys none');
   });
 
-  test('pra-003: lines that somebody appends later hold for everybody, not for our user', async () => {
+  test('pra-003: lines appended later apply to all users but ours', async () => {
     const root = await boot();
     await prepare();
     await appendFile(join(root, 'etc/ssh/sshd_config'), 'X11Forwarding yes\n');
@@ -151,7 +151,7 @@ describe('what is there already', () => {
     expect(await readFile(join(root, 'etc/ssh/sshd_config'), 'utf8')).toBe(`${PLAIN}X11Forwarding yes\n`);
   });
 
-  test('an earlier Match block that would decide for our user is told, and nothing was reloaded', async () => {
+  test('an earlier Match block that matches our user is reported, and nothing is reloaded', async () => {
     const root = await boot(`${PLAIN}Match User *\n  ForceCommand /bin/false\n`);
     const before = await everything(root);
     await expect(prepare()).rejects.toMatchObject({
@@ -162,7 +162,7 @@ describe('what is there already', () => {
     expect(await everything(root)).toEqual(before);
   });
 
-  test('a source that another Mayfly has prepared is left alone', async () => {
+  test('a source that another Mayfly has prepared is left unchanged', async () => {
     const root = await boot();
     await prepare();
     const prepared = await everything(root);
@@ -173,7 +173,7 @@ describe('what is there already', () => {
   });
 });
 
-describe('refused before anything is changed', () => {
+describe('refused before any change', () => {
   const cases: [string, string, (root: string) => Promise<void>, RegExp][] = [
     [
       'pra-013: a user of our name with uid 0',
@@ -195,20 +195,20 @@ describe('refused before anything is changed', () => {
     expect(await everything(root)).toEqual(before);
   });
 
-  test('pra-005: an sshd_config that is not valid already', async () => {
+  test('pra-005: an sshd_config that is invalid already', async () => {
     const root = await boot();
     await appendFile(join(root, 'etc/ssh/sshd_config'), 'Nonsense yes\n');
     await expect(inspect()).rejects.toThrow(/not valid as it is.*Nonsense/);
   });
 
-  test('pra-008: programs that are missing', async () => {
+  test('pra-008: missing programs', async () => {
     await boot();
     const console = await consoleOf();
     await console.run(['/bin/mount', '--bind', '/dev/null', '/usr/sbin/useradd']);
     await expect(inspect()).rejects.toThrow('no program useradd');
   });
 
-  test('pra-010: a root file system that cannot be written', async () => {
+  test('pra-010: a read-only root file system', async () => {
     await boot();
     const console = await consoleOf();
     await console.run(['/bin/mount', '-o', 'bind', '/etc', '/etc']);
@@ -216,7 +216,7 @@ describe('refused before anything is changed', () => {
     await expect(inspect()).rejects.toThrow('/etc cannot be written');
   });
 
-  test('pra-007: a way in that is not root', async () => {
+  test('pra-007: a console that is not root', async () => {
     await boot();
     const root = await consoleOf();
     const user: SourceConsole = {
@@ -227,7 +227,7 @@ describe('refused before anything is changed', () => {
   });
 });
 
-test('pra-005: settings that sshd refuses are taken back at once, and sshd goes on', async () => {
+test('pra-005: settings that sshd refuses are undone at once, and sshd keeps running', async () => {
   const root = await boot();
   const before = await readFile(join(root, 'etc/ssh/sshd_config'), 'utf8');
   const console = await consoleOf();
@@ -238,7 +238,7 @@ test('pra-005: settings that sshd refuses are taken back at once, and sshd goes 
   expect(await readFile(join(root, 'etc/ssh/sshd_config'), 'utf8')).toBe(`${before}Nonsense yes\n`);
 });
 
-test('pra-012: with pam_shells the gate is listed, and goes again', async () => {
+test('pra-012: with pam_shells the gate is listed in /etc/shells until unprepare', async () => {
   const root = await boot(PLAIN, async (tree) => {
     await mkdir(join(tree, 'etc/pam.d'));
     await writeFile(join(tree, 'etc/pam.d/sshd'), 'auth required pam_shells.so\n');
@@ -253,7 +253,7 @@ test('pra-012: with pam_shells the gate is listed, and goes again', async () => 
   expect(await everything(root)).toEqual(before);
 });
 
-test('account files that others have changed since keep their changes', async () => {
+test('account files keep later changes of others', async () => {
   const root = await boot();
   await prepare();
   const console = await consoleOf();
@@ -265,7 +265,7 @@ test('account files that others have changed since keep their changes', async ()
   expect(await readFile(join(root, 'etc/passwd-'), 'utf8')).not.toContain('mayfly');
 });
 
-test('a gate that was tampered with is put back, with its mode', async () => {
+test('a manipulated gate is restored, with its mode', async () => {
   const root = await boot();
   await prepare();
   const path = join(root, '../local-lib/mayfly/mayfly-gate');
@@ -284,14 +284,14 @@ test.each([
   ['pra-015', `command="x" ${CA_KEY}`],
   ['pra-016', `${CA_KEY} '; touch /tmp/x; '`],
   ['nothing', ''],
-])('%s: a CA key that is anything but a key is refused', (_case, key) => {
+])('%s: a CA key other than one bare key is refused', (_case, key) => {
   expect(() => checkedCaKeys([key])).toThrow('not one bare line');
 });
 
 const TENTHS = [4, 0, 1, 2, 3, 5, 6, 7, 8, 9];
 
 sweep(TENTHS)(
-  'pra-006: killed in tenth %s of its time, its successor completes it or takes it back, and nothing is there twice',
+  'pra-006: killed in tenth %s of its time, its successor completes or undoes it, without duplicates',
   async (tenth) => {
     const root = await boot();
     const before = await everything(root);
@@ -310,14 +310,14 @@ sweep(TENTHS)(
   },
 );
 
-/** Prepares in a process of its own, and kills that so many ms after it has begun. */
+/** Prepares in a process of its own, and kills it after `ms`. */
 async function killedAfter(ms: number): Promise<void> {
   const program = fileURLToPath(new URL('../../../host/source/prepare-process.ts', import.meta.url));
   const args = ['--import', 'tsx', program, state, name, id, CA_KEY];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   await once(child.stdout, 'data');
-  await delayFault(ms); // the moment of death is what is varied here
+  await delayFault(ms); // the moment of death is varied here
   child.kill('SIGKILL');
   await ended;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readyFile } from '../../../../model/image/ready.ts';
 
-// The file by which a machine is asked whether it is ready, run by a shell as a guest runs it. Five seconds.
+// Readiness file of a machine, run by a shell as a guest runs it. Five seconds.
 
 let folder: string;
 beforeAll(() => {
@@ -24,19 +24,19 @@ function asked(command: string, seconds: number) {
   return { status, stdout, stderr };
 }
 
-it('holds when its command does, with ENV, in /, and says what that wrote', () => {
+it('succeeds with its command, with ENV, in /, and prints its output', () => {
   const before = left();
   expect(asked('echo "$GREETING"; pwd; exit 0', 1)).toEqual({ status: 0, stdout: "it's me\n/\n", stderr: '' });
   expect(left()).toEqual(before);
 });
 
-it('asks again until it holds', () => {
+it('retries until it succeeds', () => {
   const counter = join(folder, 'counter');
   const { status, stdout } = asked(`echo x >>${counter}; n=$(wc -l <${counter}); echo "try $n"; [ "$n" -ge 3 ]`, 60);
   expect([status, stdout]).toEqual([0, 'try 3\n']);
 });
 
-it('never holds: the exit status and the end of what the last try wrote, and nothing is left', () => {
+it('fails with the exit status and the end of the last output, and leaves no residue', () => {
   const before = left();
   const { status, stderr } = asked("head -c 100000 /dev/zero | tr '\\0' x; echo; echo because >&2; exit 7", 1);
   expect(status).toBe(7);
@@ -45,7 +45,7 @@ it('never holds: the exit status and the end of what the last try wrote, and not
   expect(left()).toEqual(before);
 });
 
-it('is no way to say something else: quotes, lines, what looks like the end of its own', () => {
+it('does not interpret its command: quotes, lines, text like its own end', () => {
   const hostile = "printf '%s' \"it's $((1 + 1))\"\n# ' ; exit 3\ntrue";
   expect(asked(hostile, 1)).toEqual({ status: 0, stdout: "it's 2", stderr: '' });
 });

@@ -5,7 +5,7 @@ import rules from '../../../../model/redaction/scanner-rules.json' with { type: 
 import { REDACTED } from '../../../../model/redaction/span.ts';
 import { ownProcessorMs } from '../../../support/processor-time.ts';
 
-/** What matches a rule; of its assertions, which nothing can be made of, the text has what they ask for around it. */
+/** Returns matches of a rule; assertions, which cannot be generated, are satisfied by the text around them. */
 function samplesOf(pattern: string): string[] {
   const plain = pattern
     .replaceAll('(?!\\w)', '')
@@ -17,7 +17,7 @@ function samplesOf(pattern: string): string[] {
 }
 
 it.each(rules.rules)(
-  'the secret scanner finds what $id is made for, and is quick for a hostile text',
+  'the secret scanner finds the secrets of $id, and is quick for a hostile text',
   ({ pattern, keywords }) => {
     const samples = samplesOf(pattern);
     for (const sample of samples) expect(redactText(`${keywords.join(' ')} ${sample} y`), sample).toContain(REDACTED);

@@ -25,7 +25,10 @@ import { useFolder } from '../../../support/use-folder.ts';
 import { useMayfly } from '../../../support/use-mayfly.ts';
 import { ATTACKS, type Attacks, attacked, OF_THE_API, OTHER } from '../../../worker/proxy/attacks.ts';
 
-/** A host worker, and an API, that were taken over: scripts with their certificate and all keys of theirs. The sandbox is on the host `test`. */
+/**
+ * A compromised host worker and API: scripts with their certificates and all their keys. The sandbox is on the host
+ * `test`.
+ */
 const mayfly = useMayfly();
 const closers = new Closers();
 const PERMISSION_DENIED = 7;
@@ -54,7 +57,7 @@ afterAll(async () => {
   await closers.close();
 });
 
-/** A connection with the certificate of that process. */
+/** Connects with the certificate of a process. */
 function through(name: string): Promise<NativeConnection> {
   return connectTemporal(address, filesOf(name));
 }
@@ -86,9 +89,9 @@ function target() {
   return attacked({ sandboxId: sandbox.id, newSandbox: mayfly().input(), queue: hostQueue(observer), encoded });
 }
 
-/** The code that each attack is answered with; null: it was done. */
+/** Returns the status code of each attack; null for one that succeeded. */
 async function answers(name: string, attacks: Attacks): Promise<Record<string, unknown>> {
-  // Not the workers' own connection, which corrects some of what it is asked.
+  // Not the workers' own connection, which corrects some requests.
   const connection = await Connection.connect({ address, tls: await readTemporalTls(filesOf(name)) });
   const found: Record<string, unknown> = {};
   const at = target();
@@ -114,16 +117,16 @@ function allDenied(attacks: Attacks): Record<string, unknown> {
   return Object.fromEntries(Object.keys(attacks).map((what) => [what, PERMISSION_DENIED]));
 }
 
-test('a host that was taken over gets nothing of Temporal but the work of its own queue', async () => {
+test('a compromised host gets only the work of its own queue from Temporal', async () => {
   const attacks = { ...ATTACKS, ...OF_THE_API };
   await nothingComesOf(async () => expect(await answers('host-other', attacks)).toEqual(allDenied(attacks)));
 });
 
-test('an API that was taken over begins sagas, and neither runs, reads nor ends them', async () => {
+test('a compromised API can start workflows, but not run, read or end them', async () => {
   await nothingComesOf(async () => expect(await answers('api', ATTACKS)).toEqual(allDenied(ATTACKS)));
 });
 
-test('the host that has the sandbox asks that it waits for room, and for nothing else', async () => {
+test('the host of a sandbox can suspend it for space, and nothing else', async () => {
   const client = clientOf('host-test');
   const operation = { operationId: 'opn-0000000000000002', actor };
   await nothingComesOf(async () => {
@@ -143,7 +146,7 @@ test('the host that has the sandbox asks that it waits for room, and for nothing
   await mayfly().until(sandbox.id, ({ stalledBy }) => stalledBy !== null);
 });
 
-test('what is of its row is passed on: a life by the API, and what a host says of its own', async () => {
+test("permitted requests pass: a sandbox by the API, and a host's reports about its own", async () => {
   const sagas = new TemporalSagas(clientOf('api'), { signer: mayfly().requestKey.signer({ process: 'api' }) });
   const input = mayfly().input();
   await sagas.sandboxes.create(input);
@@ -151,7 +154,7 @@ test('what is of its row is passed on: a life by the API, and what a host says o
   expect(await mayfly().record(input.id)).toMatchObject({ state: 'running' });
   const { hostId, installationId } = mayfly().machine().observer;
   await new TemporalSagas(clientOf('host-test')).reconciler.reconcileHost({ hostId, installationId, graceMs: 60_000 });
-  // The workflow has the host look again, and the machine lives.
+  // The workflow has the host inspect it again, and the machine lives.
   await new TemporalSagas(clientOf('host-test')).sandboxes.reportMachineEnd(input.id, {
     hostId,
     reason: 'crashed',
@@ -162,7 +165,7 @@ test('what is of its row is passed on: a life by the API, and what a host says o
   expect(await mayfly().record(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
 });
 
-test('a task is answered for by the host that was given it, and by no other', async () => {
+test('a task can be completed only by the host that received it', async () => {
   const worker = await Worker.create({
     connection: mayfly().client.connection as NativeConnection,
     dataConverter: mayfly().dataConverter,
@@ -190,12 +193,12 @@ test('a task is answered for by the host that was given it, and by no other', as
   });
 });
 
-test('nobody is let in without a certificate of its CA', async () => {
+test('a connection without a certificate of its CA is refused', async () => {
   await expect(through('control')).rejects.toMatchObject({ code: 'temporal_unavailable' });
   await expect(connectTemporal(address)).rejects.toMatchObject({ code: 'temporal_unavailable' });
 });
 
-test('mayfly doctor comes by it, and says that it is there', async () => {
+test('mayfly doctor connects by the proxy, and reports it', async () => {
   const { config } = mayfly();
   const keys = { MAYFLY_PAYLOAD_KEY_FILE: payloadKeyPath(config) };
   const env = { ...temporalTls(folder, 'host-test'), ...keys, TEMPORAL_ADDRESS: address, MAYFLY_STATE_DIR: folder };

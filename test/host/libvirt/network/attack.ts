@@ -1,6 +1,6 @@
 import { arp, BROADCAST, dhcp, ethernet, ip, ipv4, RANDOM_MAC, udp } from './frames.ts';
 
-/** A machine on a bridge, as those beside it see it. */
+/** Machine on a bridge, as its neighbours see it. */
 export interface Neighbour {
   macAddress: string;
   address: string;
@@ -9,17 +9,17 @@ export interface Neighbour {
 export interface Place {
   attacker: Neighbour;
   gateway: Neighbour;
-  /** Whom it wants to speak for. */
+  /** Neighbours to impersonate. */
   victims: readonly Neighbour[];
-  /** The first three octets of each part of the range, as `10.213.16`. */
+  /** First three octets of each part of the range, as `10.213.16`. */
   range: readonly string[];
 }
 
 const EVERYBODY = { source: '0.0.0.0', destination: '255.255.255.255' };
-/** IP that Linux gives to the port's own interface, past the bridge. */
+/** Destination MAC that Linux delivers to the port's own interface, past the bridge. */
 const PAST_THE_BRIDGE = '01:80:c2:00:00:00';
 
-/** What a guest sends that wants to be everybody: one frame a line, to be sent again and again. */
+/** Returns the frames of a guest that impersonates others; one per line, for repeated sending. */
 export function attackFrames(place: Place): string[] {
   return [...forgedArp(place), ...forgedDhcp(place), ...foreign(place)];
 }
@@ -60,7 +60,7 @@ function forgedDhcp({ attacker, gateway, victims }: Place): string[] {
   ];
 }
 
-/** Other hardware addresses, IPv6 router advertisements (RFC 4861), and what no bridge passes on. */
+/** Returns frames with other hardware addresses, IPv6 router advertisements (RFC 4861), and link-local protocols. */
 function foreign({ attacker, gateway, victims }: Place): string[] {
   const from = attacker.macAddress;
   const advertisement = `6000000000103afffe80000000000000505400fffe00000aff020000000000000000000000000001${'8600000040000708'.padEnd(32, '0')}`;
@@ -84,10 +84,10 @@ function foreign({ attacker, gateway, victims }: Place): string[] {
   ];
 }
 
-/** Where the host listens, to see whether anything comes. */
+/** Port where the host listens for leaked packets. */
 export const TRAP_PORT = 9_797;
 
-/** Connections to one server of the internet, each of other ports. UDP may go without a checksum. */
+/** Returns the frame of a connection to a public server, with changing ports. UDP may omit the checksum. */
 export function connectionFrame({ attacker, gateway }: Place, destination: string): string {
   const payload = `${'?'.repeat(8)}00080000`;
   return ipv4(

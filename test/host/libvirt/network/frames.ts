@@ -1,11 +1,11 @@
-/** Frames as hexadecimal digits. A `?` is a digit that is another each time it is sent (forge/main.go). */
+/** Frames are hexadecimal digits. A `?` is a digit that varies with each send (forge/main.go). */
 
 export const BROADCAST = 'ff:ff:ff:ff:ff:ff';
 export const RANDOM_MAC = '52:54:00:??:??:??';
 
 const hex = (value: number, bytes: number) => value.toString(16).padStart(bytes * 2, '0');
 const mac = (text: string) => text.replaceAll(':', '');
-/** Octets in decimal; one that is `??` is another each time. */
+/** Encodes octets in decimal; `??` varies with each send. */
 export const ip = (text: string) =>
   text
     .split('.')
@@ -30,7 +30,7 @@ export interface Arp {
   type?: number;
 }
 
-/** Of RFC 826. @param arp.head hardware and protocol type, and their lengths */
+/** Builds an ARP frame (RFC 826). @param arp.head hardware and protocol type, and their lengths */
 export function arp(ends: Ends, { operation, sender, senderMac, target, head = '000108000604', type = 0x0806 }: Arp) {
   const body = head + hex(operation, 2) + mac(senderMac) + ip(sender) + mac('00:00:00:00:00:00') + ip(target);
   return ethernet(ends, type, body);
@@ -55,7 +55,7 @@ export function ipv4(
   return ethernet(ends, 0x0800, header(checksum(header('0000'))) + payload);
 }
 
-/** Without a checksum, which UDP allows. */
+/** Builds a UDP packet without a checksum, which UDP allows. */
 export function udp(from: number, to: number, payload = '00'): string {
   return `${hex(from, 2)}${hex(to, 2)}${hex(8 + payload.length / 2, 2)}0000${payload}`;
 }
@@ -71,7 +71,7 @@ export interface Dhcp {
   options?: string;
 }
 
-/** From a client's port to a server's, in one message of RFC 2131. @param message.head op, htype, hlen, hops */
+/** Builds a message of RFC 2131 from a client's port to a server's. @param message.head op, htype, hlen, hops */
 export function dhcp(message: Dhcp): string {
   const { type, hardware, head = '01010600', clientAddress = '0.0.0.0', relay = '0.0.0.0' } = message;
   const { transaction = '00000001', options = '' } = message;
@@ -80,7 +80,7 @@ export function dhcp(message: Dhcp): string {
   return `${head}${transaction}00000000${addresses}${mac(hardware)}${names}638253633501${hex(type, 1)}${options}ff`;
 }
 
-/** Of RFC 1071. What varies is taken for nothing. */
+/** Computes the checksum of RFC 1071; varying digits count as zero. */
 function checksum(header: string): string {
   let sum = 0;
   for (let at = 0; at < header.length; at += 4)

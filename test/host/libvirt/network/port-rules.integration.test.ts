@@ -19,7 +19,7 @@ const PLANS: NetworkPlans = {
 };
 const BRIDGE = PLANS.isolated.bridge;
 const GATEWAY = '10.98.0.1';
-/** Who attacks, who is beside it, and who is plugged in without an entry. */
+/** Attacker, its neighbour, and a port without an entry. */
 const [US, THEM, STRAY] = ['52:54:00:00:00:0a', '52:54:00:00:00:0b', '52:54:00:00:00:0c'];
 const [OURS, THEIRS, FREE] = ['10.98.0.10', '10.98.0.11', '10.98.0.77'];
 const PORTS = [
@@ -32,7 +32,7 @@ const BINDINGS = [
 ];
 
 const folder = useFolder();
-/** What the host is sent by either bridge, the machines' ends, and what DHCP it is asked. */
+/** Frames to the host on either bridge, the machines' ends, and the host's DHCP socket. */
 let host: WireEnd;
 let us: WireEnd;
 let them: WireEnd;
@@ -73,7 +73,7 @@ beforeAll(async () => {
   await once(server, 'listening');
 });
 
-/** Also lets every rate begin anew. */
+/** Reloads the rules, which also resets every rate limit. */
 beforeEach(() => closeOff(PLANS, elementsOf(PORTS, BINDINGS)));
 
 afterAll(async () => {
@@ -84,7 +84,7 @@ afterAll(async () => {
 });
 
 let count = 0;
-/** A packet that may pass, and is like no other. */
+/** Returns a unique packet that is allowed. */
 function last(from = US, source = OURS): string {
   return ipv4(
     { from, to: gatewayMac },
@@ -113,7 +113,7 @@ const ipv6 = (next: string, payload: string) =>
     `60000000${(payload.length / 2).toString(16).padStart(4, '0')}${next}fffe80000000000000505400fffe00000aff020000000000000000000000000001${payload}`,
   );
 
-/** Each with one that differs from it in this alone, and passes. */
+/** Forged frames, each with an allowed one that differs only in this. */
 const REFUSED: [attack: string, honest: () => string, forged: () => string][] = [
   [
     'an ARP reply for the address beside it',
@@ -190,7 +190,7 @@ const REFUSED: [attack: string, honest: () => string, forged: () => string][] = 
   ['ARP in a frame for another protocol', talks, () => ethernet({ from: US }, 0x88b5, asks().slice(28))],
 ];
 
-it.each(REFUSED)('a guest may not put on its wire: %s', async (_attack, honest, forged) => {
+it.each(REFUSED)('a guest cannot send: %s', async (_attack, honest, forged) => {
   const [good, bad, end] = [honest(), forged(), last()];
   expect(good).not.toBe(bad);
   for (const frame of [good, bad, end]) us.send(frame);
@@ -199,13 +199,13 @@ it.each(REFUSED)('a guest may not put on its wire: %s', async (_attack, honest, 
 
 const FLOOD = 5_000;
 
-/** Neighbours that the host has learned of. */
+/** Returns the neighbours in the host's table. */
 async function neighbours(): Promise<string[]> {
   const { stdout } = await exec('ip', ['-4', 'neighbour', 'show', 'dev', BRIDGE]);
   return stdout.split('\n').flatMap((line) => (line.includes('lladdr') ? [line.split(' ')[0] ?? ''] : []));
 }
 
-/** Hardware addresses that the bridge has learned. */
+/** Returns the hardware addresses in the bridge's table. */
 async function learned(): Promise<string[]> {
   const { stdout } = await exec('bridge', ['fdb', 'show', 'br', BRIDGE, 'dynamic']);
   return stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.split(' ')[0] ?? '']));
@@ -229,14 +229,14 @@ describe('a guest that floods', () => {
   it.each([
     ['ARP', () => asks({ target: '10.98.0.??' }), GUEST_LIMITS.network.arp.burst],
     ['DHCP', () => discovers({ transaction: '????????' }), GUEST_LIMITS.network.dhcp.burst],
-  ])('is heard so often, and no more: %s', async (_what, frame, burst) => {
+  ])('is rate limited: %s', async (_what, frame, burst) => {
     const end = last();
     us.send(frame(), FLOOD);
     us.send(end);
     const heard = (await host.until(end)).length - 1;
     expect(heard).toBeGreaterThanOrEqual(burst);
-    expect(heard).toBeLessThan(FLOOD / 10); // as many more as the seconds that it took
-    // who is beside it has rates of its own
+    expect(heard).toBeLessThan(FLOOD / 10); // the rate adds some per second of sending
+    // its neighbour has its own rates
     const [theirs, after] = [asks({ sender: THEIRS, senderMac: THEM }, THEM), last(THEM, THEIRS)];
     for (const sent of [theirs, after]) them.send(sent);
     expect(await host.until(after)).toEqual([theirs, after]);
@@ -249,12 +249,12 @@ it.each([
   ['DHCP', discovers({ hardware: STRAY }, {}, { from: STRAY })],
   ['the DHCP of another', discovers()],
   ['IPv4', talks()],
-])('a port without an entry tells the host nothing: %s', async (_what, frame) => {
+])('a port without an entry reaches the host with nothing: %s', async (_what, frame) => {
   await exec('ip', ['neighbour', 'flush', 'dev', BRIDGE]);
   const messages: string[] = [];
   const collect = (bytes: Buffer) => messages.push(bytes.toString('hex'));
   server.on('message', collect);
-  const behind = asks({ target: '10.98.0.99' }, STRAY); // ARP comes as far as the bridge
+  const behind = asks({ target: '10.98.0.99' }, STRAY); // ARP gets as far as the bridge
   const end = message({ transaction: '0badcafe' });
   stray.send(frame);
   stray.send(behind);
@@ -266,8 +266,8 @@ it.each([
   expect(await neighbours()).toEqual([]);
 });
 
-/** The kernel gives such a frame to its port itself, past the bridge and all rules for it. */
-describe('IP in a frame for the next bridge alone', () => {
+/** Guards: the kernel delivers such a frame to its port itself, past the bridge and its rules. */
+describe('IP in a link-local frame', () => {
   const PAST = '01:80:c2:00:00:0e';
   it.each([
     ['of a guest', () => us, US, OURS],
@@ -292,15 +292,15 @@ describe('IP in a frame for the next bridge alone', () => {
   });
 });
 
-describe('what a guest is sent', () => {
-  /** From the host to an address whose hardware it knows. */
+describe('frames to a guest', () => {
+  /** Sends from the host to an address with a known hardware address. */
   async function tell(address: string, mac: string): Promise<void> {
     await exec('ip', ['neighbour', 'replace', address, 'lladdr', mac, 'dev', BRIDGE, 'nud', 'permanent']);
     await new Promise((resolve) => server.send('for one alone', 1234, address, resolve));
     await exec('ip', ['neighbour', 'delete', address, 'dev', BRIDGE]);
   }
 
-  it('is its own, also while the bridge does not know where the other is', async () => {
+  it('reach only that guest, also before the bridge has learned its port', async () => {
     await exec('ip', ['link', 'set', BRIDGE, 'type', 'bridge', 'fdb_flush']);
     await tell(THEIRS, THEM);
     await tell(OURS, US);
@@ -308,7 +308,7 @@ describe('what a guest is sent', () => {
     expect(first.slice(0, 12)).toBe(US.replaceAll(':', ''));
   });
 
-  it('comes from the host, and from no other guest', async () => {
+  it('come from the host only, not from other guests', async () => {
     const frame = ipv4({ from: US, to: THEM }, { source: OURS, destination: THEIRS }, udp(1, 1));
     const end = last();
     us.send(frame);
@@ -319,7 +319,7 @@ describe('what a guest is sent', () => {
   });
 });
 
-/** The next frame that comes in there. */
+/** Returns the next incoming frame. */
 async function next(end: WireEnd): Promise<string> {
   return (await end.some()).at(0) ?? '';
 }

@@ -7,14 +7,14 @@ import { fileURLToPath } from 'node:url';
 import { exec } from '../../../../host/os/exec.ts';
 import { goTestEnv } from '../../../support/go-test-env.ts';
 
-/** Builds the program that puts any frame on a wire. @returns its path */
+/** Builds the forge program. @returns its path */
 export async function buildForge(folder: string): Promise<string> {
   const [program, source] = [join(folder, 'forge'), fileURLToPath(new URL('forge/main.go', import.meta.url))];
   await exec('go', ['build', '-o', program, source], { env: goTestEnv });
   return program;
 }
 
-/** One end of a cable: what is sent from there, and what has come in. */
+/** End of a cable: sends frames, and collects incoming ones. */
 export class WireEnd {
   readonly #frames: string[] = [];
   readonly #listener: ChildProcessByStdio<null, Readable, null>;
@@ -30,7 +30,7 @@ export class WireEnd {
     });
   }
 
-  /** @returns when nothing that comes is missed any more */
+  /** @returns once every incoming frame is captured */
   static async open(forge: string, name: string): Promise<WireEnd> {
     const end = new WireEnd(forge, name);
     await end.until('ready');
@@ -41,13 +41,13 @@ export class WireEnd {
     this.#sender.stdin.write(`${count} ${frame}\n`);
   }
 
-  /** What has come in since the last look, up to this frame, which is waited for. */
+  /** Waits for a frame. @returns all new frames up to it */
   async until(frame: string): Promise<string[]> {
     while (!this.#frames.includes(frame)) await this.#more();
     return this.#frames.splice(0, this.#frames.indexOf(frame) + 1);
   }
 
-  /** All that has come in since the last look; waits for the first. */
+  /** Waits for the next frame. @returns all new frames */
   async some(): Promise<string[]> {
     while (this.#frames.length === 0) await this.#more();
     return this.#frames.splice(0);

@@ -3,7 +3,7 @@ import { AddressPolicy, cidrProblem } from '../../../../services/webhooks/sendin
 import { endpointUrlProblem } from '../../../../services/webhooks/sending/endpoint-url.ts';
 import { type Dial, post } from '../../../../services/webhooks/sending/post.ts';
 
-/** As they are written in a URL. */
+/** Addresses in URL form that are never reached. */
 const NEVER = `
   127.0.0.1 127.255.255.254 0x7f000001 0x7f.1 2130706433 0177.0.0.1 017700000001 127.1 0.0.0.0 0 10.0.0.1
   10.255.255.255 100.64.0.1 100.127.255.254 100.100.100.200 168.63.129.16 169.254.0.1 169.254.169.254 0xa9fea9fe
@@ -22,7 +22,7 @@ const notDialled: Dial = (address) => {
   throw new Error(`${address} was connected to`);
 };
 
-describe('an address that is not reached at large', () => {
+describe('a special-purpose address', () => {
   it.each(NEVER)('%s is never connected to', async (host) => {
     const dialled: string[] = [];
     const dial: Dial = (address, port) => {
@@ -46,7 +46,7 @@ describe('an address that is not reached at large', () => {
   });
 });
 
-it('a name is judged by what it leads to now, and that is connected to (case 42)', async () => {
+it('a name is judged by its current addresses, and exactly these are connected to (case 42)', async () => {
   const answers = [['93.184.216.34'], ['10.0.0.7'], ['10.0.0.7', '93.184.216.34'], []];
   const dialled: string[] = [];
   const network = {
@@ -65,7 +65,7 @@ it('a name is judged by what it leads to now, and that is connected to (case 42)
   expect(reasons[3]).toBe('nothing was sent: example.com has no address');
 });
 
-describe('what an installation allows', () => {
+describe('allowed addresses', () => {
   it.each([
     ['127.0.0.0/8', '127.0.0.1', true],
     ['127.0.0.0/8', '::ffff:127.0.0.1', false],
@@ -80,12 +80,12 @@ describe('what an installation allows', () => {
     ['::/0', '2002:a9fe:a9fe::1', false],
     ['::/0', 'fd00:ec2::254', false],
     ['::/0', '::1', true],
-  ])('%s has %s reached: %s', (cidr, address, isReached) => {
+  ])('%s allows %s: %s', (cidr, address, isReached) => {
     expect(new AddressPolicy([cidr]).refusalOf(address) === null).toBe(isReached);
   });
 
   it.each(['10.0.0.0', '10.0.0.0/33', '::/129', 'x/8', '10.0.0.0/', '/8', 'fe80::1%eth0/64'])(
-    '%s is no CIDR',
+    '%s is not a CIDR',
     (text) => {
       expect(cidrProblem(text)).not.toBeNull();
       expect(() => new AddressPolicy([text])).toThrow(RangeError);
@@ -93,7 +93,7 @@ describe('what an installation allows', () => {
   );
 });
 
-it('an address with a zone, or none, is not judged, and not connected to', () => {
+it('an address with a zone, or an invalid one, is refused', () => {
   const policy = new AddressPolicy(['::/0', '0.0.0.0/0']);
   for (const text of ['fe80::1%eth0', 'localhost', '', '127.1']) expect(policy.refusalOf(text)).not.toBeNull();
 });
@@ -122,12 +122,12 @@ describe('a URL', () => {
     'http://example.com\\@evil.com/',
     'http://example.com/\n',
     `https://example.com/${'x'.repeat(2_048)}`,
-  ])('%j is none of an endpoint', (text) => {
+  ])('%j is not valid for an endpoint', (text) => {
     expect(endpointUrlProblem(text)).not.toBeNull();
   });
 
   it.each(['https://example.com', 'HTTP://Example.com:8080/a?b=c', 'https://[2606:4700::1]/x', 'http://localhost./'])(
-    '%s is one',
+    '%s is valid',
     (text) => {
       expect(endpointUrlProblem(text)).toBeNull();
     },

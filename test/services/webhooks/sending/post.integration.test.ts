@@ -21,7 +21,7 @@ const policy = new AddressPolicy(['127.0.0.0/8']);
 const body = Buffer.from('{"a":1}');
 const sent = (url: string, timeoutMs = 20_000) => post({ url, headers: { 'x-a': 'b' }, body }, { policy, timeoutMs });
 
-it('a request is sent as it is, to the host of its URL', async () => {
+it('a request is sent unchanged, to the host of its URL', async () => {
   const outcome = await sent(receiver.at('/a?b=c', answers(201, {}, 'thanks')));
   expect(outcome).toMatchObject({ isTaken: true, status: 201, reason: null });
   expect(Buffer.from(outcome.answer).toString()).toBe('thanks');
@@ -30,7 +30,7 @@ it('a request is sent as it is, to the host of its URL', async () => {
   ]);
 });
 
-describe('what is no success (cases 41 and 43)', () => {
+describe('an attempt fails on (cases 41 and 43)', () => {
   it.each<[string, Answering, RegExp, number?]>([
     ['a redirect', answers(302, { Location: 'http://169.254.169.254/' }), /^it answered with 302, and redirects/],
     ['a permanent one', answers(308, { Location: '/elsewhere' }), /^it answered with 308, and redirects/],
@@ -55,7 +55,7 @@ describe('what is no success (cases 41 and 43)', () => {
     expect(receiver.to('/elsewhere')).toEqual([]);
   });
 
-  it('what speaks no TLS, no HTTP, or is not there', async () => {
+  it('a peer without TLS or HTTP, or none', async () => {
     const { port } = receiver;
     expect(await sent(`https://127.0.0.1:${port}/`)).toMatchObject({ isTaken: false, status: null });
     const silent = createServer((socket) =>
@@ -72,7 +72,7 @@ describe('what is no success (cases 41 and 43)', () => {
     expect((await sent(`http://127.0.0.1:${other}/`)).reason).toContain('ECONNREFUSED');
   });
 
-  it('a name server that is silent for ever', async () => {
+  it('a name server that never answers', async () => {
     const resolve = () => new Promise<never>(() => {});
     const outcome = await post({ url: 'http://example.com/', headers: {}, body }, { policy, resolve, timeoutMs: 200 });
     expect(outcome).toMatchObject({ isTimeout: true, reason: 'it took longer than 0.2 s' });

@@ -10,7 +10,7 @@ const SLOW = { type: 'string', pattern: '^(a+)+$' };
 const SLOWLY = `${'a'.repeat(40)}!`;
 const GOOD = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
 
-/** Each reference of it is followed twice: 2^60 in all. */
+/** Schema whose references are each followed twice: 2^60 in all. */
 const DOUBLING = {
   $ref: '#/$defs/a0',
   $defs: {
@@ -27,7 +27,7 @@ function opened(limits: Partial<SchemaLimits> = {}): InputSchemas {
   return schemas;
 }
 
-test('an event that its schema takes for ever over is answered, and those behind it are checked', async () => {
+test('an endless validation is answered, and later events are checked', async () => {
   const schemas = opened();
   await schemas.check(SLOW);
   const [slow, ...good] = await Promise.allSettled([
@@ -42,7 +42,7 @@ test('an event that its schema takes for ever over is answered, and those behind
   expect(validatorPids()).toHaveLength(1);
 });
 
-test('so is one whose schema takes for ever to compile', async () => {
+test('an endless compilation is answered, too', async () => {
   const schemas = opened({ compileMs: 50 });
   const properties = Object.fromEntries(
     Array.from({ length: 900 }, (_, n) => [`p${n}`, { pattern: '^[a-z]+$', type: 'string' }]),
@@ -51,7 +51,7 @@ test('so is one whose schema takes for ever to compile', async () => {
   await expect(schemas.check(GOOD)).resolves.toBeUndefined();
 });
 
-test('a hundred events at once, of more schemas than are kept compiled, are each checked by its own', async () => {
+test('a hundred concurrent events, of more schemas than the cache holds, are each checked by their own', async () => {
   const schemas = opened();
   const ask = (n: number) => schemas.problemsOf(`const-${n}`, { const: n }, n % 2 === 0 ? n : -1);
   const answers = await Promise.all(Array.from({ length: 210 }, (_, n) => ask(n % 105)));
@@ -60,16 +60,16 @@ test('a hundred events at once, of more schemas than are kept compiled, are each
   }
 });
 
-test('what takes all memory is answered, and those behind it are checked', async () => {
+test('a validation that exhausts the memory is answered, and later events are checked', async () => {
   const schemas = opened({ validateMs: 60_000 });
   await schemas.problemsOf('good', GOOD, { n: 1 });
-  const bomb = schemas.problemsOf('bomb', DOUBLING, 1); // 2^60 problems, if nothing stops it
+  const bomb = schemas.problemsOf('bomb', DOUBLING, 1); // 2^60 problems, without a limit
   const behind = schemas.problemsOf('good', GOOD, { n: 1 });
   await expect(bomb).rejects.toMatchObject({ code: 'schema_too_slow', message: expect.stringContaining('memory') });
   await expect(behind).resolves.toEqual([]);
 });
 
-test('a regular expression that V8 dies of costs its own event', async () => {
+test('a regular expression that crashes V8 affects only its own event', async () => {
   const schemas = opened({ validateMs: 60_000 });
   const pattern = '(a|b'.repeat(10_000) + ')'.repeat(10_000);
   const deadly = schemas.problemsOf('deadly', { pattern }, 'ab');
@@ -78,7 +78,7 @@ test('a regular expression that V8 dies of costs its own event', async () => {
   await expect(behind).resolves.toEqual([]);
 });
 
-test('who comes when too many wait is told to come again', async () => {
+test('a request beyond the queue limit is refused with Retry-After', async () => {
   const schemas = opened({ waiting: 2 });
   const waiting = [schemas.check(true), schemas.check(true)];
   await expect(schemas.check(true)).rejects.toMatchObject({
@@ -89,7 +89,7 @@ test('who comes when too many wait is told to come again', async () => {
   await expect(schemas.check(true)).resolves.toBeUndefined();
 });
 
-test('a process that somebody else ends is replaced', async () => {
+test('a killed validator process is replaced', async () => {
   const schemas = opened();
   await schemas.check(GOOD);
   for (const pid of validatorPids()) process.kill(pid, 'SIGKILL');
@@ -100,7 +100,7 @@ test.each([
   ['starts', async () => {}],
   ['is at work', (schemas: InputSchemas) => schemas.check(SLOW)],
 ])(
-  'nothing runs before the first question, nor after the end, which answers those that wait while it %s',
+  'no process runs before the first check, nor after the close, which answers those that wait while it %s',
   async (_, first) => {
     const schemas = opened();
     expect(validatorPids()).toEqual([]);
@@ -115,7 +115,7 @@ test.each([
   },
 );
 
-test('a process that has asked ends by itself, and what it has asked with it', async () => {
+test('a validator ends with the process that started it, without an explicit close', async () => {
   const schemasModule = fileURLToPath(new URL('../../../../../services/schema/input-schemas.ts', import.meta.url));
   const program = `
     const { InputSchemas } = await import(${JSON.stringify(schemasModule)});
@@ -135,7 +135,7 @@ test('a process that has asked ends by itself, and what it has asked with it', a
   await eventually(async () => isValidator(stdout.trim()), false);
 });
 
-test('what is warm answers the first question by the process that is there', async () => {
+test('a warm validator answers the first check with its running process', async () => {
   const schemas = opened();
   const before = validatorPids();
   await Promise.all([schemas.warm(), schemas.warm()]);

@@ -53,7 +53,7 @@ async function leased(...leases: { mac: string; address: string; end: number }[]
   await writeFile(join(folder, `${BRIDGE}.status`), JSON.stringify(entries));
 }
 
-/** What a set of the rules holds, sorted. */
+/** Returns the elements of a set of the rules, sorted. */
 async function held(set: 'ports' | 'addresses'): Promise<string[]> {
   const { stdout } = await exec('nft', ['--json', 'list', 'set', 'bridge', `mayfly_${BRIDGE}`, set]);
   const listed: { nftables: { set?: { elem?: { concat: string[] }[] } }[] } = JSON.parse(stdout);
@@ -66,7 +66,7 @@ async function held(set: 'ports' | 'addresses'): Promise<string[]> {
 const expected = (...ids: string[]) =>
   ids.flatMap((id) => portsOf(id).map(({ name, macAddress: mac }) => `${name} ${mac}`)).sort();
 
-it('lets in the ports of those who are here, and out of those who are gone', async () => {
+it('adds ports of present sandboxes, and removes those of absent ones', async () => {
   expect(await held('ports')).toEqual(expected(FIRST));
   here = [FIRST, SECOND];
   await filter.sync();
@@ -77,7 +77,7 @@ it('lets in the ports of those who are here, and out of those who are gone', asy
   expect(portName(macAddress(SECOND)).length).toBeLessThanOrEqual(15);
 });
 
-it('knows who may use an address: whose lease of it ends last, while it is listed', async () => {
+it('permits an address to the listed lease that ends last', async () => {
   const [ours, theirs] = [macAddress(FIRST), macAddress(SECOND)];
   await leased({ mac: ours, address: '10.97.0.2', end: IN_A_MINUTE - 600 });
   await filter.sync();
@@ -93,7 +93,7 @@ it('knows who may use an address: whose lease of it ends last, while it is liste
   expect(await held('addresses')).toEqual([]);
 });
 
-it('takes in a port that libvirt named, with the one address that it was plugged in with', async () => {
+it('adds a port that libvirt named, with the address that it was plugged in with', async () => {
   await exec('ip', [
     'link',
     'add',
@@ -117,7 +117,7 @@ it('takes in a port that libvirt named, with the one address that it was plugged
   expect(await held('ports')).toEqual(expected(FIRST));
 });
 
-it('does not take in a port of a sandbox that is gone, which is still plugged in', async () => {
+it('adds no port of an absent sandbox that is still plugged in', async () => {
   const mac = macAddress(SECOND);
   await exec('ip', [
     'link',
@@ -140,7 +140,7 @@ it('does not take in a port of a sandbox that is gone, which is still plugged in
   }
 });
 
-it('what another has left in the rules, and what the kernel refused, is put right the next time', async () => {
+it('repairs elements of another process, and refusals of the kernel, at the next sync', async () => {
   const fill = `add element bridge mayfly_${BRIDGE} addresses { 52:54:00:00:00:01 . 10.97.0.1 }`;
   await exec('nft', ['--file', '-'], { input: `${fill}\n` });
   const another = new PortFilter({
@@ -158,7 +158,7 @@ it('what another has left in the rules, and what the kernel refused, is put righ
   expect(await held('ports')).toEqual(expected(FIRST, SECOND));
 });
 
-it('what somebody else has taken out meanwhile stops nobody: all of it is said again', async () => {
+it('reloads all elements after a foreign flush', async () => {
   await exec('nft', ['flush', 'set', 'bridge', `mayfly_${BRIDGE}`, 'ports']);
   here = [SECOND];
   await filter.sync();
@@ -170,7 +170,7 @@ it.each([
   ['flushes everything', ['flush', 'ruleset'], ['inet', 'bridge', 'arp']],
   ['removes a table', ['delete', 'table', 'arp', `mayfly_${BRIDGE}`], ['arp']],
   ['lets a packet by', ['insert', 'rule', 'inet', `mayfly_${BRIDGE}`, 'input', 'accept'], ['inet']],
-])('whoever %s: it is noticed, and all of it is loaded again', async (_what, change, families) => {
+])('a process that %s is detected, and all rules are loaded again', async (_what, change, families) => {
   here = [FIRST, SECOND];
   await filter.sync();
   expect(await filter.mend()).toEqual([]);

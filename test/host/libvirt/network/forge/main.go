@@ -1,9 +1,9 @@
-// Command forge puts any frame on a wire, and shows what comes by it. Only for tests.
+// Command forge sends arbitrary frames, and prints received ones. Only for tests.
 //
-//	forge send IFACE     each line of standard input, "COUNT HEX", at once; a digit that is ? is another each time
-//	forge flood IFACE    all lines, again and again, until it is killed
-//	forge listen IFACE   prints "ready", then every frame that comes in, in hex
-//	forge knock FILE     prints those of the file's lines, HOST:PORT, where anything answers to TCP, also by refusing
+//	forge send IFACE     sends each line of standard input, "COUNT HEX", at once; a digit ? varies
+//	forge flood IFACE    sends all lines, repeatedly, until it is killed
+//	forge listen IFACE   prints "ready", then every incoming frame, in hex
+//	forge knock FILE     prints lines of the file, HOST:PORT, that answer to TCP, also with a refusal
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// In network byte order: ETH_P_ALL.
+// ETH_P_ALL in network byte order.
 const allProtocols = 0x0300
 
 func main() {
@@ -79,7 +79,7 @@ func send(socket int, to syscall.Sockaddr, line string) error {
 		if err != nil {
 			return err
 		}
-		// a queue that is full is what a flood is for
+		// a flood may fill the queue
 		if err := syscall.Sendto(socket, frame, 0, to); err != nil && err != syscall.ENOBUFS {
 			return err
 		}
@@ -114,7 +114,7 @@ func listen(socket int) error {
 	}
 }
 
-// How long an answer may take from the other end of a cable.
+// answerTime is the timeout of an answer from the other end of a cable.
 const answerTime = 2 * time.Second
 
 func knock(name string) error {
