@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode, isErrorCode, MayflyError } from '../model/error
 import { replaceControls } from '../model/utf8.ts';
 
 /**
- * Client of what runs inside a sandbox or a source: HTTP through the relay of the worker on its host. docs/relay.md
+ * Client of what runs inside a sandbox or a source: HTTP through the relay of the worker on its host. docs/architecture.md#the-relay
  * lists the paths. Bodies are streams in both directions, never held in memory as a whole.
  */
 export interface Guests {
@@ -33,7 +33,7 @@ const NOT_A_GUESTS: ReadonlySet<ErrorCode> = new Set([
   'not_found',
   'method_not_allowed',
 ]);
-/** Format of docs/relay.md. */
+/** Format of docs/architecture.md#the-relay. */
 const refusal = z.object({
   code: z.string(),
   message: z.string(),

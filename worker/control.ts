@@ -89,7 +89,7 @@ export interface DeliveryWorkerOptions
   > {
   /** Address policy and connections. `@default` public addresses only */
   network?: Network;
-  /** `@default` the times of docs/webhooks.md */
+  /** `@default` the times of docs/events.md */
   plan?: DeliveryPlan;
 }
 

@@ -64,7 +64,7 @@ const filter = z
   })
   .openapi('HookFilter', { description: 'What is run: events of which all of this holds' });
 
-const scheme = z.enum(SCHEMES).openapi({ description: 'How a sender shows who it is: docs/hooks.md' });
+const scheme = z.enum(SCHEMES).openapi({ description: 'How a sender shows who it is: docs/events.md' });
 
 export const createHook = z
   .strictObject({

@@ -32,7 +32,7 @@ export const hookRoutes: Route[] = [
     scope: 'sandboxes:write',
     summary: 'Make a way in for signed events from outside, to one function',
     description:
-      'Events are sent to its `path`, without a key. docs/hooks.md says how they are signed, and what is answered.',
+      'Events are sent to its `path`, without a key. docs/events.md says how they are signed, and what is answered.',
     in: { headers: keyHeaders, body: createHook },
     out: { 201: json('It takes events', hookAnswer) },
     problems: ['function_not_found', 'function_draining', 'hooks_full'],

@@ -27,7 +27,7 @@ export const imageRoutes: Route[] = [
     scope: 'admin',
     summary: 'Build a source of a Dockerfile',
     description:
-      'What is not done is refused with its line before anything runs. Each step is a command in a sandbox, and a snapshot; a step that was done before, of the same, is not done again. docs/images.md says what a Dockerfile may have.',
+      'What is not done is refused with its line before anything runs. Each step is a command in a sandbox, and a snapshot; a step that was done before, of the same, is not done again. docs/images-templates-pools.md says what a Dockerfile may have.',
     limit: LIMITS.image.bodyBytes,
     in: { headers: keyHeaders, body: buildSchema },
     out: {

@@ -72,7 +72,7 @@ export const scheduleRoutes: Route[] = [
   route('putSchedule', 'put', ONE, {
     scope: 'sandboxes:write',
     summary: 'Have a function run at times: makes a schedule, or sets all of one',
-    description: 'docs/schedules.md says which times are run.',
+    description: 'docs/events.md says which times are run.',
     in: { params: scheduleParams, body: setRequest },
     out: { 200: json('It is as asked for', scheduleAnswer), 201: json('It is made', scheduleAnswer) },
     problems: ['function_not_found', 'function_draining', 'schedules_full', 'schedule_busy'],

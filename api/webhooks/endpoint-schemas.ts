@@ -33,7 +33,7 @@ const types = z
   .array(z.enum(WEBHOOK_TYPES))
   .min(1)
   .max(WEBHOOK_TYPES.length)
-  .openapi({ description: 'What is sent: docs/webhooks.md', example: ['run.ended'] });
+  .openapi({ description: 'What is sent: docs/events.md', example: ['run.ended'] });
 export const createEndpoint = z
   .strictObject({ url, types, format: webhookFormat.default('standard'), signature: webhookSignature.default('v1') })
   .openapi('CreateWebhookEndpoint');

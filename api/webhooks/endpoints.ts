@@ -30,7 +30,7 @@ export const endpointRoutes: Route[] = [
   route('createWebhookEndpoint', 'post', ALL, {
     scope: 'sandboxes:write',
     summary: 'Have events of the project sent to a URL',
-    description: 'docs/webhooks.md says what is sent, how it is signed, and when it is sent again.',
+    description: 'docs/events.md says what is sent, how it is signed, and when it is sent again.',
     in: { headers: keyHeaders, body: createEndpoint },
     out: { 201: json('Events are sent from now on; the secret is in this answer and nowhere else', newEndpointAnswer) },
     problems: ['endpoints_full'],

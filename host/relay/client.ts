@@ -96,7 +96,7 @@ export class RelayClient implements Guests {
       request.once('response', (response) => resolve(asResponse(response)));
       request.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(late);
-        // A kept connection that the relay had just closed; the request may be repeated (docs/relay.md).
+        // A kept connection that the relay had just closed; the request may be repeated (docs/architecture.md#the-relay).
         const stale = request.reusedSocket && error.code === 'ECONNRESET' && !(body instanceof ReadableStream);
         reject(reached && !stale ? error : new NotReached(error.message, { cause: error }));
       });

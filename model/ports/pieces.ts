@@ -1,5 +1,5 @@
 /**
- * Header of a frame in one direction of a tunneled TCP connection (docs/ports.md): four bytes of length, big-endian,
+ * Header of a frame in one direction of a tunneled TCP connection (docs/ports-desktop.md): four bytes of length, big-endian,
  * then the bytes. Length 0 is the end; a stream without it was cut off. Length 2³² − 1 is a no-op without bytes:
  * `fetch` sends a request's head only together with its first body bytes.
  */

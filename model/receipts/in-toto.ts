@@ -35,7 +35,7 @@ export interface Statement {
 export const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
 export const PREDICATE_TYPE = 'https://slsa.dev/provenance/v1';
-/** Build type that defines the predicate's parameters: docs/receipts.md. */
+/** Build type that defines the predicate's parameters: docs/receipts-audit.md. */
 export const BUILD_TYPE = 'urn:mayfly:run:1';
 
 export const RESULT_NAME = 'result';

@@ -7,7 +7,7 @@ import type { AuditCollections } from './audit-collections.ts';
 import { parseExpired, parseHead } from './audit-documents.ts';
 import type { ChainState } from './audit-verification.ts';
 
-/** Line of an export, see docs/audit-export.md. */
+/** Line of an export, see docs/receipts-audit.md. */
 export type ExportLine =
   | {
       kind: 'header';

@@ -6,7 +6,7 @@ import { type Door, openDoor } from '../api/support.ts';
 import { eventually } from '../support/eventually.ts';
 import { SIZE, StandInScreen } from './stand-in-screen.ts';
 
-// Guards docs/desktop.md with a VNC server of ours. With a real one: worker/desktop.e2e. Costs 4 s.
+// Guards docs/ports-desktop.md with a VNC server of ours. With a real one: worker/desktop.e2e. Costs 4 s.
 
 let screen: StandInScreen;
 let door: Door;

@@ -57,7 +57,7 @@ const NOT_SIMULATED = new Map([['--full', 'memory']]);
 const SNAPSHOT = ['mayfly sandbox create golden-debian12', 'mayfly snapshot create sbx-…'];
 /** Preconditions of a page that the page does not explain. */
 const GIVEN: Record<string, string[]> = {
-  'docs/ports.md': ['mayfly sandbox create golden-debian12'],
+  'docs/ports-desktop.md': ['mayfly sandbox create golden-debian12'],
   'docs/operations.md': [...SNAPSHOT, 'mayfly key list'],
   'docs/sources.md': [...SNAPSHOT, 'mayfly source bake web-1 --from snp-…'],
 };

@@ -10,7 +10,7 @@ import { auditReading } from './audit-access.ts';
 const OTHERS = /[^\x20-\x7e]/g;
 
 /**
- * Writes the audit trail as JSON lines that another tool can verify (docs/audit-export.md). The last line has a keyed
+ * Writes the audit trail as JSON lines that another tool can verify (docs/receipts-audit.md). The last line has a keyed
  * hash of all lines before it, and a signature by the receipts' key, verifiable without a secret. Needs the audit key
  * of the control worker.
  * @param subjects sandboxes and sources; null: all

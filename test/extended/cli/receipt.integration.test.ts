@@ -95,8 +95,8 @@ test('the outcome, output and cleanup of a run are signed once', async () => {
   expect(await receiptOf(over)).toEqual(envelope);
 });
 
-test('openssl alone verifies a receipt by docs/receipts.md, and a changed one fails', async () => {
-  const [, block = ''] = /## By hand.*?```sh\n(.*?)```/s.exec(textOf('docs/receipts.md')) ?? [];
+test('openssl alone verifies a receipt by docs/receipts-audit.md, and a changed one fails', async () => {
+  const [, block = ''] = /## By hand.*?```sh\n(.*?)```/s.exec(textOf('docs/receipts-audit.md')) ?? [];
   const [fetched = '', ...steps] = block.split('\n');
   expect(fetched).toMatch(/^curl .* > receipt\.json$/);
   const cwd = await mkdtemp(join(folder, 'by-hand-'));

@@ -8,7 +8,7 @@ import { SIZE, StandInScreen } from '../../desktop/stand-in-screen.ts';
 import { connectClient } from '../../mcp/mcp-clients.ts';
 import { listen } from '../../support/listen.ts';
 
-// Promise: docs/desktop.md by the command line and by MCP, which only call the API. Costs 5 s.
+// Promise: docs/ports-desktop.md by the command line and by MCP, which only call the API. Costs 5 s.
 let screen: StandInScreen;
 let door: Door;
 let server: Server;

@@ -16,7 +16,7 @@ import { eventually } from '../../support/eventually.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
 /**
- * Promise: docs/ports.md on a real VM: open ports answer by URL until the sandbox ends; nothing else is reachable.
+ * Promise: docs/ports-desktop.md on a real VM: open ports answer by URL until the sandbox ends; nothing else is reachable.
  * Costs 6 minutes.
  */
 const WAIT = { waitSeconds: 240 };

@@ -91,7 +91,7 @@ async function openedPort() {
   };
 }
 
-// Promise: docs/ports.md. Costs a minute: a VM, and 150 MiB through an emulated guest's encryption.
+// Promise: docs/ports-desktop.md. Costs a minute: a VM, and 150 MiB through an emulated guest's encryption.
 test('a connection to a real guest is as fast as its files, and costs a few milliseconds', async () => {
   const { files } = mayfly().client;
   const down = async () => {

@@ -9,7 +9,7 @@ import { upgradeRequest } from '../../ports/upgrade-request.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
-/** Promise: docs/desktop.md: Jupyter works at the URL of its port: page, saved file and terminal. Costs 10 s. */
+/** Promise: docs/ports-desktop.md: Jupyter works at the URL of its port: page, saved file and terminal. Costs 10 s. */
 const isThere = onPath('jupyter-lab') !== null;
 
 let door: IngressDoor;

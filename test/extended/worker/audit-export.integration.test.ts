@@ -53,7 +53,7 @@ interface Line {
   mac: string;
 }
 
-/** Verifies an export with docs/audit-export.md and the key only, without Mayfly's code. Returns the problems. */
+/** Verifies an export with docs/receipts-audit.md and the key only, without Mayfly's code. Returns the problems. */
 function wrongWith(text: readonly string[]): string[] {
   const hmac = (by: Uint8Array, what: string) => createHmac('sha256', by).update(what).digest('hex');
   const registerKey = new Uint8Array(hkdfSync('sha256', key, '', 'mayfly audit register', 32));

@@ -23,7 +23,7 @@ import { HOST_ID } from '../../support/served.ts';
 import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
 /**
- * Promise: docs/desktop.md on a real VM: a page is seen, clicked and read back; characters of all kinds arrive; a
+ * Promise: docs/ports-desktop.md on a real VM: a page is seen, clicked and read back; characters of all kinds arrive; a
  * viewer changes nothing; noVNC on an open port stays connected. Needs the image: `npm run setup -- --only desktop`,
  * some minutes, once. Costs 12 minutes, 10 of them quiet for noVNC.
  */

@@ -23,7 +23,7 @@ import { type Delivery, type Endpoint, lookAtWebhooks, TestWebhooks } from '../.
 const { alone, mayfly: all } = useSagaCases();
 const PACE = 1 / 20_000;
 const HOUR = 3_600_000 * PACE;
-/** Pauses of docs/webhooks.md, hours. */
+/** Pauses of docs/events.md, hours. */
 const PAUSES = [5 / 3_600, 5 / 60, 0.5, 2, 5, 10, 14, 20, 24];
 /** Time of a busy machine between a response and the plan of the next attempt. */
 const SLOP_MS = 150;
