@@ -1,10 +1,10 @@
 import type { UserCa } from '../ca/user-ca.ts';
 import type { Store } from '../store/connect.ts';
-import type { Reconciliation } from '../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../temporal/reconciliation.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
 import { createAttemptActivities } from './function/attempt/attempt.ts';
-import { type AcceptAgain, createBulkActivities } from './function/bulk.ts';
+import { createBulkActivities, type EventReplayer } from './function/bulk.ts';
 import { createDiffActivities } from './function/diff.ts';
 import { createKeepActivities } from './function/keep.ts';
 import { createDispatchActivities } from './function/queue/dispatch.ts';
@@ -15,7 +15,7 @@ import { createMemberActivities } from './pool/members.ts';
 import { createPoolActivities } from './pool/pool.ts';
 import { createPreemptionActivities, Preemption } from './pool/preemption.ts';
 import { createSharedClaimActivities } from './pool/shared-claims.ts';
-import { createForgettingActivities } from './reconcile/forgetting.ts';
+import { createDecommissionActivities } from './reconcile/forgetting.ts';
 import { createHostReconcileActivities } from './reconcile/hosts.ts';
 import { createImageReconcileActivities } from './reconcile/images.ts';
 import { createPlaybookReconcileActivities } from './reconcile/playbooks.ts';
@@ -36,22 +36,22 @@ import { createCaptureRecordActivities } from './source/capture-record.ts';
 import { createSourceRecordActivities } from './source/source-record.ts';
 import { createTaskCommandActivities } from './source/task-command.ts';
 import { createTemplateRecordActivities } from './template/template-record.ts';
-import { createSleepActivities } from './waitpoint/sleep.ts';
+import { createSuspensionActivities } from './waitpoint/sleep.ts';
 import { createWaitpointActivities } from './waitpoint/waits.ts';
-import { Announcer } from './webhook/announcer.ts';
+import { WebhookPublisher } from './webhook/announcer.ts';
 
 export interface ControlDeps {
   store: Store;
   ca: UserCa;
-  reconciliation: Reconciliation;
+  reconciliation: ControlTemporalClient;
   acceptEvent: AcceptEvent;
   /** SHA-256, hex. */
   digestOf: (text: string) => string;
-  acceptAgain: AcceptAgain;
+  acceptAgain: EventReplayer;
 }
 
 export function createControlActivities(given: ControlDeps) {
-  const announcer = new Announcer(given.store, given.reconciliation);
+  const announcer = new WebhookPublisher(given.store, given.reconciliation);
   const deps = { ...given, announcer, admission: new StorageAdmission(given.store), preemption: new Preemption(given) };
   return {
     ...createRecordActivities(deps),
@@ -73,7 +73,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createScheduleActivities(deps),
     ...createBulkActivities(deps),
     ...createWaitpointActivities(deps),
-    ...createSleepActivities(deps),
+    ...createSuspensionActivities(deps),
     ...createSetupActivities(deps),
     ...createSetupEndActivities(deps),
     ...createImageActivities(deps),
@@ -81,7 +81,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createSandboxReconcileActivities(deps),
     ...createHostReconcileActivities(deps),
     ...createTaskReconcileActivities(deps),
-    ...createForgettingActivities(deps),
+    ...createDecommissionActivities(deps),
     ...createPoolActivities(deps),
     ...createMemberActivities(deps),
     ...createSharedClaimActivities(deps),

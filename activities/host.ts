@@ -6,7 +6,7 @@ import { createTrustActivities, type TrustDeps } from './access/trust.ts';
 import { createRunHostActivities, type RunHostDeps } from './function/on-host.ts';
 import { type CarryDeps, createCarryActivities } from './image/carry.ts';
 import { createPlaybookHostActivities, type PlaybookDeps } from './playbook/on-host.ts';
-import { createGreetingActivities } from './pool/greeting.ts';
+import { createProbeActivities } from './pool/greeting.ts';
 import { createCommandActivities } from './sandbox/command.ts';
 import { createCreateActivities } from './sandbox/create.ts';
 import { createMachineActivities, type MachineDeps } from './sandbox/machine.ts';
@@ -51,7 +51,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createCommandActivities(deps),
     ...createTrustActivities(deps),
     ...createCarryActivities(deps),
-    ...createGreetingActivities(deps),
+    ...createProbeActivities(deps),
     ...createPlaybookHostActivities(deps),
     ...createRunHostActivities(deps),
     ...createWaitpointHostActivities(deps),

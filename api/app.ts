@@ -1,20 +1,20 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { requestId } from 'hono/request-id';
 import { Registry } from 'prom-client';
-import { McpDoor, type McpServerOf, refuseForeignOrigin } from '../mcp/http/mcp-door.ts';
+import { McpEndpoint, type McpServerOf, refuseForeignOrigin } from '../mcp/http/mcp-door.ts';
 import type { Caller } from '../mcp/lib/call.ts';
 import { createMcpServer } from '../mcp/mcp-server.ts';
 import { LIMITS } from '../model/limits.ts';
 import { PortAddress } from '../model/ports/port-address.ts';
 import { Screens } from '../services/desktop/screens.ts';
-import { Acceptance } from '../services/intake/acceptance.ts';
+import { EventIntake } from '../services/intake/acceptance.ts';
 import { claimCounter } from '../services/metrics/pool-metrics.ts';
 import { PoolDoor } from '../services/pool-door.ts';
 import { AuditThrottle } from '../services/ports/audit-throttle.ts';
 import { RunWatch } from '../services/runs/run-watch.ts';
 import { InputSchemas } from '../services/schema/input-schemas.ts';
 import { type KeyWatch, Streams } from '../services/streams/streams.ts';
-import { onBehalfOf } from '../store/audit/request-id.ts';
+import { runWithRequestId } from '../store/audit/request-id.ts';
 import { credentialRoutes } from './access/credentials.ts';
 import { hostRoutes } from './access/hosts.ts';
 import { keyRoutes } from './access/keys.ts';
@@ -29,7 +29,7 @@ import { desktopRoutes } from './desktop/desktop.ts';
 import { diffRoutes } from './diff/diff.ts';
 import { fileRoutes } from './files/files.ts';
 import { functionRoutes } from './functions/functions.ts';
-import { HOOK_PATH, hookDoorRoutes } from './hooks/hook-door.ts';
+import { HOOK_PATH, hookEndpointRoutes } from './hooks/hook-door.ts';
 import { hookRoutes } from './hooks/hooks.ts';
 import { dropBodyOfHead, limitBody, readJson } from './http/body.ts';
 import { type App, type AppDeps, authenticate, type Env, open, presentedKey, requires } from './http/context.ts';
@@ -57,13 +57,13 @@ import { snapshotRoutes } from './snapshots/snapshots.ts';
 import { captureRoutes } from './sources/captures.ts';
 import { sourceRoutes } from './sources/sources.ts';
 import { templateRoutes } from './templates/make-template.ts';
-import { waitpointDoorRoutes, waitpointRoutes } from './waitpoints/waitpoints.ts';
+import { waitpointEndpointRoutes, waitpointRoutes } from './waitpoints/waitpoints.ts';
 import { deliveryRoutes } from './webhooks/deliveries.ts';
 import { endpointRoutes } from './webhooks/endpoints.ts';
 
 /** Serves MCP. Tools call the API with the caller's key, under the same rules. */
 export function mcpRoutes(app: App, { store, logger }: AppDeps, keys: KeyWatch, serverOf: McpServerOf): void {
-  const door = new McpDoor({ store, logger, app, serverOf });
+  const door = new McpEndpoint({ store, logger, app, serverOf });
   app.post('/mcp', limitBody(LIMITS.mcp.bodyBytes), readJson());
   app.on(['GET', 'POST', 'DELETE'], '/mcp', requires('sandboxes:read'), async (c) => {
     const body = c.req.method === 'POST' ? await c.req.json<unknown>() : undefined;
@@ -107,7 +107,7 @@ const ROUTES: Route[] = [
   ...receiptRoutes,
   ...runEventRoutes,
   ...waitpointRoutes,
-  ...waitpointDoorRoutes,
+  ...waitpointEndpointRoutes,
   ...replayRoutes,
   ...bulkRoutes,
   ...hookRoutes,
@@ -126,13 +126,13 @@ const ROUTES: Route[] = [
  * Creates the HTTP API as one Hono app.
  * @param acceptance intake that other servers of the process share
  */
-export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new InputSchemas())): App {
+export function createApp(deps: AppDeps, acceptance = new EventIntake(deps, new InputSchemas())): App {
   const app: App = new OpenAPIHono<Env>({ getPath: routedPath });
   const registry = deps.metrics ?? new Registry();
   const streams = new Streams();
 
   app.use(requestId());
-  app.use((c, next) => onBehalfOf(c.get('requestId'), next));
+  app.use((c, next) => runWithRequestId(c.get('requestId'), next));
   if (deps.traceRequest) app.use(deps.traceRequest);
   app.use(measureRequests(registry));
   app.use(dropBodyOfHead);
@@ -154,7 +154,7 @@ export function createApp(deps: AppDeps, acceptance = new Acceptance(deps, new I
   app.use(authenticate(app, { ...deps, ...own }));
   refuseUnknownRoutes(app);
   for (const define of ROUTES) define(app);
-  if (deps.hookPlace?.isHere ?? true) hookDoorRoutes(app, deps, acceptance);
+  if (deps.hookPlace?.isHere ?? true) hookEndpointRoutes(app, deps, acceptance);
   else app.use(HOOK_PATH, open); // unknown hook paths reveal nothing about keys
   healthRoutes(app, deps);
   const { mcpServerOf = (caller: Caller) => createMcpServer({ caller, version: deps.version }) } = deps;

@@ -5,7 +5,7 @@ import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { createMachineActivities } from '../activities/sandbox/machine.ts';
 import { createReservationActivities } from '../activities/sandbox/reservation.ts';
 import { createSshActivities } from '../activities/sandbox/ssh.ts';
-import { asStep } from '../activities/step/step-context.ts';
+import { withStepContext } from '../activities/step/step-context.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { Failpoints } from '../host/failpoints.ts';
 import { verifySsh } from '../host/ssh/verify.ts';
@@ -17,7 +17,7 @@ import { type Figures, round, Samples } from './support/measure.ts';
 import { ownSeconds } from './support/processes.ts';
 
 /** Context of the steps, which read only their workflow from it. */
-const OF_NO_WORKFLOW = { info: {} } as Context;
+const NO_WORKFLOW_CONTEXT = { info: {} } as Context;
 
 /**
  * Measures the steps of create and destroy called in sequence, without Temporal, store or audit: the time of a script
@@ -33,7 +33,7 @@ export async function measureDirect(extent: Extent): Promise<Figures> {
     const host = lifeActivities(machine);
     const samples = new Samples();
     let serial = 0n;
-    const life = (into: Samples) => new DirectLife(host, ca, source, ++serial, into);
+    const life = (into: Samples) => new DirectLifecycle(host, ca, source, ++serial, into);
     let seconds = 0;
     await samples.rounds(extent, async (counted) => {
       const one = life(counted);
@@ -68,7 +68,7 @@ function lifeActivities(machine: HostMachine) {
 }
 
 /** Sandbox whose steps are called directly. */
-class DirectLife {
+class DirectLifecycle {
   readonly #target = { sandboxId: sandboxIdFrom(randomBytes(ID_BYTES)), generation: 0 };
 
   constructor(
@@ -81,8 +81,8 @@ class DirectLife {
 
   async create(memoryMib: number | null): Promise<void> {
     const create = () => this.samples.time('create', () => this.#create(memoryMib));
-    await asyncLocalStorage.run(OF_NO_WORKFLOW, () =>
-      asStep({ signal: new AbortController().signal, alive: () => {} }, create),
+    await asyncLocalStorage.run(NO_WORKFLOW_CONTEXT, () =>
+      withStepContext({ signal: new AbortController().signal, alive: () => {} }, create),
     );
   }
 

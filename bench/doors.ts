@@ -7,7 +7,7 @@ import { type Figures, type Pair, Samples } from './support/measure.ts';
 const REVISIONS = ['2025-11-25', '2026-07-28'] as const;
 
 /** Measures interfaces over HTTP, each against the layer below it. */
-export async function measureDoors(bench: Bench): Promise<Figures> {
+export async function measureInterfaces(bench: Bench): Promise<Figures> {
   const samples = new Samples();
   await measureClient(bench, samples);
   for (const revision of REVISIONS) await measureMcp(bench, samples, revision);

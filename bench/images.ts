@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Image } from '../clients/typescript/http/openapi.ts';
 import type { MayflyClient } from '../clients/typescript/mayfly-client.ts';
-import { isImageOver } from '../model/image/image.ts';
+import { isImageFinal } from '../model/image/image.ts';
 import { type Bench, WAIT, withSandbox } from './support/bench.ts';
 import { type Figures, Samples } from './support/measure.ts';
 
@@ -55,7 +55,7 @@ async function measureBuilds(bench: Bench, samples: Samples): Promise<void> {
 async function build({ images }: MayflyClient, dockerfile: string): Promise<Image> {
   const name = `bench-${randomBytes(4).toString('hex')}`;
   let image = await images.build({ name, dockerfile });
-  for (; !isImageOver(image.state); await sleep(POLL_MS)) image = await images.get(image.id);
+  for (; !isImageFinal(image.state); await sleep(POLL_MS)) image = await images.get(image.id);
   if (image.state === 'ready') return image;
   throw new Error(`${name} is ${image.state}: ${image.failure?.message}`);
 }

@@ -6,7 +6,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { isInPlace, runInPlace } from '../cli/place/run-in-place.ts';
+import { isIsolated, runIsolated } from '../cli/place/run-in-place.ts';
 import { oneOf, wholeNumber } from '../cli/terminal/arguments.ts';
 import { EXIT, usageError } from '../cli/terminal/cli-error.ts';
 import { Io } from '../cli/terminal/io.ts';
@@ -82,8 +82,8 @@ function fileOf({ at }: Report, ending: 'json' | 'svg'): string {
 
 async function bench(io: Io, argv: string[]): Promise<number> {
   const { host, runs, quick: isQuick, json, parts } = readOptions(argv);
-  if (!isInPlace(io.env))
-    return runInPlace(io, 'bench', [...process.execArgv, fileURLToPath(import.meta.url), ...argv]);
+  if (!isIsolated(io.env))
+    return runIsolated(io, 'bench', [...process.execArgv, fileURLToPath(import.meta.url), ...argv]);
   const config = readConfig({
     ...io.env,
     MAYFLY_TEMPLATES: 'off',
@@ -107,7 +107,7 @@ const [end, force] = [new AbortController(), new AbortController()];
 const { stdout, stderr, env } = process;
 const io = new Io({ stdout, stderr, env, signal: end.signal, force: force.signal });
 const interrupt = () => (end.signal.aborted ? force : end).abort(new Error('interrupted'));
-if (isInPlace(env))
+if (isIsolated(env))
   process.on('SIGINT', () => process.exit(EXIT.interrupted)); // the place's owner removes everything
 else for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, interrupt);
 try {

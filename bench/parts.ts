@@ -1,7 +1,7 @@
 import { measureCommands } from './commands.ts';
 import { measureCreates } from './creates.ts';
 import { measureDirect } from './direct.ts';
-import { measureDoors } from './doors.ts';
+import { measureInterfaces } from './doors.ts';
 import { measureFunctions } from './functions.ts';
 import { measureIdle } from './idle.ts';
 import { measureImages } from './images.ts';
@@ -30,7 +30,7 @@ export const PARTS_ALONE: readonly Part<Extent>[] = [
 /** Parts that measure one installation, in this order. */
 export const PARTS: readonly Part<Bench>[] = [
   { name: 'creates', measure: measureCreates },
-  { name: 'doors', measure: measureDoors },
+  { name: 'doors', measure: measureInterfaces },
   { name: 'ports', measure: measurePorts },
   { name: 'images', measure: measureImages },
   { name: 'pools', measure: measurePools },

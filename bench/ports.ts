@@ -67,12 +67,16 @@ async function serve({ client: { commands } }: Bench, id: string): Promise<numbe
   throw new Error('the program in the guest never listened');
 }
 
-interface Door {
+interface Endpoint {
   port: number;
   headers: Record<string, string>;
 }
 
-async function forwardPort({ installation }: Bench, id: string, port: number): Promise<Door & { stop: () => void }> {
+async function forwardPort(
+  { installation }: Bench,
+  id: string,
+  port: number,
+): Promise<Endpoint & { stop: () => void }> {
   const env = { ...process.env, MAYFLY_URL: installation.apiUrl, MAYFLY_API_KEY: installation.adminKey };
   const args = [PROGRAM, 'port', 'forward', id, `0:${port}`, '--json'];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -81,14 +85,14 @@ async function forwardPort({ installation }: Bench, id: string, port: number): P
   return { port: localPort, headers: {}, stop: () => child.kill('SIGINT') };
 }
 
-async function openPort({ client: { ports } }: Bench, id: string, port: number): Promise<Door> {
+async function openPort({ client: { ports } }: Bench, id: string, port: number): Promise<Endpoint> {
   const url = new URL((await ports.open(id, port)).url);
   const { token } = await ports.issueToken(id, port);
   // Every URL of an open port leads to this machine; the header selects the port.
   return { port: Number(url.port), headers: { host: url.host, 'x-mayfly-token': token } };
 }
 
-async function fetchBytes({ port, headers }: Door, path: string, bytes: number): Promise<void> {
+async function fetchBytes({ port, headers }: Endpoint, path: string, bytes: number): Promise<void> {
   const [answer] = (await once(get({ port, headers, path, host: '127.0.0.1', agent: false }), 'response')) as [
     IncomingMessage,
   ];

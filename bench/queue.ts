@@ -1,4 +1,4 @@
-import { type RunRecord, runIdOf } from '../model/functions/run.ts';
+import { deriveRunId, type RunRecord } from '../model/functions/run.ts';
 import type { Store } from '../store/connect.ts';
 import type { QueueRules } from '../store/functions/queue/run-queue.ts';
 import { type Bench, withStore } from './support/bench.ts';
@@ -74,6 +74,6 @@ class Queue {
     const n = ++this.#count;
     const key = JSON.stringify(`customer-${n % 1_000}`);
     const dedupe = `${this.name}/${n}`;
-    return { ...this.run, id: runIdOf(dedupe, 0), dedupe, keys: [key], lane: key, seq: n % 1_000_000 };
+    return { ...this.run, id: deriveRunId(dedupe, 0), dedupe, keys: [key], lane: key, seq: n % 1_000_000 };
   }
 }

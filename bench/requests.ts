@@ -3,9 +3,9 @@ import { Connection } from '@temporalio/client';
 import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { ACCEPTED } from '../model/sagas/messages.ts';
-import { workflowIdOf } from '../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../model/sagas/queues.ts';
 import type { Store } from '../store/connect.ts';
-import { dataConverterOf, installationKeys, temporalClient } from '../worker/payloads/data-converter.ts';
+import { createDataConverter, installationKeys, temporalClient } from '../worker/payloads/data-converter.ts';
 import { type Bench, createRunning, destroy, SMALL_MIB, WAIT, withSandbox, withStore } from './support/bench.ts';
 import { type Figures, Samples } from './support/measure.ts';
 
@@ -31,7 +31,7 @@ export async function measureRequests(bench: Bench): Promise<Figures> {
       await counted.time('list, 50 a page', () => client.listSandboxes());
       await counted.time('its query alone', () => store.sandboxes.list({ limit: LIMITS.page.default }));
     });
-    await withSandbox(bench, ({ id }) => measureLiving(bench, store, id, samples));
+    await withSandbox(bench, ({ id }) => measureRunning(bench, store, id, samples));
   });
   return {
     spreads: samples.spreads(),
@@ -45,14 +45,14 @@ export async function measureRequests(bench: Bench): Promise<Figures> {
 }
 
 /** Measures requests about an idle running sandbox. */
-async function measureLiving(bench: Bench, store: Store, id: string, samples: Samples): Promise<void> {
+async function measureRunning(bench: Bench, store: Store, id: string, samples: Samples): Promise<void> {
   const { client, config, installation } = bench;
   const rounds = { runs: bench.runs * ROUNDS, warmUp: bench.warmUp * ROUNDS };
   const connection = await Connection.connect({ address: installation.describe().temporalAddress });
   try {
-    const dataConverter = dataConverterOf(await installationKeys(config));
+    const dataConverter = createDataConverter(await installationKeys(config));
     const { workflow } = temporalClient({ connection, namespace: config.temporalNamespace, dataConverter });
-    const running = workflow.getHandle(workflowIdOf(id));
+    const running = workflow.getHandle(sandboxWorkflowId(id));
     let ttlSeconds = LIMITS.ttlSeconds.default;
     await samples.rounds(rounds, async (counted) => {
       await counted.time('GET, of one that runs', () => client.getSandbox(id));

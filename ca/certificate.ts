@@ -43,42 +43,42 @@ const MAX_SERIAL = 2n ** 64n - 1n;
  * characters of terminals cannot occur in one, so none can forge another. A longer one ends in `~` and a digest.
  * @throws MayflyError invalid_request when a field is empty or longer than the API accepts
  */
-export function keyIdOf(request: CertificateRequest): string {
+export function formatKeyId(request: CertificateRequest): string {
   const fields: [string, string | null][] = [
     ['agent', request.actor.agentId],
     ['key', request.actor.apiKeyId],
     ['source', request.source],
-    [isSourceId(request.sandboxId) ? 'sourceId' : 'sandbox', checkedPrincipal(request.sandboxId)],
-    ['certificate', checkedSerial(request.serial).toString()],
+    [isSourceId(request.sandboxId) ? 'sourceId' : 'sandbox', assertPrincipal(request.sandboxId)],
+    ['certificate', assertSerial(request.serial).toString()],
   ];
-  return fields.map(([name, value]) => `${name}=${value === null ? '-' : encoded(name, value)}`).join(' ');
+  return fields.map(([name, value]) => `${name}=${value === null ? '-' : encodeField(name, value)}`).join(' ');
 }
 
 /**
  * Returns the only principal of a certificate: the id of the sandbox or source. @throws MayflyError invalid_id on
  * anything else
  */
-function checkedPrincipal(id: string): string {
+function assertPrincipal(id: string): string {
   if (isSandboxId(id) || isSourceId(id)) return id;
   throw new MayflyError('invalid_id', 'A certificate is issued for one sandbox id or source id and for nothing else.');
 }
 
 /** @throws MayflyError invalid_request outside 60 to 3600 whole seconds */
-export function checkedTtl(ttlSeconds: number): number {
+export function assertTtl(ttlSeconds: number): number {
   const { min, max } = LIMITS.certificateSeconds;
   if (Number.isInteger(ttlSeconds) && ttlSeconds >= min && ttlSeconds <= max) return ttlSeconds;
-  throw invalid('ttlSeconds', `a certificate lives ${min} to ${max} whole seconds`);
+  throw invalidRequestError('ttlSeconds', `a certificate lives ${min} to ${max} whole seconds`);
 }
 
 /** @throws MayflyError invalid_request for anything but an unsigned 64-bit number from 1 */
-export function checkedSerial(serial: bigint): bigint {
+export function assertSerial(serial: bigint): bigint {
   if (serial >= 1n && serial <= MAX_SERIAL) return serial;
-  throw invalid('serial', 'a serial is a number from 1 to 2^64 − 1');
+  throw invalidRequestError('serial', 'a serial is a number from 1 to 2^64 − 1');
 }
 
-function encoded(name: string, value: string): string {
+function encodeField(name: string, value: string): string {
   if (value === '' || value.length > MAX_FIELD_CHARACTERS) {
-    throw invalid(name, `the ${name} of an identity has 1 to ${MAX_FIELD_CHARACTERS} characters`);
+    throw invalidRequestError(name, `the ${name} of an identity has 1 to ${MAX_FIELD_CHARACTERS} characters`);
   }
   if (value === '-') return '%2D'; // alone it marks an absent value
   const text = Array.from(Buffer.from(value), (byte) => {
@@ -90,7 +90,7 @@ function encoded(name: string, value: string): string {
   return `${text.slice(0, MAX_ENCODED - 1 - DIGEST_CHARACTERS)}~${digest}`;
 }
 
-function invalid(field: string, problem: string): MayflyError {
+function invalidRequestError(field: string, problem: string): MayflyError {
   return new MayflyError('invalid_request', `The certificate cannot be issued: ${problem}.`, {
     fields: [{ field, problem }],
   });

@@ -29,7 +29,7 @@ export async function ensureKey(path: string, make: () => string): Promise<void>
 }
 
 /** Returns a new key of the user CA, in OpenSSH's format. */
-export function newCaKey(): string {
+export function createCaKey(): string {
   return makeKeyPair('mayfly-user-ca').privateKey;
 }
 
@@ -37,7 +37,7 @@ export function newCaKey(): string {
  * @param what name of the key in errors; `@default` CA key
  * @throws Error when others can read or write the key, or it is not a file of our own
  */
-export async function checkPrivate(path: string, what = 'CA key'): Promise<void> {
+export async function assertPrivate(path: string, what = 'CA key'): Promise<void> {
   const about = await lstat(path);
   const mode = about.mode & 0o7777;
   const shown = mode.toString(8).padStart(4, '0');
@@ -54,7 +54,7 @@ export async function checkPrivate(path: string, what = 'CA key'): Promise<void>
 }
 
 /** Returns the public half of a private key file. @throws Error for any key but Ed25519 */
-export async function publicLineOf(path: string): Promise<string> {
+export async function readPublicLine(path: string): Promise<string> {
   const key = ssh2.utils.parseKey(await readFile(path));
   if (key instanceof Error || !key.isPrivateKey() || key.type !== 'ssh-ed25519') {
     throw new Error(`${path} is not an unencrypted Ed25519 private key in OpenSSH format. Restore it from a backup.`);
@@ -69,7 +69,7 @@ export function newSigningKey(): string {
 
 /** Reads a key of {@link newSigningKey}. @throws Error when others may read it, or it is another kind of key */
 export async function readSigningKey(path: string, what: string, remedy: string): Promise<KeyObject> {
-  await checkPrivate(path, what);
+  await assertPrivate(path, what);
   const key = createPrivateKey(await readFile(path));
   if (key.asymmetricKeyType === 'ed25519') return key;
   throw new Error(`${path} is not an Ed25519 private key. ${remedy}`);

@@ -29,17 +29,17 @@ const TYPES = new Set(['ssh-ed25519', ...CURVES.keys(), 'ssh-rsa']);
  * @throws MayflyError public_key_refused with the reason, without quoting the key
  */
 export function parsePublicKey(text: string): PublicKey {
-  if (Buffer.byteLength(text) > MAX_LINE_BYTES) throw invalid(`it is longer than ${MAX_LINE_BYTES} bytes`);
+  if (Buffer.byteLength(text) > MAX_LINE_BYTES) throw refusedKeyError(`it is longer than ${MAX_LINE_BYTES} bytes`);
   const fields = LINE.exec(text)?.groups;
   const type = fields?.['type'];
   const base64 = fields?.['blob'];
-  if (!type || !base64) throw invalid('it is not one line of `type base64 comment`');
+  if (!type || !base64) throw refusedKeyError('it is not one line of `type base64 comment`');
   const blob = Buffer.from(base64, 'base64');
-  if (blob.toString('base64') !== base64) throw invalid('its base64 is not canonical');
+  if (blob.toString('base64') !== base64) throw refusedKeyError('its base64 is not canonical');
 
-  if (!TYPES.has(type)) throw invalid(`its type is none of ${[...TYPES].join(', ')}`);
-  const [inner, ...parts] = sshStrings(blob);
-  if (inner?.toString('latin1') !== type) throw invalid('its declared type differs from the type inside');
+  if (!TYPES.has(type)) throw refusedKeyError(`its type is none of ${[...TYPES].join(', ')}`);
+  const [inner, ...parts] = readSshStrings(blob);
+  if (inner?.toString('latin1') !== type) throw refusedKeyError('its declared type differs from the type inside');
   checkParts(type, parts);
   return { type, line: `${type} ${base64}`, fingerprint: fingerprintOf(blob) };
 }
@@ -52,20 +52,20 @@ export function fingerprintOf(blob: Buffer): string {
 function checkParts(type: string, parts: Buffer[]): void {
   const [first, second] = parts;
   if (type === 'ssh-ed25519') {
-    if (parts.length !== 1 || first?.length !== 32) throw invalid('an Ed25519 key has 32 bytes');
+    if (parts.length !== 1 || first?.length !== 32) throw refusedKeyError('an Ed25519 key has 32 bytes');
     return;
   }
   if (type === 'ssh-rsa') {
-    if (parts.length !== 2 || !first || !second) throw invalid('an RSA key has an exponent and a modulus');
-    if (bitLength(second) < RSA_BITS.min) throw invalid(`an RSA key needs at least ${RSA_BITS.min} bits`);
-    if (bitLength(second) > RSA_BITS.max) throw invalid(`an RSA key may have ${RSA_BITS.max} bits`);
-    if (bitLength(first) < 2 || bitLength(first) > 64) throw invalid('its RSA exponent is out of range');
+    if (parts.length !== 2 || !first || !second) throw refusedKeyError('an RSA key has an exponent and a modulus');
+    if (bitLength(second) < RSA_BITS.min) throw refusedKeyError(`an RSA key needs at least ${RSA_BITS.min} bits`);
+    if (bitLength(second) > RSA_BITS.max) throw refusedKeyError(`an RSA key may have ${RSA_BITS.max} bits`);
+    if (bitLength(first) < 2 || bitLength(first) > 64) throw refusedKeyError('its RSA exponent is out of range');
     return;
   }
   const curve = CURVES.get(type);
   const wellFormed = curve && parts.length === 2 && first?.toString('latin1') === curve.curve && second?.[0] === 4;
   if (!wellFormed || second.length !== curve.pointBytes || !isOnCurve(curve.crv, second)) {
-    throw invalid('its point is not one of that curve');
+    throw refusedKeyError('its point is not one of that curve');
   }
 }
 
@@ -81,14 +81,14 @@ function isOnCurve(crv: string, point: Buffer): boolean {
   }
 }
 
-function sshStrings(blob: Buffer): Buffer[] {
+function readSshStrings(blob: Buffer): Buffer[] {
   const reader = new WireReader(blob);
   const strings: Buffer[] = [];
   try {
     while (!reader.isAtEnd) strings.push(reader.string());
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
-    throw invalid('its blob is cut short');
+    throw refusedKeyError('its blob is cut short');
   }
   return strings;
 }
@@ -101,7 +101,7 @@ function bitLength(mpint: Buffer): number {
   return (mpint.length - firstByte) * 8 - (Math.clz32(mpint[firstByte] ?? 0) - 24);
 }
 
-function invalid(why: string): MayflyError {
+function refusedKeyError(why: string): MayflyError {
   return new MayflyError('public_key_refused', `The public key is not acceptable: ${why}.`, {
     fields: [{ field: 'publicKey', problem: why }],
   });

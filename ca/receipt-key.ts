@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { writeFileAtomic } from '../host/os/atomic-file.ts';
-import { PAYLOAD_TYPE, preAuthEncoding, type Statement } from '../model/receipts/in-toto.ts';
+import { encodePreAuth, PAYLOAD_TYPE, type Statement } from '../model/receipts/in-toto.ts';
 import type { Envelope } from '../model/receipts/receipt.ts';
 import { canonicalJson } from '../store/audit/canonical-json.ts';
 import { ensureKey, newSigningKey, readSigningKey } from './key-file.ts';
@@ -37,7 +37,7 @@ export class ReceiptSigningKey {
 
   signPayload(payloadType: string, content: unknown): Envelope {
     const payload = Buffer.from(canonicalJson(content));
-    const sig = sign(null, preAuthEncoding(payloadType, payload), this.key).toString('base64');
+    const sig = sign(null, encodePreAuth(payloadType, payload), this.key).toString('base64');
     return { payloadType, payload: payload.toString('base64'), signatures: [{ keyid: this.keyid, sig }] };
   }
 }

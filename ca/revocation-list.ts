@@ -13,16 +13,16 @@ export interface Revoked {
  * Number of revocations above which key ids are omitted: each takes 116 bytes under each CA, a serial a few at most,
  * and either is enough. Lists travel through Temporal, which takes 2 MiB.
  */
-const NAMED_AT_MOST = 1_000;
+const MAX_WITH_KEY_IDS = 1_000;
 
 /**
  * Returns a key revocation list (PROTOCOL.krl of OpenSSH) for sshd's `RevokedKeys`, with each certificate by serial
- * and, of up to {@link NAMED_AT_MOST}, by key id. It counts only under the CAs that it names, so it names every trusted
+ * and, of up to {@link MAX_WITH_KEY_IDS}, by key id. It counts only under the CAs that it names, so it names every trusted
  * one. Base64; empty without revocations.
  * @param caKeys public key lines of the CAs
  * @throws ExecError when ssh-keygen fails
  */
-export async function revocationList(caKeys: readonly string[], revoked: readonly Revoked[]): Promise<string> {
+export async function createRevocationList(caKeys: readonly string[], revoked: readonly Revoked[]): Promise<string> {
   if (revoked.length === 0) return '';
   const scratch = await mkdtemp(join(tmpdir(), 'mayfly-krl-'));
   try {
@@ -31,7 +31,7 @@ export async function revocationList(caKeys: readonly string[], revoked: readonl
       string,
       string,
     ];
-    const isNamed = revoked.length <= NAMED_AT_MOST;
+    const isNamed = revoked.length <= MAX_WITH_KEY_IDS;
     const lines = revoked.flatMap(({ serial, keyId }) => [`serial: ${serial}`, ...(isNamed ? [`id: ${keyId}`] : [])]);
     await writeFile(specification, `${lines.join('\n')}\n`, { mode: 0o600 });
     for (const [i, caKey] of caKeys.entries()) {

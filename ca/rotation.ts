@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { orAbsent } from '../host/os/absent.ts';
 import { flush, writeFileAtomic } from '../host/os/atomic-file.ts';
 import { MayflyError } from '../model/errors.ts';
-import { checkPrivate, ensureKey, newCaKey, publicLineOf } from './key-file.ts';
+import { assertPrivate, createCaKey, ensureKey, readPublicLine } from './key-file.ts';
 import { parsePublicKey } from './public-key.ts';
 
 /**
@@ -34,11 +34,11 @@ export function signingKeyPath(directory: string): string {
  * of a step leaves a stage that counts as the one before or the one after, and the step can be repeated.
  */
 export async function readKeys(directory: string): Promise<CaKeys> {
-  const current = await publicLineOf(signingKeyPath(directory));
+  const current = await readPublicLine(signingKeyPath(directory));
   const next = await otherKey(directory, NEXT_PUBLIC, current);
   const previous = await otherKey(directory, PREVIOUS_PUBLIC, current);
   // While the current key is the same before and after, both others belong to it: see the order in finishRotation.
-  if ((await publicLineOf(signingKeyPath(directory))) !== current) return readKeys(directory);
+  if ((await readPublicLine(signingKeyPath(directory))) !== current) return readKeys(directory);
   return { stage: next ? 'begun' : previous ? 'finished' : 'none', current, next, previous };
 }
 
@@ -46,19 +46,19 @@ export async function readKeys(directory: string): Promise<CaKeys> {
 export async function beginRotation(directory: string): Promise<void> {
   const { stage } = await readKeys(directory);
   if (stage === 'finished')
-    throw outOfOrder('the key before is still trusted', 'Run `mayfly ca rotate --forget` first.');
+    throw outOfOrderError('the key before is still trusted', 'Run `mayfly ca rotate --forget` first.');
   const path = join(directory, NEXT);
-  await ensureKey(path, newCaKey);
-  await checkPrivate(path);
-  await writeFileAtomic(join(directory, NEXT_PUBLIC), `${await publicLineOf(path)}\n`, 0o644);
+  await ensureKey(path, createCaKey);
+  await assertPrivate(path);
+  await writeFileAtomic(join(directory, NEXT_PUBLIC), `${await readPublicLine(path)}\n`, 0o644);
 }
 
 /** Makes the next key the signing one. To be called when every guest trusts it. */
 export async function finishRotation(directory: string): Promise<void> {
   const keys = await readKeys(directory);
   if (keys.stage === 'finished') return;
-  if (keys.stage === 'none') throw outOfOrder('there is no next key', 'Run `mayfly ca rotate --begin` first.');
-  await checkPrivate(join(directory, NEXT));
+  if (keys.stage === 'none') throw outOfOrderError('there is no next key', 'Run `mayfly ca rotate --begin` first.');
+  await assertPrivate(join(directory, NEXT));
   // In this order each crash in between leaves all keys trusted that have signed anything.
   await writeFileAtomic(join(directory, PREVIOUS_PUBLIC), `${keys.current}\n`, 0o644);
   await rename(join(directory, NEXT), signingKeyPath(directory));
@@ -67,9 +67,10 @@ export async function finishRotation(directory: string): Promise<void> {
 }
 
 /** Ends the trust in the previous key. To be called when nothing that it signed is needed. */
-export async function forgetPrevious(directory: string): Promise<void> {
+export async function distrustPreviousKey(directory: string): Promise<void> {
   const { stage } = await readKeys(directory);
-  if (stage === 'begun') throw outOfOrder('the next key does not sign yet', 'Run `mayfly ca rotate --finish` first.');
+  if (stage === 'begun')
+    throw outOfOrderError('the next key does not sign yet', 'Run `mayfly ca rotate --finish` first.');
   for (const name of [PREVIOUS_PUBLIC, NEXT_PUBLIC]) await rm(join(directory, name), { force: true });
   await flush(directory);
 }
@@ -80,6 +81,6 @@ async function otherKey(directory: string, name: string, current: string): Promi
   return key === current ? null : key;
 }
 
-function outOfOrder(why: string, remedy: string): MayflyError {
+function outOfOrderError(why: string, remedy: string): MayflyError {
   return new MayflyError('invalid_request', `The CA key cannot be moved on: ${why}. ${remedy}`);
 }

@@ -1,11 +1,11 @@
 import { createPublicKey, type KeyObject, randomUUID, sign, verify } from 'node:crypto';
 import { join } from 'node:path';
 import type {
-  Asker,
   RequestKind,
   RequestSignature,
   RequestSigner,
   SignedRequests,
+  Signer,
 } from '../model/sandbox/signed-request.ts';
 import { canonicalJson } from '../store/audit/canonical-json.ts';
 import { ensureKey, newSigningKey, readSigningKey } from './key-file.ts';
@@ -34,12 +34,15 @@ export class RequestKey {
   }
 
   /** @param by process that signs with it */
-  signer(by: Asker): RequestSigner {
+  signer(by: Signer): RequestSigner {
     const { key, publicKey } = this;
     return {
       sign(kind, asked) {
-        const said = { by, publicKey, at: new Date().toISOString(), nonce: randomUUID() };
-        return { ...said, value: sign(null, signedText(kind, asked, said), key).toString('base64url') };
+        const signatureFields = { by, publicKey, at: new Date().toISOString(), nonce: randomUUID() };
+        return {
+          ...signatureFields,
+          value: sign(null, signedText(kind, asked, signatureFields), key).toString('base64url'),
+        };
       },
     };
   }

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { LIMITS } from '../model/limits.ts';
-import { BACKDATE_SECONDS, type CertificateRequest, checkedSerial, checkedTtl, keyIdOf } from './certificate.ts';
-import { checkPrivate, ensureKey, newCaKey } from './key-file.ts';
+import { assertSerial, assertTtl, BACKDATE_SECONDS, type CertificateRequest, formatKeyId } from './certificate.ts';
+import { assertPrivate, createCaKey, ensureKey } from './key-file.ts';
 import { fingerprintOf, parsePublicKey } from './public-key.ts';
-import { type Revoked, revocationList } from './revocation-list.ts';
+import { createRevocationList, type Revoked } from './revocation-list.ts';
 import { readKeys, signingKeyPath } from './rotation.ts';
 import { signUserCertificate } from './user-certificate.ts';
 
@@ -44,8 +44,8 @@ export class UserCa {
    */
   static async open(directory: string): Promise<UserCa> {
     const path = signingKeyPath(directory);
-    await ensureKey(path, newCaKey);
-    await checkPrivate(path);
+    await ensureKey(path, createCaKey);
+    await assertPrivate(path);
     await readKeys(directory);
     return new UserCa(directory);
   }
@@ -65,7 +65,7 @@ export class UserCa {
   /** Returns the trust settings for guests with these revoked certificates. */
   async trust(revoked: readonly Revoked[]): Promise<Trust> {
     const userCaKeys = await this.publicKeys();
-    return { userCaKeys, revokedKeys: await revocationList(userCaKeys, revoked) };
+    return { userCaKeys, revokedKeys: await createRevocationList(userCaKeys, revoked) };
   }
 
   /**
@@ -75,11 +75,11 @@ export class UserCa {
    */
   async sign(request: CertificateRequest): Promise<Certificate> {
     const key = parsePublicKey(request.publicKey);
-    const keyId = keyIdOf(request);
-    const serial = checkedSerial(request.serial);
-    const ttlSeconds = checkedTtl(request.ttlSeconds ?? LIMITS.certificateSeconds.default);
+    const keyId = formatKeyId(request);
+    const serial = assertSerial(request.serial);
+    const ttlSeconds = assertTtl(request.ttlSeconds ?? LIMITS.certificateSeconds.default);
     const caKey = signingKeyPath(this.directory);
-    await checkPrivate(caKey);
+    await assertPrivate(caKey);
 
     const now = Math.floor(Date.now() / 1000);
     const validAfter = now - BACKDATE_SECONDS;

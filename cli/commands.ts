@@ -1,18 +1,18 @@
 import { type CommandDef, defineCommand } from 'citty';
 import { BUILD, EVENTS, EVERYDAY } from './catalog/everyday.ts';
-import type { Listed } from './catalog/listed.ts';
+import type { CatalogEntry } from './catalog/listed.ts';
 import { OPERATE } from './catalog/operate.ts';
 import type { Io } from './terminal/io.ts';
 
 /** Command that completes the others in a shell. */
-const COMPLETION: Listed = {
+const COMPLETION: CatalogEntry = {
   name: 'completion',
   description: 'Print completions for a shell: source <(mayfly completion), or --shell zsh',
   load: async (io) => (await import('./completion.ts')).completionOf(createCommands)(io),
 };
 
 /** All commands, grouped by purpose. */
-export const GROUPS: { title: string; commands: Listed[] }[] = [
+export const GROUPS: { title: string; commands: CatalogEntry[] }[] = [
   { title: 'EVERYDAY', commands: EVERYDAY },
   { title: 'BUILD', commands: BUILD },
   { title: 'EVENTS', commands: EVENTS },
@@ -30,6 +30,6 @@ export function createCommands(io: Io): CommandDef {
 }
 
 /** Loads a command. The catalog provides its name and description. */
-async function load(io: Io, name: string, listed: Listed): Promise<CommandDef> {
+async function load(io: Io, name: string, listed: CatalogEntry): Promise<CommandDef> {
   return { ...(await listed.load(io)), meta: { name, description: listed.description } };
 }

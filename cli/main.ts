@@ -1,7 +1,7 @@
 import { fstatSync, readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
-import { leafOf, runLeaf, unknownCommand } from './catalog/leaf.ts';
+import { findCommand, runLeaf, unknownCommand } from './catalog/leaf.ts';
 import { overview } from './catalog/listed.ts';
 import { createCommands, GROUPS, LISTED } from './commands.ts';
 import { CliError, EXIT, usageError } from './terminal/cli-error.ts';
@@ -17,7 +17,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   let [path, isOfCommand] = [['mayfly'], false];
   try {
     const root = createCommands(io);
-    const leaf = await leafOf(root, withoutAlias(argv));
+    const leaf = await findCommand(root, withoutAlias(argv));
     const { command, rest } = leaf;
     path = leaf.path;
     isOfCommand = path.length === 2 && ENDS_AS_ITS_COMMAND.has(path[1] ?? '');

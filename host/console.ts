@@ -45,7 +45,7 @@ export interface SourceAddress {
 }
 
 /** Exit code of a script that refuses, with the reason on standard error (sysexits.h, EX_DATAERR). */
-const REFUSED = 65;
+const EXIT_REFUSED = 65;
 
 /**
  * Start of every script here. `fail` refuses with a reason. The lock keeps a script that outlives its killed host
@@ -55,7 +55,7 @@ const PRELUDE = `set -eu
 PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 export PATH LC_ALL
 umask 022
-fail() { echo "$1" >&2; exit ${REFUSED}; }
+fail() { echo "$1" >&2; exit ${EXIT_REFUSED}; }
 [ -d /etc/ssh ] || fail 'it has no folder /etc/ssh: no OpenSSH server'
 command -v flock >/dev/null || fail 'it has no program flock; install util-linux'
 exec 9</etc/ssh
@@ -75,12 +75,12 @@ export async function runScript(
 ): Promise<string> {
   const result = await console.run(['/bin/sh', '-c', `${PRELUDE}${script}`, 'mayfly', ...args], options);
   if (result.exitCode === 0) return result.stdout;
-  const said = printable(result.stderr) || printable(result.stdout) || 'it said nothing';
-  const how = result.exitCode === REFUSED ? '' : `a script ended with ${result.exitCode ?? 'a signal'}: `;
+  const said = toPrintable(result.stderr) || toPrintable(result.stdout) || 'it said nothing';
+  const how = result.exitCode === EXIT_REFUSED ? '' : `a script ended with ${result.exitCode ?? 'a signal'}: `;
   throw new MayflyError('prepare_failed', `${how}${said}`);
 }
 
 /** Returns hostile text of a source as one line of at most 1,000 characters. */
-export function printable(text: string): string {
+export function toPrintable(text: string): string {
   return oneLine(text).slice(0, 1_000);
 }

@@ -75,7 +75,7 @@ export class Failpoints {
     const points = new Map<string, Failpoint>();
     for (const part of partsOf(text)) {
       const { name, failpoint } = parsePoint(part);
-      if (points.has(name)) throw unclear(part, `${name} is set twice`);
+      if (points.has(name)) throw toParseError(part, `${name} is set twice`);
       points.set(name, failpoint);
     }
     return new Failpoints(points);
@@ -103,7 +103,7 @@ export class Failpoints {
       const failpoint = this.#points.get(name);
       if (!failpoint || failpoint.hitsLeft <= 0) continue;
       failpoint.hitsLeft--;
-      return act(failpoint.action, name, signal);
+      return trigger(failpoint.action, name, signal);
     }
   }
 
@@ -116,7 +116,7 @@ export class Failpoints {
   }
 }
 
-async function act(action: Action, name: string, signal: AbortSignal | undefined): Promise<void> {
+async function trigger(action: Action, name: string, signal: AbortSignal | undefined): Promise<void> {
   switch (action.kind) {
     case 'error':
       throw new MayflyError(action.code, `The failpoint ${name} injected ${action.code}.`);
@@ -142,11 +142,11 @@ function partsOf(text: string | undefined): string[] {
 
 function parsePoint(part: string): { name: string; failpoint: Failpoint } {
   const fields = POINT.exec(part)?.groups;
-  if (!fields) throw unclear(part, 'expected step.where=action, or id/step.where=action');
+  if (!fields) throw toParseError(part, 'expected step.where=action, or id/step.where=action');
   const where = WHERE.find((w) => w === fields['where']);
-  if (!where) throw unclear(part, `"${fields['where']}" is none of ${WHERE.join(', ')}`);
+  if (!where) throw toParseError(part, `"${fields['where']}" is none of ${WHERE.join(', ')}`);
   const count = fields['count'] === undefined ? Number.POSITIVE_INFINITY : Number(fields['count']);
-  if (count < 1) throw unclear(part, 'a count is at least 1');
+  if (count < 1) throw toParseError(part, 'a count is at least 1');
   const name = `${fields['step']}.${where}`;
   return {
     name: fields['id'] === undefined ? name : `${fields['id']}/${name}`,
@@ -157,7 +157,7 @@ function parsePoint(part: string): { name: string; failpoint: Failpoint } {
 function parseAction(part: string, verb: string, argument: string | undefined): Action {
   if (verb === 'error' && argument === undefined) return { kind: 'error', code: 'fault_injected' };
   if (verb === 'error' && argument !== undefined) {
-    if (!isErrorCode(argument)) throw unclear(part, `"${argument}" is not in the error table`);
+    if (!isErrorCode(argument)) throw toParseError(part, `"${argument}" is not in the error table`);
     return { kind: 'error', code: argument };
   }
   if (verb === 'delay' && argument !== undefined && /^\d{1,7}$/.test(argument) && Number(argument) <= MAX_DELAY_MS) {
@@ -165,10 +165,10 @@ function parseAction(part: string, verb: string, argument: string | undefined): 
   }
   if ((verb === 'hang' || verb === 'deaf' || verb === 'kill' || verb === 'stop') && argument === undefined)
     return { kind: verb };
-  throw unclear(part, 'the action is none of error, error(code), hang, delay(milliseconds), deaf, kill, stop');
+  throw toParseError(part, 'the action is none of error, error(code), hang, delay(milliseconds), deaf, kill, stop');
 }
 
-function unclear(part: string, why: string): MayflyError {
+function toParseError(part: string, why: string): MayflyError {
   return new MayflyError(
     'invalid_request',
     `MAYFLY_FAILPOINTS: cannot understand ${JSON.stringify(part)}: ${why}. Example: cloneDisk.after=2*error(clone_failed).`,

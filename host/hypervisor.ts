@@ -1,7 +1,7 @@
 import type { Capacity, HostKind, SourceInfo } from '../model/host.ts';
 import type { MachineState } from '../model/sandbox/machine-end.ts';
 import type { Observation } from '../model/sandbox/proof.ts';
-import type { Boot, BootWish, Egress } from '../model/sandbox/sandbox.ts';
+import type { Boot, Egress, RequestedBoot } from '../model/sandbox/sandbox.ts';
 import type { HostDisk } from '../model/snapshots/storage.ts';
 import type { HostBaking } from './baking.ts';
 import type { HostCaptures } from './captures.ts';
@@ -24,7 +24,7 @@ export interface CloneRequest {
   /** OpenSSH public keys, one per line, that the guest's sshd trusts as user CAs. */
   userCaKeys: string[];
   /** Permission to wake from a template of the source. `@default` cold */
-  boot?: BootWish;
+  boot?: RequestedBoot;
   /** Project of the templates. `@default` wakes from no template */
   project?: string;
   /** Starts with its network cable disconnected: the builder of a template. `@default` false */
@@ -50,7 +50,7 @@ export interface Lease {
 }
 
 /** Current state of a sandbox, read from the machine and not from records. */
-export interface Whereabouts {
+export interface DomainLocation {
   domain: 'running' | 'paused' | 'hibernated' | 'off' | 'absent';
   /** Lease of the domain's MAC; null when there is none, or it has expired. */
   lease: Lease | null;
@@ -157,7 +157,7 @@ export interface Hypervisor {
   watch(signal: AbortSignal): AsyncIterable<void>;
 
   /** Reads the current domain and lease, before each connection: an address may have moved. Takes milliseconds. */
-  whereabouts(sandboxId: string): Promise<Whereabouts>;
+  whereabouts(sandboxId: string): Promise<DomainLocation>;
 
   removeDomain(sandboxId: string): Promise<void>;
   releaseLease(sandboxId: string): Promise<void>;

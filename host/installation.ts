@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../model/errors.ts';
 import type { HostKind } from '../model/host.ts';
-import { installationIdOf, isInstallationId } from '../model/ids.ts';
+import { deriveInstallationId, isInstallationId } from '../model/ids.ts';
 import { orAbsent } from './os/absent.ts';
 import { writeFileAtomic } from './os/atomic-file.ts';
 import { readJson } from './os/json-file.ts';
@@ -21,7 +21,7 @@ const Installation = z.strictObject({
 });
 export type Installation = Readonly<z.infer<typeof Installation>>;
 
-export interface FoundMachine {
+export interface DetectedMachine {
   kind: HostKind;
   libvirtd: Installation['libvirtd'];
   /** libvirt's UUID of the machine, or its substitute; null where there is none. */
@@ -45,7 +45,7 @@ export async function readInstallation(state: StateDir): Promise<Installation | 
   return await readJson(path, Installation).catch((cause: unknown) => {
     if (!(cause instanceof SyntaxError || cause instanceof z.ZodError)) throw cause;
     const remedy =
-      'Put it back from a backup. Where there is none, remove it: the folder gets a new id, and what was made under the old one has to be forgotten (docs/operations.md).';
+      'Put it back from a backup. Where there is none, remove it: the folder gets a new id, and what was made under the old one has to be forgotten (docs/monitoring.md).';
     const what = `${path} is damaged, so nobody can tell whose sandboxes are here. ${remedy}`;
     throw new MayflyError('another_installation', what, { cause });
   });
@@ -55,9 +55,9 @@ export async function readInstallation(state: StateDir): Promise<Installation | 
  * Refuses a machine other than the recorded one: on it, every sandbox would be found gone.
  * @throws MayflyError another_installation
  */
-export function refuseAnotherMachine(state: StateDir, known: Installation | null, found: FoundMachine): void {
+export function assertSameMachine(state: StateDir, known: Installation | null, found: DetectedMachine): void {
   if (!known) return;
-  refuseAnotherKind(state, known, found.kind);
+  assertSameKind(state, known, found.kind);
   if (known.libvirtd !== found.libvirtd)
     throw refusal(
       state,
@@ -75,7 +75,7 @@ export function refuseAnotherMachine(state: StateDir, known: Installation | null
 }
 
 /** @throws MayflyError another_installation */
-export function refuseAnotherKind(state: StateDir, known: Installation | null, kind: HostKind): void {
+export function assertSameKind(state: StateDir, known: Installation | null, kind: HostKind): void {
   if (!known || known.kind === kind) return;
   throw refusal(
     state,
@@ -89,21 +89,21 @@ export function refuseAnotherKind(state: StateDir, known: Installation | null, k
  * Writes the installation that the folder is tied to, with a new id when it has none.
  * @param requestKey the host's public key, from which a new id is made
  */
-export async function keepInstallation(
+export async function saveInstallation(
   state: StateDir,
   known: Installation | null,
-  { kind, libvirtd, hostUuid, machineId }: FoundMachine,
+  { kind, libvirtd, hostUuid, machineId }: DetectedMachine,
   requestKey: string,
 ): Promise<Installation> {
   if (known && known.hostUuid === hostUuid && known.machineId === machineId) return known;
-  const made = known ?? { id: installationIdOf(requestKey), madeAt: new Date().toISOString() };
+  const made = known ?? { id: deriveInstallationId(requestKey), madeAt: new Date().toISOString() };
   const installation: Installation = { ...made, kind, libvirtd, hostUuid, machineId };
   await writeFileAtomic(installationFileOf(state), `${JSON.stringify(installation, null, 2)}\n`, 0o600);
   return installation;
 }
 
 /** Returns the machine's id as libvirt's UUID (`host_uuid_source = "machine-id"`); null where there is none. */
-export async function machineId(path = '/etc/machine-id'): Promise<string | null> {
+export async function readMachineId(path = '/etc/machine-id'): Promise<string | null> {
   const text = (await orAbsent(readFile(path, 'utf8')))?.trim() ?? '';
   if (!/^[0-9a-f]{32}$/.test(text)) return null;
   return text.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
@@ -112,7 +112,7 @@ export async function machineId(path = '/etc/machine-id'): Promise<string | null
 const LIBVIRTDS = { system: "the system's libvirtd", private: 'a libvirtd of its own' } as const;
 
 /** Compares UUIDs; where libvirt makes a new UUID at each start, compares machine ids. */
-function isSameMachine(known: Installation, found: FoundMachine): boolean {
+function isSameMachine(known: Installation, found: DetectedMachine): boolean {
   if (known.hostUuid === null || found.hostUuid === null || known.hostUuid === found.hostUuid) return true;
   return found.mayChange && known.machineId !== null && known.machineId === found.machineId;
 }

@@ -7,7 +7,7 @@ import { isCaptureId } from '../model/ids.ts';
 import type { Observation } from '../model/sandbox/proof.ts';
 import { isSandboxId } from '../model/sandbox-id.ts';
 import type { Mark } from './hypervisor.ts';
-import { observed } from './observation.ts';
+import { toObservation } from './observation.ts';
 import { flush } from './os/atomic-file.ts';
 import { isThere } from './os/directory.ts';
 import { readJson, writeJson } from './os/json-file.ts';
@@ -33,7 +33,7 @@ export interface Grown {
   diskBytes: ReadonlyMap<string, number>;
 }
 
-export const NOTHING_GROWN: Grown = { memoryMib: new Map(), diskBytes: new Map() };
+export const NO_USAGE: Grown = { memoryMib: new Map(), diskBytes: new Map() };
 
 /** Refusal, with the resource that is short. */
 export class CapacityExhausted extends MayflyError {
@@ -88,14 +88,14 @@ export class Ledger {
    * Reserves capacity; repeating an id counts once. @param capacity measured after `grown`, so that growth in between
    * is counted twice, not lost @throws CapacityExhausted with the figures
    */
-  reserve(request: Reservation, capacity: Capacity, grown = NOTHING_GROWN): Promise<void> {
+  reserve(request: Reservation, capacity: Capacity, grown = NO_USAGE): Promise<void> {
     return this.#mutex.runExclusive(async () => {
       const checked = Reservation.parse(request);
       if (this.#promises.has(checked.sandboxId)) return;
       const room = this.room(capacity, grown);
-      if (checked.memoryMib > room.memoryMib) throw refusal('memoryMib', checked.memoryMib, room.memoryMib);
+      if (checked.memoryMib > room.memoryMib) throw toRefusal('memoryMib', checked.memoryMib, room.memoryMib);
       const diskBytes = this.#expectedBytes(checked);
-      if (diskBytes > room.diskBytes) throw refusal('diskBytes', diskBytes, room.diskBytes);
+      if (diskBytes > room.diskBytes) throw toRefusal('diskBytes', diskBytes, room.diskBytes);
       await this.#write(checked);
     });
   }
@@ -115,13 +115,13 @@ export class Ledger {
    * {@link reserve}
    * @throws CapacityExhausted with the figures
    */
-  retakeMemory(sandboxId: string, capacity: Capacity, grown = NOTHING_GROWN): Promise<void> {
+  retakeMemory(sandboxId: string, capacity: Capacity, grown = NO_USAGE): Promise<void> {
     return this.#mutex.runExclusive(async () => {
       const promise = this.#promises.get(sandboxId);
       if (promise?.savedMib === undefined) return;
       const { savedMib: memoryMib, diskBytes } = promise;
       const room = this.room(capacity, grown);
-      if (memoryMib > room.memoryMib) throw refusal('memoryMib', memoryMib, room.memoryMib);
+      if (memoryMib > room.memoryMib) throw toRefusal('memoryMib', memoryMib, room.memoryMib);
       await this.#write({ sandboxId, memoryMib, diskBytes: diskBytes - memoryMib * BYTES_PER_MIB });
     });
   }
@@ -143,7 +143,7 @@ export class Ledger {
   }
 
   /** Returns 80 % of the available capacity − reservations not yet used; may be negative. */
-  room(capacity: Capacity, grown = NOTHING_GROWN): { memoryMib: number; diskBytes: number } {
+  room(capacity: Capacity, grown = NO_USAGE): { memoryMib: number; diskBytes: number } {
     let memoryMib = (1 - BUFFER) * capacity.memoryAvailableMib;
     let diskBytes = (1 - BUFFER) * capacity.diskAvailableBytes;
     for (const promise of this.#promises.values()) {
@@ -186,7 +186,7 @@ export class Ledger {
     const path = this.state.reservationOf(sandboxId);
     const found: string[] = [];
     for (const one of [`${path}.new`, path]) if (await isThere(one)) found.push(one);
-    return observed('record', path, found);
+    return toObservation('record', path, found);
   }
 
   async marks(): Promise<Mark[]> {
@@ -195,7 +195,7 @@ export class Ledger {
       .filter((id) => id !== null)
       .map((id) => ({
         sandboxId: id,
-        observation: observed(
+        observation: toObservation(
           'record',
           this.state.reservationOf(id),
           names.filter((name) => idOf(name) === id),
@@ -229,7 +229,7 @@ async function readPromise(path: string, id: string): Promise<Reservation | null
   }
 }
 
-function refusal(lacks: keyof Grown, asked: number, room: number): CapacityExhausted {
+function toRefusal(lacks: keyof Grown, asked: number, room: number): CapacityExhausted {
   const [unit, what] = lacks === 'memoryMib' ? ['MiB', 'memory'] : ['bytes', 'disk'];
   return new CapacityExhausted(
     lacks,

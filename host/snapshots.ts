@@ -24,13 +24,13 @@ export interface Comparison {
   within: readonly GuestName[];
 }
 
-export interface SavedPlace {
+export interface SavedPath {
   snapshotId: string;
   /** Absolute. Symbolic links are not followed. */
   path: GuestName;
 }
 
-export interface SavedFileRequest extends SavedPlace {
+export interface SavedFileRequest extends SavedPath {
   /** Limit of the bytes returned from the file's start. */
   maxBytes: number;
 }
@@ -40,7 +40,7 @@ export interface SavedResources {
   memoryMib: number;
 }
 
-export interface KeptSnapshot {
+export interface PresentSnapshot {
   snapshotId: string;
   /** `half`: a save has not ended. `kept`: deleted, but still referenced. */
   state: 'whole' | 'half' | 'kept';
@@ -104,7 +104,7 @@ export interface HostSnapshots {
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, file_not_found, file_conflict (no directory),
    * diff_failed
    */
-  namesIn(place: SavedPlace, signal: AbortSignal): Promise<GuestName[]>;
+  namesIn(place: SavedPath, signal: AbortSignal): Promise<GuestName[]>;
   /**
    * Returns a tar archive (PAX) of what {@link compare} calls added, changed or renamed, in its later state, with
    * numeric owners and extended attributes; names begin with `./`. A renamed directory has all its content, sockets are
@@ -117,5 +117,5 @@ export interface HostSnapshots {
    * @throws MayflyError snapshot_not_found
    */
   resources(snapshotId: string): Promise<SavedResources | null>;
-  list(): Promise<KeptSnapshot[]>;
+  list(): Promise<PresentSnapshot[]>;
 }

@@ -1,4 +1,4 @@
-import type { SourcePowered } from '../model/snapshots/source-power.ts';
+import type { SourcePowerResult } from '../model/snapshots/source-power.ts';
 import type { StepContext } from './step-context.ts';
 
 export interface StartRequest {
@@ -30,7 +30,7 @@ export interface SourcePower {
    * @throws MayflyError source_not_found; source_read_only for an image of Mayfly's; source_in_use when its disks are
    * referenced, or another domain has them; source_start_failed
    */
-  start(request: StartRequest, context: StepContext): Promise<SourcePowered>;
+  start(request: StartRequest, context: StepContext): Promise<SourcePowerResult>;
   /** Resolves when the source is shut off. @throws MayflyError source_not_found; source_stop_failed on timeout */
   stop(request: StopRequest, context: StepContext): Promise<void>;
 }

@@ -34,7 +34,7 @@ export class StateDir {
     return join(this.root, 'scratch');
   }
   workspace(sandboxId: string): string {
-    return join(this.sandboxes, checked(sandboxId));
+    return join(this.sandboxes, assertSandboxId(sandboxId));
   }
   snapshot(snapshotId: string): string {
     if (!isSnapshotId(snapshotId)) throw new RangeError(`not a snapshot id: ${JSON.stringify(snapshotId)}`);
@@ -54,12 +54,12 @@ export class StateDir {
   }
   /** @param id of a sandbox or of a capture */
   reservationOf(id: string): string {
-    return join(this.reservations, `${isCaptureId(id) ? id : checked(id)}.json`);
+    return join(this.reservations, `${isCaptureId(id) ? id : assertSandboxId(id)}.json`);
   }
 }
 
 /** Asserts a real id before it becomes part of a path: anything else is a bug, or an attack that got past the API. */
-function checked(sandboxId: string): string {
+function assertSandboxId(sandboxId: string): string {
   if (!isSandboxId(sandboxId)) throw new RangeError(`not a sandbox id: ${JSON.stringify(sandboxId)}`);
   return sandboxId;
 }

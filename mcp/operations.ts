@@ -1,13 +1,13 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { MayflyApiError } from '../clients/typescript/http/problem.ts';
 import { isCommandId, isSnapshotId } from '../model/ids.ts';
-import { isFinal, isSettled } from '../model/sandbox/sandbox-state.ts';
+import { isCreateFinished, isFinal } from '../model/sandbox/sandbox-state.ts';
 import { isSandboxId } from '../model/sandbox-id.ts';
 import { Call, type Caller } from './lib/call.ts';
 import type { Task, Tasks, WorkingTask } from './lib/task.ts';
 import { type Answer, resultOf, resultOfError } from './lib/tool.ts';
 import { cancelled, commandAnswer, commandTask } from './tools/commands.ts';
-import { createTask, destroyed, sandboxAnswer } from './tools/sandboxes.ts';
+import { createTask, destroySandboxes, sandboxAnswer } from './tools/sandboxes.ts';
 import { snapshotAnswer, snapshotTask } from './tools/snapshots.ts';
 
 /**
@@ -43,23 +43,25 @@ async function taskOf(call: Call, taskId: string, prefix: string): Promise<Task 
     const task = { ...commandTask(command), lastUpdatedAt: command.endedAt ?? command.requestedAt };
     if (command.state !== 'ended') return commandTask(command);
     if (command.outcome === 'cancelled') return { ...task, status: 'cancelled' };
-    return completed(task, prefix, () => commandAnswer(call, command));
+    return completeTask(task, prefix, () => commandAnswer(call, command));
   }
   if (isSandboxId(subject)) {
     const sandbox = await client.getSandbox(subject, { signal });
     const task = createTask(sandbox);
     // A create that was cancelled before it ran.
     if (sandbox.state === 'destroyed' && sandbox.runningAt === null) return { ...task, status: 'cancelled' };
-    return isSettled(sandbox.state) ? completed(task, prefix, async () => sandboxAnswer(call, sandbox)) : task;
+    return isCreateFinished(sandbox.state)
+      ? completeTask(task, prefix, async () => sandboxAnswer(call, sandbox))
+      : task;
   }
   if (!isSnapshotId(subject)) return null;
   const snapshot = await client.snapshots.get(subject, { signal });
   const task = { ...snapshotTask(snapshot), lastUpdatedAt: snapshot.readyAt ?? snapshot.createdAt };
-  return snapshot.state === 'creating' ? task : completed(task, prefix, async () => snapshotAnswer(snapshot));
+  return snapshot.state === 'creating' ? task : completeTask(task, prefix, async () => snapshotAnswer(snapshot));
 }
 
 /** Completes a task, also after an error: its result has the error. */
-async function completed(task: WorkingTask, prefix: string, answer: () => Promise<Answer<object>>): Promise<Task> {
+async function completeTask(task: WorkingTask, prefix: string, answer: () => Promise<Answer<object>>): Promise<Task> {
   const result = await answer().then(resultOf, (error: unknown) => resultOfError(error, prefix));
   return { ...task, status: 'completed', result: JSON.parse(JSON.stringify(result)) };
 }
@@ -71,6 +73,6 @@ async function cancel({ client, signal }: Call, taskId: string): Promise<void> {
     await cancelled(client, await client.commands.get(subject, commandId, { signal }));
   } else if (isSandboxId(subject)) {
     const { state } = await client.getSandbox(subject, { signal });
-    if (!isSettled(state) && !isFinal(state)) await destroyed(client, [{ id: subject }]);
+    if (!isCreateFinished(state) && !isFinal(state)) await destroySandboxes(client, [{ id: subject }]);
   }
 }

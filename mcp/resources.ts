@@ -2,7 +2,7 @@ import { type McpServer, ResourceNotFoundError, ResourceTemplate, type Variables
 import { MayflyApiError } from '../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../clients/typescript/mayfly-client.ts';
 import { boundedJson, CHARS } from './lib/bounded.ts';
-import { shownOf, shownText } from './lib/byte-part.ts';
+import { formatExcerpt, readExcerpt } from './lib/byte-part.ts';
 import { maskText } from './lib/error-text.ts';
 
 const JSON_TYPE = 'application/json';
@@ -39,7 +39,7 @@ const KINDS: Kind[] = [
     read: async (client, id, signal) => {
       const stream = id('stream') === 'stderr' ? 'stderr' : 'stdout';
       const command = await client.commands.get(id('id'), id('commandId'), { signal });
-      return shownText(await shownOf(client.commands, command, stream, CHARS.default, signal));
+      return formatExcerpt(await readExcerpt(client.commands, command, stream, CHARS.default, signal));
     },
   },
   {

@@ -2,25 +2,25 @@ import { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
 
 /** Returns the replacement for an encrypted value that cannot be decrypted. */
-export type StandIn = (problem: string) => unknown;
+export type Replacement = (problem: string) => unknown;
 
 /**
  * Fields that the store encrypts, with the replacement for an undecryptable one; null: its record counts as damaged.
  */
-export const encryptedTypes = z.registry<{ standIn: StandIn | null }>();
+export const encryptedTypes = z.registry<{ standIn: Replacement | null }>();
 
 /**
  * Marks a field as encrypted.
  * @param standIn for display-only fields: an undecryptable value does not damage the record
  */
-export function encrypted<T extends z.ZodType>(type: T, standIn: StandIn | null = null): T {
+export function encryptedField<T extends z.ZodType>(type: T, standIn: Replacement | null = null): T {
   encryptedTypes.add(type, { standIn });
   return type;
 }
 
 /** Encrypted text for display only. */
-export function shownText() {
-  return encrypted(z.string(), (problem) => problem);
+export function displayText() {
+  return encryptedField(z.string(), (problem) => problem);
 }
 
 /**
@@ -68,11 +68,11 @@ const errorCode = z.string() as z.ZodType<ErrorCode, string>;
 export const stepFailure = z.object({
   code: errorCode,
   step: z.string().min(0).describe('Activity that failed, as the Temporal UI names it'),
-  message: shownText(),
+  message: displayText(),
 });
 export const failure = stepFailure.omit({ step: true });
 
 /** Failure for display only, encrypted as a whole. */
-export function shownFailure() {
-  return encrypted(stepFailure.omit({ step: true }), (message) => ({ code: 'record_damaged', message }));
+export function displayFailure() {
+  return encryptedField(stepFailure.omit({ step: true }), (message) => ({ code: 'record_damaged', message }));
 }

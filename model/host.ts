@@ -23,7 +23,7 @@ export type Capacity = HostRecord['capacity'];
 export type HostOrders = Pick<HostRecord, 'drainedAt' | 'forgottenAt'>;
 
 /** Host as read from the store. */
-export interface KnownHost extends HostRecord {
+export interface StoredHost extends HostRecord {
   /** Milliseconds from `lastSeenAt` to when it was read, both by the store's clock. */
   silentMs: number;
 }
@@ -32,7 +32,7 @@ export interface KnownHost extends HostRecord {
 export const HOST_STALE_SECONDS = 30;
 
 /** True when the host reported within {@link HOST_STALE_SECONDS}. */
-export function isLive({ silentMs }: Pick<KnownHost, 'silentMs'>): boolean {
+export function isLive({ silentMs }: Pick<StoredHost, 'silentMs'>): boolean {
   return silentMs <= HOST_STALE_SECONDS * 1_000;
 }
 
@@ -44,7 +44,7 @@ export function isSameHost(
   return one.hostId === other.hostId && one.installationId === other.installationId;
 }
 
-export function hostRefOf({ id, installationId }: Pick<HostRecord, 'id' | 'installationId'>): HostRef {
+export function toHostRef({ id, installationId }: Pick<HostRecord, 'id' | 'installationId'>): HostRef {
   return { hostId: id, installationId };
 }
 
@@ -53,23 +53,23 @@ export function includesHost(hosts: readonly HostRef[], wanted: HostRef): boolea
 }
 
 /** Candidate hosts of a sandbox, best first. */
-export interface HostProposals {
+export interface CandidateHosts {
   hosts: HostRef[];
   /** Required source content where several hosts have the source. Absent: any content. */
   content?: string;
 }
 
-export function proposalsOf(hosts: readonly HostRecord[]): HostProposals {
-  return { hosts: hosts.map(hostRefOf) };
+export function toCandidateHosts(hosts: readonly HostRecord[]): CandidateHosts {
+  return { hosts: hosts.map(toHostRef) };
 }
 
 /** True when new sandboxes may be placed on the host. */
-export function isPlaceable(host: KnownHost): boolean {
+export function isPlaceable(host: StoredHost): boolean {
   return isLive(host) && !host.drainedAt && !host.forgottenAt;
 }
 
 /** Returns the hosts that have a source, most spare memory first. */
-export function holding<H extends HostRecord>(hosts: readonly H[], source: string): H[] {
+export function selectHostsWithSource<H extends HostRecord>(hosts: readonly H[], source: string): H[] {
   const having = hosts.filter(({ sources }) => sources.some(({ name }) => name === source));
   return having.sort((a, b) => spareMemory(b) - spareMemory(a));
 }

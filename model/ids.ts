@@ -57,78 +57,78 @@ export const ID_BYTES = 10;
  * Makes an id from 80 random bits.
  * @throws RangeError when not given exactly {@link ID_BYTES} bytes
  */
-export const sandboxIdFrom = makerOf('sandbox');
-export const commandIdFrom = makerOf('command');
-export const snapshotIdFrom = makerOf('snapshot');
-export const captureIdFrom = makerOf('capture');
-export const imageIdFrom = makerOf('image');
-export const playbookIdFrom = makerOf('playbook');
-export const runIdFrom = makerOf('run');
-export const hookIdFrom = makerOf('hook');
-export const endpointIdFrom = makerOf('endpoint');
-export const bulkIdFrom = makerOf('bulk');
+export const sandboxIdFrom = idFactory('sandbox');
+export const commandIdFrom = idFactory('command');
+export const snapshotIdFrom = idFactory('snapshot');
+export const captureIdFrom = idFactory('capture');
+export const imageIdFrom = idFactory('image');
+export const playbookIdFrom = idFactory('playbook');
+export const runIdFrom = idFactory('run');
+export const hookIdFrom = idFactory('hook');
+export const endpointIdFrom = idFactory('endpoint');
+export const bulkIdFrom = idFactory('bulk');
 /** Makes the id of a restore, a pause or a resume. */
-export const operationIdFrom = makerOf('operation');
+export const operationIdFrom = idFactory('operation');
 
-export const isSourceId = testOf('source');
-export const isApprovalId = testOf('approval');
-export const isCommandId = testOf('command');
-export const isSnapshotId = testOf('snapshot');
-export const isCaptureId = testOf('capture');
-export const isImageId = testOf('image');
-export const isPlaybookId = testOf('playbook');
-export const isRunId = testOf('run');
-export const isHookId = testOf('hook');
-export const isEndpointId = testOf('endpoint');
-export const isDeliveryId = testOf('delivery');
-export const isWaitpointId = testOf('waitpoint');
-export const isBulkId = testOf('bulk');
-export const isOperationId = testOf('operation');
+export const isSourceId = idTester('source');
+export const isApprovalId = idTester('approval');
+export const isCommandId = idTester('command');
+export const isSnapshotId = idTester('snapshot');
+export const isCaptureId = idTester('capture');
+export const isImageId = idTester('image');
+export const isPlaybookId = idTester('playbook');
+export const isRunId = idTester('run');
+export const isHookId = idTester('hook');
+export const isEndpointId = idTester('endpoint');
+export const isDeliveryId = idTester('delivery');
+export const isWaitpointId = idTester('waitpoint');
+export const isBulkId = idTester('bulk');
+export const isOperationId = idTester('operation');
 
-function makerOf(kind: Kind): (random: Uint8Array) => string {
-  return (random) => `${PREFIXES[kind]}-${crockford(random)}`;
+function idFactory(kind: Kind): (random: Uint8Array) => string {
+  return (random) => `${PREFIXES[kind]}-${encodeCrockford(random)}`;
 }
 
-function testOf(kind: Kind): (text: string) => boolean {
+function idTester(kind: Kind): (text: string) => boolean {
   const pattern = new RegExp(ID_PATTERNS[kind]);
   return (text) => pattern.test(text);
 }
 
 /** Derives id bytes from a text. Deterministic. */
-export function idBytes(text: string): Uint8Array {
+export function deriveIdBytes(text: string): Uint8Array {
   return sha256(utf8ToBytes(text)).slice(0, ID_BYTES);
 }
 
 /** Derives the id of a run's waitpoint from its name. */
-export function waitpointIdOf(runId: string, name: string): string {
-  return `wp-${crockford(idBytes(`${runId}/waitpoint/${name}`))}`;
+export function deriveWaitpointId(runId: string, name: string): string {
+  return `wp-${encodeCrockford(deriveIdBytes(`${runId}/waitpoint/${name}`))}`;
 }
 
 /** Derives the id of a delivery from its event and endpoint. Deterministic. */
-export function deliveryIdOf(eventId: string, endpointId: string): string {
-  return `dlv-${crockford(idBytes(`${endpointId}/delivery/${eventId}`))}`;
+export function deriveDeliveryId(eventId: string, endpointId: string): string {
+  return `dlv-${encodeCrockford(deriveIdBytes(`${endpointId}/delivery/${eventId}`))}`;
 }
 
 /**
  * Derives an installation id from the public key with which its host signs requests. So no other host can sign for that
  * id, and keys need no configuration.
  */
-export function installationIdOf(publicKey: string): string {
+export function deriveInstallationId(publicKey: string): string {
   const digest = sha256(utf8ToBytes(`mayfly-installation/${publicKey}`)).slice(0, INSTALLATION_BYTES);
-  return `ins-${crockford(digest, INSTALLATION_BYTES)}`;
+  return `ins-${encodeCrockford(digest, INSTALLATION_BYTES)}`;
 }
 
 /**
  * Derives the id of a source for Mayfly's own use (audit, certificates, keys). Unlike its libvirt name it is unique
  * across hosts, and safe in paths and certificates. Deterministic.
  */
-export function sourceIdOf(hostId: string, name: string): string {
-  return `src-${crockford(idBytes(`${hostId}/source/${name}`))}`;
+export function deriveSourceId(hostId: string, name: string): string {
+  return `src-${encodeCrockford(deriveIdBytes(`${hostId}/source/${name}`))}`;
 }
 
 /** Derives the id of an approval from the caller's API key and Idempotency-Key. */
-export function approvalIdOf(apiKeyId: string, idempotencyKey: string): string {
-  return `apr-${crockford(idBytes(`${apiKeyId}/approval/${idempotencyKey}`))}`;
+export function deriveApprovalId(apiKeyId: string, idempotencyKey: string): string {
+  return `apr-${encodeCrockford(deriveIdBytes(`${apiKeyId}/approval/${idempotencyKey}`))}`;
 }
 
 /**
@@ -136,7 +136,7 @@ export function approvalIdOf(apiKeyId: string, idempotencyKey: string): string {
  * @param bytes a multiple of 5
  * @throws RangeError
  */
-function crockford(random: Uint8Array, bytes = ID_BYTES): string {
+function encodeCrockford(random: Uint8Array, bytes = ID_BYTES): string {
   if (random.length !== bytes) throw new RangeError(`an id needs ${bytes} random bytes`);
   let value = BigInt(`0x${bytesToHex(random)}`);
   let text = '';

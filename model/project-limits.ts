@@ -32,7 +32,7 @@ export interface Counted extends Size {
 }
 
 /** Sandbox that has not ended. */
-export interface CountedLife extends Counted {
+export interface LivingUsage extends Counted {
   /** End by TTL, ISO 8601. */
   expiresAt: string;
 }
@@ -48,7 +48,7 @@ export type Admissions = z.infer<typeof admissions>;
 type CreatesOfSecond = Admissions['creates'][number];
 
 /** Usage of a project. */
-export interface ProjectUse extends Size {
+export interface ProjectUsage extends Size {
   sandboxes: number;
   createsLastMinute: number;
 }
@@ -69,7 +69,7 @@ const MINUTE_SECONDS = 60;
 const SHORT = ['sandboxes', 'cpus', 'memoryMib'] as const;
 
 /** True when a create must be counted before it starts. */
-export function limitsCreates({ sandboxes, cpus, memoryMib, createsPerMinute }: ProjectLimits): boolean {
+export function hasCreateLimits({ sandboxes, cpus, memoryMib, createsPerMinute }: ProjectLimits): boolean {
   return [sandboxes, cpus, memoryMib, createsPerMinute].some((limit) => limit !== null);
 }
 
@@ -77,7 +77,7 @@ export function limitsCreates({ sandboxes, cpus, memoryMib, createsPerMinute }: 
  * Returns the creates of the last 60 s; ignores later ones, left by a clock that was set back.
  * @param now ms since 1970
  */
-function lately(creates: readonly CreatesOfSecond[], now: number): CreatesOfSecond[] {
+function recentCreates(creates: readonly CreatesOfSecond[], now: number): CreatesOfSecond[] {
   const current = secondOf(now);
   return creates.filter(({ second }) => second > current - MINUTE_SECONDS && second <= current);
 }
@@ -86,32 +86,41 @@ function lately(creates: readonly CreatesOfSecond[], now: number): CreatesOfSeco
  * Adds up usage.
  * @param living sandboxes with a record; one that is also pending counts once
  */
-export function useOf({ pending, creates }: Admissions, living: readonly Counted[], now: number): ProjectUse {
+export function getUsage({ pending, creates }: Admissions, living: readonly Counted[], now: number): ProjectUsage {
   const recorded = new Set(living.map(({ sandboxId }) => sandboxId));
   const all = [...living, ...pending.filter(({ sandboxId }) => !recorded.has(sandboxId))];
   return {
     sandboxes: all.length,
     cpus: sum(all, ({ cpus }) => cpus),
     memoryMib: sum(all, ({ memoryMib }) => memoryMib),
-    createsLastMinute: sum(lately(creates, now), ({ count }) => count),
+    createsLastMinute: sum(recentCreates(creates, now), ({ count }) => count),
   };
 }
 
 /** Returns why the project may not have all of `wanted`; null when it may. */
-export function excessOfCreates(
+export function checkCreateLimits(
   limits: ProjectLimits,
-  { admissions, living, now }: { admissions: Admissions; living: readonly CountedLife[]; now: number },
+  { admissions, living, now }: { admissions: Admissions; living: readonly LivingUsage[]; now: number },
   wanted: readonly Counted[],
 ): Excess | null {
-  const used = useOf(admissions, living, now);
-  const wish = { sandboxes: wanted.length, cpus: sum(wanted, (one) => one.cpus), memoryMib: sum(wanted, memoryOf) };
-  const until = untilOneEnds(living, now);
+  const used = getUsage(admissions, living, now);
+  const requested = {
+    sandboxes: wanted.length,
+    cpus: sum(wanted, (one) => one.cpus),
+    memoryMib: sum(wanted, memoryOf),
+  };
+  const until = secondsUntilExpiry(living, now);
   const excesses = [
-    excess('sandboxes at once', limits.sandboxes, used.sandboxes, wish.sandboxes, until),
-    excess('virtual CPUs at once', limits.cpus, used.cpus, wish.cpus, until),
-    excess('MiB of memory at once', limits.memoryMib, used.memoryMib, wish.memoryMib, until),
-    excess('new sandboxes within a minute', limits.createsPerMinute, used.createsLastMinute, wish.sandboxes, () =>
-      untilFreed(lately(admissions.creates, now), used.createsLastMinute + wish.sandboxes, limits, now),
+    excess('sandboxes at once', limits.sandboxes, used.sandboxes, requested.sandboxes, until),
+    excess('virtual CPUs at once', limits.cpus, used.cpus, requested.cpus, until),
+    excess('MiB of memory at once', limits.memoryMib, used.memoryMib, requested.memoryMib, until),
+    excess('new sandboxes within a minute', limits.createsPerMinute, used.createsLastMinute, requested.sandboxes, () =>
+      secondsUntilRateAllows(
+        recentCreates(admissions.creates, now),
+        used.createsLastMinute + requested.sandboxes,
+        limits,
+        now,
+      ),
     ),
   ];
   return excesses.find((one) => one !== null) ?? null;
@@ -121,7 +130,7 @@ export function excessOfCreates(
  * Returns the amount that must end before `wanted` fits. Null when evictions would not help: the request alone exceeds
  * a limit, or too many were created within a minute.
  */
-export function shortageOf(limits: ProjectLimits, use: ProjectUse, wanted: readonly Counted[]): Shortage | null {
+export function getShortage(limits: ProjectLimits, use: ProjectUsage, wanted: readonly Counted[]): Shortage | null {
   const { createsPerMinute } = limits;
   if (createsPerMinute !== null && use.createsLastMinute + wanted.length > createsPerMinute) return null;
   const wish = { sandboxes: wanted.length, cpus: sum(wanted, (one) => one.cpus), memoryMib: sum(wanted, memoryOf) };
@@ -136,9 +145,9 @@ export function shortageOf(limits: ProjectLimits, use: ProjectUse, wanted: reado
 }
 
 /** Returns the admissions with `wanted` added at `now`. */
-export function withAdmitted({ pending, creates }: Admissions, wanted: readonly Counted[], now: number): Admissions {
+export function addAdmissions({ pending, creates }: Admissions, wanted: readonly Counted[], now: number): Admissions {
   const second = secondOf(now);
-  const before = lately(creates, now);
+  const before = recentCreates(creates, now);
   const count = wanted.length + (before.find((one) => one.second === second)?.count ?? 0);
   return {
     pending: [...pending, ...wanted.map((one) => ({ ...one, admittedAt: now }))],
@@ -153,7 +162,7 @@ function excess(what: string, limit: number | null, used: number, wanted: number
 }
 
 /** Returns seconds until the first sandbox expires, 1 to 60; destroying one makes room sooner. */
-function untilOneEnds(living: readonly CountedLife[], now: number): () => number {
+function secondsUntilExpiry(living: readonly LivingUsage[], now: number): () => number {
   return () => {
     const ends = living.map(({ expiresAt }) => (Date.parse(expiresAt) - now) / 1_000);
     return Math.ceil(Math.min(MINUTE_SECONDS, Math.max(1, Math.min(...ends))));
@@ -161,7 +170,7 @@ function untilOneEnds(living: readonly CountedLife[], now: number): () => number
 }
 
 /** Returns seconds until enough creates are older than a minute. */
-function untilFreed(
+function secondsUntilRateAllows(
   creates: readonly CreatesOfSecond[],
   wanted: number,
   { createsPerMinute }: ProjectLimits,

@@ -29,26 +29,26 @@ export function isProjectId(text: string): boolean {
  * Returns the project that owns a source named `<project>.…`. Null: the installation owns it.
  * @param isProject true when a project of that id exists or existed
  */
-export function ownerOfSource(name: string, isProject: (id: string) => boolean): string | null {
+export function getSourceOwner(name: string, isProject: (id: string) => boolean): string | null {
   const [first = '', ...rest] = name.split('.');
   return rest.length > 0 && first !== DEFAULT_PROJECT && isProject(first) ? first : null;
 }
 
 /**
  * True when a project may use a source of that name.
- * @param isProject see {@link ownerOfSource}
+ * @param isProject see {@link getSourceOwner}
  */
-export function mayUseSource(
+export function canUseSource(
   { id, sources }: Pick<Project, 'id' | 'sources'>,
   name: string,
   isProject: (id: string) => boolean,
 ): boolean {
-  const owner = ownerOfSource(name, isProject);
+  const owner = getSourceOwner(name, isProject);
   if (owner === id) return true;
   return sources === null ? owner === null : sources.includes(name);
 }
 
 /** True when a project may give a source that name without learning what other projects have. */
-export function mayNameSource(project: string, name: string): boolean {
+export function canNameSource(project: string, name: string): boolean {
   return name.startsWith(`${project}.`) || (project === DEFAULT_PROJECT && !name.includes('.'));
 }

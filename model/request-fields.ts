@@ -31,7 +31,7 @@ export const sourceName = printable(LIMITS.sourceName.maxLength)
 export const wellFormed = z.string().refine((text) => !/\p{Cs}/u.test(text), 'must be well-formed Unicode');
 
 /** Text passed to a program: well-formed, without NUL, which would end a C argument. */
-export function passed(maxBytes: number) {
+export function programText(maxBytes: number) {
   return wellFormed
     .refine((text) => !text.includes('\0'), 'must have no NUL character')
     .refine((text) => Buffer.byteLength(text) <= maxBytes, `must have at most ${maxBytes} bytes`)
@@ -41,7 +41,7 @@ export function passed(maxBytes: number) {
 const bytesOf = (texts: string[]) => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
 export const argv = z
-  .array(passed(command.maxLength))
+  .array(programText(command.maxLength))
   .min(1, 'must name a program')
   .max(command.maxArguments, `must have at most ${command.maxArguments} entries`)
   .refine(([program]) => program !== '', 'must name a program')
@@ -56,13 +56,13 @@ export const variableName = z
 export const VARIABLES_FIT = `must have at most ${command.maxVariableBytes} bytes in each, with its name and =`;
 
 /** Reports whether Linux can pass each variable to a program. */
-export function variablesFit(variables: Readonly<Record<string, string>>): boolean {
+export function areVariablesPassable(variables: Readonly<Record<string, string>>): boolean {
   return Object.entries(variables).every(
     ([name, value]) => name.length + 1 + Buffer.byteLength(value) <= command.maxVariableBytes,
   );
 }
 
-export function whole(limit: { min: number; max: number }, unit: string) {
+export function intInRange(limit: { min: number; max: number }, unit: string) {
   const range = `must be a whole number of ${unit} from ${limit.min} to ${limit.max}`;
   return z.int(range).min(limit.min, range).max(limit.max, range);
 }
@@ -71,7 +71,7 @@ export function whole(limit: { min: number; max: number }, unit: string) {
  * Schema of an id.
  * @param noun for the message about an invalid id
  */
-export function idOf(kind: Exclude<keyof typeof ID_PATTERNS, 'host'>, noun: string = `a ${kind} id`) {
+export function idSchema(kind: Exclude<keyof typeof ID_PATTERNS, 'host'>, noun: string = `a ${kind} id`) {
   const [, prefix] = /^\^(\w+-)/.exec(ID_PATTERNS[kind]) ?? [];
   return z
     .string()
@@ -79,7 +79,7 @@ export function idOf(kind: Exclude<keyof typeof ID_PATTERNS, 'host'>, noun: stri
     .meta({ example: `${prefix}0123456789abcdef` });
 }
 
-export const snapshotId = idOf('snapshot');
-export const captureId = idOf('capture');
-export const endpointId = idOf('endpoint', 'the id of a webhook endpoint');
+export const snapshotId = idSchema('snapshot');
+export const captureId = idSchema('capture');
+export const endpointId = idSchema('endpoint', 'the id of a webhook endpoint');
 export const hostId = z.string().regex(new RegExp(ID_PATTERNS.host), 'is not a host id');

@@ -1,5 +1,5 @@
 import { MayflyError } from './errors.ts';
-import { type HostProposals, type HostRecord, proposalsOf, type SourceInfo } from './host.ts';
+import { type CandidateHosts, type HostRecord, type SourceInfo, toCandidateHosts } from './host.ts';
 import type { Size } from './project-limits.ts';
 
 /**
@@ -9,23 +9,23 @@ import type { Size } from './project-limits.ts';
  * @param hosts that have the source, best first
  * @throws MayflyError source_differs
  */
-export function alike(hosts: readonly HostRecord[], source: string): HostProposals {
-  const contents = new Map(hosts.map((host) => [host, contentOn(host, source)]));
+export function selectHostsWithSameContent(hosts: readonly HostRecord[], source: string): CandidateHosts {
+  const contents = new Map(hosts.map((host) => [host, getContent(host, source)]));
   const able = hosts.filter((host) => contents.get(host) !== undefined);
-  if (able.length < 2) return proposalsOf(hosts);
-  const difference = differenceOf(able, source);
+  if (able.length < 2) return toCandidateHosts(hosts);
+  const difference = describeContentDifference(able, source);
   if (difference !== null) throw new MayflyError('source_differs', difference);
   const content = able.map((host) => contents.get(host)).find((known) => typeof known === 'string');
-  if (content) return { ...proposalsOf(able), content };
+  if (content) return { ...toCandidateHosts(able), content };
   const [first] = able.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  return proposalsOf(first ? [first] : []);
+  return toCandidateHosts(first ? [first] : []);
 }
 
 /** Returns how the content of a source differs between hosts that can clone it; null when no difference is known. */
-export function differenceOf(hosts: readonly HostRecord[], source: string): string | null {
+export function describeContentDifference(hosts: readonly HostRecord[], source: string): string | null {
   const hostsBy = new Map<string, string[]>();
   for (const host of hosts) {
-    const content = contentOn(host, source);
+    const content = getContent(host, source);
     if (content) hostsBy.set(content, [...(hostsBy.get(content) ?? []), host.id]);
   }
   if (hostsBy.size < 2) return null;
@@ -34,19 +34,19 @@ export function differenceOf(hosts: readonly HostRecord[], source: string): stri
 }
 
 /** Lists the known contents of a source on all hosts that can clone it: a different list means a different source. */
-export function contentsOf(hosts: readonly HostRecord[], source: string): string[] {
+export function listContents(hosts: readonly HostRecord[], source: string): string[] {
   const known = hosts.flatMap(({ sources }) => sources.filter(({ name, cloneable }) => name === source && cloneable));
   return [...new Set(known.map(({ content, diskBytes }) => `${content ?? 'unknown'} ${diskBytes}`))].sort();
 }
 
 /** Null: not read yet; undefined: the host cannot clone it. */
-function contentOn({ sources }: HostRecord, name: string): string | null | undefined {
+function getContent({ sources }: HostRecord, name: string): string | null | undefined {
   const source = sources.find((one) => one.name === name && one.cloneable);
   return source && (source.content ?? null);
 }
 
 /** Returns the requested size; defaults to the largest source of that name. */
-export function sizeOfSource(
+export function getSourceSize(
   source: string,
   hosts: readonly HostRecord[],
   wished: { cpus?: number | null | undefined; memoryMib?: number | null | undefined },

@@ -2,7 +2,7 @@
 const LAST_LEAD = 0xf4;
 
 /** Counts the trailing bytes of an incomplete character: 0 to 3. */
-export function begun(bytes: Uint8Array): number {
+export function countIncompleteBytes(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
     if (byte > LAST_LEAD) return 0;

@@ -10,7 +10,7 @@ export interface Guests {
   /**
    * @param hostId host of the relay
    * @param path absolute path with its query, already percent-encoded
-   * @returns any response of the relay, also a refusal; {@link refusalOf} turns that into an error
+   * @returns any response of the relay, also a refusal; {@link toGuestError} turns that into an error
    * @throws MayflyError host_unavailable when the relay does not answer; the signal's reason
    */
   request(hostId: string, path: string, init?: GuestRequest): Promise<Response>;
@@ -27,7 +27,7 @@ export interface GuestRequest {
 const MAX_JSON_BYTES = 16_384;
 const MAX_MESSAGE_LENGTH = 2_000;
 /** Codes that only the API itself may return. */
-const NOT_A_GUESTS: ReadonlySet<ErrorCode> = new Set([
+const RESERVED_CODES: ReadonlySet<ErrorCode> = new Set([
   'unauthenticated',
   'forbidden',
   'not_found',
@@ -42,11 +42,13 @@ const refusal = z.object({
 });
 
 /** Returns the error of a response with a status of 400 or more. */
-export async function refusalOf(response: Response): Promise<MayflyError> {
+export async function toGuestError(response: Response): Promise<MayflyError> {
   const { data } = refusal.safeParse(await smallJsonOf(response));
   const code = codeOf(data?.code ?? response.headers.get('X-Mayfly-Code'));
   // A response to HEAD has no body.
-  const message = shown(data?.message ?? (code ? `${ERRORS[code].title}.` : `The guest answered ${response.status}.`));
+  const message = toDisplayText(
+    data?.message ?? (code ? `${ERRORS[code].title}.` : `The guest answered ${response.status}.`),
+  );
   if (!code) return new MayflyError('guest_failed', message);
   const { fields, retryAfterSeconds } = data ?? {};
   return new MayflyError(code, message, {
@@ -56,7 +58,7 @@ export async function refusalOf(response: Response): Promise<MayflyError> {
 }
 
 function codeOf(text: string | null): ErrorCode | null {
-  return text !== null && isErrorCode(text) && !NOT_A_GUESTS.has(text) ? text : null;
+  return text !== null && isErrorCode(text) && !RESERVED_CODES.has(text) ? text : null;
 }
 
 /** Parses the JSON of a body of at most 16 KiB; null when it is longer, or no JSON. */
@@ -76,6 +78,6 @@ export async function smallJsonOf(response: Response): Promise<unknown> {
 }
 
 /** Returns a guest's text, bounded and printable. */
-function shown(text: string): string {
+function toDisplayText(text: string): string {
   return replaceControls(text.slice(0, MAX_MESSAGE_LENGTH));
 }

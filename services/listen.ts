@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, isIPv6, type Server } from 'node:net';
 import { MayflyError } from '../model/errors.ts';
 
-export interface Place {
+export interface ListenAddress {
   address: string;
   /** 0: any free one. */
   port: number;
@@ -14,9 +14,9 @@ export interface Place {
  * @returns the port
  * @throws MayflyError port_unavailable, which names the setting; Error for other causes
  */
-export async function listen(server: Server, place: Place): Promise<number> {
+export async function listen(server: Server, place: ListenAddress): Promise<number> {
   try {
-    return await listening(server, place);
+    return await listenOnce(server, place);
   } catch (cause) {
     const problem = problemOf(cause, place);
     if (problem === null) throw cause;
@@ -28,7 +28,7 @@ export async function listen(server: Server, place: Place): Promise<number> {
  * Checks that all of these can be listened at together, then releases them.
  * @throws MayflyError port_unavailable, which names each that cannot
  */
-export async function checkPlaces(places: readonly Place[]): Promise<void> {
+export async function checkAddresses(places: readonly ListenAddress[]): Promise<void> {
   const problems: string[] = [];
   const held: Server[] = [];
   const fixed = places.filter(({ port }) => port !== 0);
@@ -36,7 +36,7 @@ export async function checkPlaces(places: readonly Place[]): Promise<void> {
     for (const [i, place] of fixed.entries()) {
       const server = createServer();
       try {
-        await listening(server, place);
+        await listenOnce(server, place);
         held.push(server);
       } catch (cause) {
         const problem = problemOf(cause, place, fixed.slice(0, i));
@@ -50,7 +50,7 @@ export async function checkPlaces(places: readonly Place[]): Promise<void> {
   if (problems.length > 0) throw new MayflyError('port_unavailable', `${problems.join('; ')}.`);
 }
 
-async function listening(server: Server, { address, port }: Place): Promise<number> {
+async function listenOnce(server: Server, { address, port }: ListenAddress): Promise<number> {
   server.listen(port, address);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
@@ -63,7 +63,11 @@ async function closed(server: Server): Promise<void> {
 }
 
 /** Returns why the place cannot be listened at; null for another cause. @param before places listened at earlier */
-function problemOf(cause: unknown, { address, port, setting }: Place, before: readonly Place[] = []): string | null {
+function problemOf(
+  cause: unknown,
+  { address, port, setting }: ListenAddress,
+  before: readonly ListenAddress[] = [],
+): string | null {
   const where = `${isIPv6(address) ? `[${address}]` : address}:${port} (${setting})`;
   const addressSetting = setting.replace(/_PORT$/, '_ADDRESS');
   const same = before.find((other) => other.port === port);

@@ -1,15 +1,15 @@
 import type { Logger } from 'pino';
 import { MayflyError } from '../model/errors.ts';
-import type { Miss } from '../model/pools/claim-refusal.ts';
+import type { MissReason } from '../model/pools/claim-refusal.ts';
 import type { PoolClaims, PoolRecord } from '../model/pools/pool.ts';
-import { poolIdOf } from '../model/pools/pool-saga.ts';
-import type { Sagas } from '../temporal/temporal-sagas.ts';
+import { poolId } from '../model/pools/pool-saga.ts';
+import type { ApiWorkflows } from '../temporal/temporal-sagas.ts';
 
 /** Interval between two signals to pools, ms: a run of a workflow takes only so many. */
 const FLUSH_MS = 250;
 
 /** Counts a create that a pool could serve. */
-export type ClaimCount = (pool: PoolOf, outcome: 'hit' | Miss) => void;
+export type ClaimCount = (pool: PoolOf, outcome: 'hit' | MissReason) => void;
 
 type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 
@@ -23,14 +23,14 @@ export class PoolDoor {
   readonly #inFlight = new Map<string, Promise<unknown>>();
 
   constructor(
-    private readonly deps: { sagas: Pick<Sagas, 'pools'>; logger: Pick<Logger, 'info'> },
+    private readonly deps: { sagas: Pick<ApiWorkflows, 'pools'>; logger: Pick<Logger, 'info'> },
     private readonly count: ClaimCount,
   ) {}
 
-  /** Runs a claim of a member; null while another one is in flight. @param isPatient true to wait for that one first */
-  async ask<T>(sandboxId: string, run: () => Promise<T>, isPatient: boolean): Promise<T | null> {
+  /** Runs a claim of a member; null while another one is in flight. @param shouldWait true to wait for that one first */
+  async ask<T>(sandboxId: string, run: () => Promise<T>, shouldWait: boolean): Promise<T | null> {
     for (let other = this.#inFlight.get(sandboxId); other; other = this.#inFlight.get(sandboxId)) {
-      if (!isPatient) return null;
+      if (!shouldWait) return null;
       await other.catch(() => undefined); // its own caller gets the error
     }
     const asking = run().finally(() => this.#inFlight.delete(sandboxId));
@@ -38,12 +38,12 @@ export class PoolDoor {
     return asking;
   }
 
-  note({ project, name }: PoolOf, outcome: 'hit' | Miss): void {
+  note({ project, name }: PoolOf, outcome: 'hit' | MissReason): void {
     const pool = { project, name };
     this.count(pool, outcome);
     const counter = outcome === 'hit' ? 'hits' : 'misses';
-    const { claims } = this.#pending.get(poolIdOf(pool)) ?? { claims: { hits: 0, misses: 0 } };
-    this.#pending.set(poolIdOf(pool), { pool, claims: { ...claims, [counter]: claims[counter] + 1 } });
+    const { claims } = this.#pending.get(poolId(pool)) ?? { claims: { hits: 0, misses: 0 } };
+    this.#pending.set(poolId(pool), { pool, claims: { ...claims, [counter]: claims[counter] + 1 } });
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setTimeout(() => void this.#flush(), FLUSH_MS).unref();

@@ -1,19 +1,19 @@
 import type { Logger } from 'pino';
 import { type ErrorCode, MayflyError } from '../model/errors.ts';
-import type { Waiting } from '../model/functions/run.ts';
+import type { Backlog } from '../model/functions/run.ts';
 import type { ProjectStore } from '../store/project-store.ts';
-import type { Sagas } from '../temporal/temporal-sagas.ts';
+import type { ApiWorkflows } from '../temporal/temporal-sagas.ts';
 import type { Guests } from './guests.ts';
 import type { PoolDoor } from './pool-door.ts';
 
 /** Dependencies of application logic; the store is limited to the caller's project. */
 export interface ServiceDeps {
   store: ProjectStore;
-  sagas: Sagas;
+  sagas: ApiWorkflows;
   guests: Guests;
   poolDoor: PoolDoor;
   /** Limits of queued runs of one project, and of one key. `@default` model/limits.ts */
-  queueLimits?: Waiting & { runsOfKey?: number };
+  queueLimits?: Backlog & { runsOfKey?: number };
   logger: Logger;
 }
 

@@ -22,10 +22,10 @@ import { FunctionFiles } from './functions/function-files.ts';
 import { FunctionVersions } from './functions/function-versions.ts';
 import { Functions } from './functions/functions.ts';
 import { Hooks } from './functions/hooks.ts';
-import { GatheredRuns } from './functions/queue/gathered-runs.ts';
+import { CollectedRuns } from './functions/queue/gathered-runs.ts';
 import { RunQueue } from './functions/queue/run-queue.ts';
-import { UncheckedRuns } from './functions/queue/unchecked-runs.ts';
-import { WaitingRuns } from './functions/queue/waiting-runs.ts';
+import { UnvalidatedRuns } from './functions/queue/unchecked-runs.ts';
+import { SuspendedRuns } from './functions/queue/waiting-runs.ts';
 import { ReceiptKeys, Receipts } from './functions/receipts.ts';
 import { RunContents } from './functions/run-contents.ts';
 import { RunMembers } from './functions/run-members.ts';
@@ -34,11 +34,11 @@ import { FunctionSetups } from './functions/setup/function-setups.ts';
 import { ImageContexts } from './images/image-contexts.ts';
 import { ImageLayers } from './images/image-layers.ts';
 import { Images } from './images/images.ts';
-import { SentContexts } from './images/sent-contexts.ts';
+import { UploadedContexts } from './images/sent-contexts.ts';
 import { createIndexes } from './layout.ts';
 import { McpEvents } from './mcp/mcp-events.ts';
 import { McpSessions } from './mcp/mcp-sessions.ts';
-import { reaching } from './mongo/failure.ts';
+import { withStoreErrors } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
 import { PlaybookParts } from './playbooks/playbook-parts.ts';
@@ -47,22 +47,22 @@ import { PoolShares } from './pools/pool-shares.ts';
 import { Pools } from './pools/pools.ts';
 import { ExposedPorts } from './ports/exposed-ports.ts';
 import type { Anchor } from './register/anchor.ts';
-import { Register } from './register/register.ts';
+import { TransparencyLog } from './register/register.ts';
 import { RegisterKey } from './register/register-key.ts';
 import { AuditRetention } from './retention/audit-retention.ts';
-import { PastRuns } from './retention/past-runs.ts';
+import { RunRetention } from './retention/past-runs.ts';
 import { Retention } from './retention/retention.ts';
 import { Activities } from './sandboxes/activity.ts';
 import { MeasuredDisks } from './sandboxes/measured-disks.ts';
 import { PoolMembers } from './sandboxes/pool-members.ts';
-import { ReconciledThings } from './sandboxes/reconciled.ts';
+import { ReconcileOutcomes } from './sandboxes/reconciled.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 import { ScheduleTimes } from './schedules/schedule-times.ts';
 import { Schedules } from './schedules/schedules.ts';
 import { type Scan, scanRecords } from './sealed/scan.ts';
 import type { StoreKeys } from './sealed/seal.ts';
 import type { Unreadable } from './sealed/sealed-fields.ts';
-import { Sealing } from './sealed/sealing.ts';
+import { StoreEncryption } from './sealed/sealing.ts';
 import { AttemptSecrets } from './secrets/attempt-secrets.ts';
 import { SecretUses } from './secrets/secret-uses.ts';
 import { SecretValues } from './secrets/secret-values.ts';
@@ -73,11 +73,11 @@ import { Snapshots } from './snapshots/snapshots.ts';
 import { Sources } from './snapshots/sources.ts';
 import { Templates } from './templates/templates.ts';
 import { Waitpoints } from './waitpoints/waitpoints.ts';
-import { UntoldRuns } from './webhooks/untold-runs.ts';
+import { UnpublishedRuns } from './webhooks/untold-runs.ts';
 import { WebhookDeliveries } from './webhooks/webhook-deliveries.ts';
 import { WebhookEndpoints } from './webhooks/webhook-endpoints.ts';
 
-export interface Store extends ReturnType<typeof repositoriesOf> {
+export interface Store extends ReturnType<typeof createRepositories> {
   /** @param withinMs ms @throws MayflyError store_unavailable, payload_key_unusable */
   scanRecords(withinMs: number): Promise<Scan>;
   /** Resolves when the server answers. @throws MayflyError store_unavailable */
@@ -116,22 +116,22 @@ export interface StoreOptions {
 export async function connectStore(uri: string, options: StoreOptions = {}): Promise<Store> {
   const { auditKey, auditAnchor = null } = options;
   const auditKeys = auditKey ? { chains: new ChainKey(auditKey), register: new RegisterKey(auditKey) } : null;
-  const sealing = new Sealing(options.keys ?? null, options.onUnreadable);
+  const sealing = new StoreEncryption(options.keys ?? null, options.onUnreadable);
   const connection = await open(uri, sealing, options);
   const audit = auditKeys && {
     chains: auditKeys.chains,
-    register: new Register(connection, auditKeys.register, auditAnchor),
+    register: new TransparencyLog(connection, auditKeys.register, auditAnchor),
   };
   return {
-    ...repositoriesOf(connection, sealing, audit),
+    ...createRepositories(connection, sealing, audit),
     scanRecords: (withinMs) => scanRecords(connection, sealing, withinMs),
-    ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
+    ping: () => withStoreErrors('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
     close: () => connection.close(),
   };
 }
 
 /** Creates the repositories of a store; their schemas mark the encrypted fields. */
-export function repositoriesOf(connection: mongoose.Connection, sealing: Sealing, audit: AuditKeys | null) {
+export function createRepositories(connection: mongoose.Connection, sealing: StoreEncryption, audit: AuditKeys | null) {
   return {
     sandboxes: new Sandboxes(connection, sealing),
     pools: new Pools(connection, sealing),
@@ -164,7 +164,7 @@ export function repositoriesOf(connection: mongoose.Connection, sealing: Sealing
     images: new Images(connection, sealing),
     imageLayers: new ImageLayers(connection, sealing),
     imageContexts: new ImageContexts(connection, sealing),
-    sentContexts: new SentContexts(connection, sealing),
+    sentContexts: new UploadedContexts(connection, sealing),
     playbooks: new Playbooks(connection, sealing),
     playbookParts: new PlaybookParts(connection, sealing),
     functions: new Functions(connection, sealing),
@@ -178,24 +178,24 @@ export function repositoriesOf(connection: mongoose.Connection, sealing: Sealing
     runs: new Runs(connection, sealing),
     runMembers: new RunMembers(connection, sealing),
     runQueue: new RunQueue(connection, sealing),
-    waitingRuns: new WaitingRuns(connection, sealing),
-    gatheredRuns: new GatheredRuns(connection, sealing),
-    uncheckedRuns: new UncheckedRuns(connection, sealing),
+    waitingRuns: new SuspendedRuns(connection, sealing),
+    gatheredRuns: new CollectedRuns(connection, sealing),
+    uncheckedRuns: new UnvalidatedRuns(connection, sealing),
     runContents: new RunContents(connection, sealing),
     waitpoints: new Waitpoints(connection, sealing),
     secrets: new Secrets(connection, sealing),
     secretValues: new SecretValues(connection, sealing),
     secretUses: new SecretUses(connection, sealing),
     attemptSecrets: new AttemptSecrets(connection, sealing),
-    pastRuns: new PastRuns(connection, sealing),
-    untoldRuns: new UntoldRuns(connection, sealing),
+    pastRuns: new RunRetention(connection, sealing),
+    untoldRuns: new UnpublishedRuns(connection, sealing),
     webhookEndpoints: new WebhookEndpoints(connection, sealing),
     webhookDeliveries: new WebhookDeliveries(connection, sealing),
     receipts: new Receipts(connection, sealing),
     receiptKeys: new ReceiptKeys(connection, sealing),
     certificates: new Certificates(connection, sealing),
     activity: new Activities(connection, sealing),
-    reconciled: new ReconciledThings(connection, sealing),
+    reconciled: new ReconcileOutcomes(connection, sealing),
     retention: new Retention({ connection, sealing }),
     auditRetention: new AuditRetention({ connection, sealing }, audit),
   };
@@ -203,7 +203,7 @@ export function repositoriesOf(connection: mongoose.Connection, sealing: Sealing
 
 async function open(
   uri: string,
-  sealing: Sealing,
+  sealing: StoreEncryption,
   { absenceMs, isProcess = false }: StoreOptions,
 ): Promise<mongoose.Connection> {
   const connection = await openConnection(uri, absenceMs);

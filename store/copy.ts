@@ -1,6 +1,6 @@
 import { MayflyError } from '../model/errors.ts';
 import { createIndexes, LAYOUTS } from './layout.ts';
-import { reaching } from './mongo/failure.ts';
+import { withStoreErrors } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
 
 /** Documents per insert: chunks of output have 64 KiB each. */
@@ -17,9 +17,9 @@ export async function copyStore(fromUri: string, toUri: string): Promise<number>
   try {
     const to = await openConnection(toUri);
     try {
-      return await reaching('copy the store', async () => {
+      return await withStoreErrors('copy the store', async () => {
         for (const name of await collectionsOf(to))
-          if ((await to.collection(name).findOne({})) !== null) throw notEmpty(name);
+          if ((await to.collection(name).findOne({})) !== null) throw notEmptyError(name);
         let copied = 0;
         for (const name of await collectionsOf(from)) {
           if (name === LAYOUTS) continue; // marks existing indexes; the target has none yet
@@ -57,6 +57,6 @@ async function* batches<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
   if (batch.length > 0) yield batch;
 }
 
-function notEmpty(name: string): MayflyError {
+function notEmptyError(name: string): MayflyError {
   return new MayflyError('store_unavailable', `The store that MONGODB_URI names is not empty: it has ${name}.`);
 }

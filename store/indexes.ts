@@ -1,5 +1,5 @@
 import type { Connection } from 'mongoose';
-import { reaching } from './mongo/failure.ts';
+import { withStoreErrors } from './mongo/failure.ts';
 
 type Index = Readonly<Record<string, 1 | -1>>;
 
@@ -91,14 +91,14 @@ export const UNIQUE: Readonly<Record<string, readonly string[]>> = {
 export async function ensureIndexes(connection: Connection): Promise<void> {
   for (const [collection, indexes] of Object.entries(INDEXES)) {
     for (const index of indexes) {
-      await reaching(`index ${collection}`, () => connection.collection(collection).createIndex(index));
+      await withStoreErrors(`index ${collection}`, () => connection.collection(collection).createIndex(index));
     }
   }
   const options = { unique: true, sparse: true };
   for (const [collection, fields] of Object.entries(UNIQUE)) {
     for (const field of fields) {
       const index = { [field]: 1 } as const;
-      await reaching(`index ${collection}`, () => connection.collection(collection).createIndex(index, options));
+      await withStoreErrors(`index ${collection}`, () => connection.collection(collection).createIndex(index, options));
     }
   }
 }

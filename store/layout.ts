@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Connection } from 'mongoose';
 import { MayflyError } from '../model/errors.ts';
 import { ensureIndexes, INDEXES, UNIQUE } from './indexes.ts';
-import { isForbidden, reaching } from './mongo/failure.ts';
+import { isForbidden, withStoreErrors } from './mongo/failure.ts';
 
 /** Digest of the indexes: a store that holds the same one has them all. */
-const LAYOUT = createHash('sha256')
+const INDEX_DIGEST = createHash('sha256')
   .update(JSON.stringify([INDEXES, UNIQUE]))
   .digest('hex');
 
@@ -18,7 +18,7 @@ export const LAYOUTS = 'layout';
  * @throws MayflyError store_unavailable
  */
 export async function createIndexes(connection: Connection): Promise<void> {
-  if ((await layoutOf(connection)) === 'this') return;
+  if ((await getIndexVersion(connection)) === 'this') return;
   try {
     await ensureIndexes(connection);
   } catch (error) {
@@ -29,18 +29,18 @@ export async function createIndexes(connection: Connection): Promise<void> {
       { cause: error },
     );
   }
-  await reaching('record the layout of the store', () =>
-    layoutsIn(connection).updateOne({ _id: 'layout' }, { $set: { layout: LAYOUT } }, { upsert: true }),
+  await withStoreErrors('record the layout of the store', () =>
+    layoutsIn(connection).updateOne({ _id: 'layout' }, { $set: { layout: INDEX_DIGEST } }, { upsert: true }),
   );
 }
 
 /** Returns `this` for the indexes of this version, `other` for those of another, `none` before any. */
-export async function layoutOf(connection: Connection): Promise<'this' | 'other' | 'none'> {
-  const present = await reaching('read the layout of the store', () =>
+export async function getIndexVersion(connection: Connection): Promise<'this' | 'other' | 'none'> {
+  const present = await withStoreErrors('read the layout of the store', () =>
     layoutsIn(connection).findOne({ _id: 'layout' }),
   );
   if (!present) return 'none';
-  return present.layout === LAYOUT ? 'this' : 'other';
+  return present.layout === INDEX_DIGEST ? 'this' : 'other';
 }
 
 function layoutsIn(connection: Connection) {

@@ -1,10 +1,10 @@
 import { MayflyError } from '../model/errors.ts';
-import { layoutOf } from './layout.ts';
+import { getIndexVersion } from './layout.ts';
 import { openConnection } from './mongo/open.ts';
-import { keyOf } from './sealed/sealing.ts';
+import { getEncryptionKeyId } from './sealed/sealing.ts';
 
 /** Results of inspecting a store. */
-export interface StoreLook {
+export interface StoreInspection {
   layout: 'this' | 'other' | 'none';
   /** Id of the key that encrypts the store; null when none is recorded. */
   sealedWith: string | null;
@@ -20,7 +20,7 @@ export interface StoreLook {
  * Inspects a store; unlike every other connection, it creates no indexes.
  * @throws MayflyError store_unavailable
  */
-export async function lookAtStore(uri: string): Promise<StoreLook> {
+export async function inspectStore(uri: string): Promise<StoreInspection> {
   const connection = await openConnection(uri);
   try {
     const { db } = connection;
@@ -32,9 +32,9 @@ export async function lookAtStore(uri: string): Promise<StoreLook> {
     const isReadOnly = readOnly === true || isWritablePrimary === false;
     const aheadMs = localTime instanceof Date ? localTime.getTime() - (began + answersInMs / 2) : null;
     return {
-      layout: await layoutOf(connection),
-      sealedWith: await keyOf(connection),
-      readOnly: isReadOnly ? 'it is no primary, or was started read-only' : await refusalOf(connection),
+      layout: await getIndexVersion(connection),
+      sealedWith: await getEncryptionKeyId(connection),
+      readOnly: isReadOnly ? 'it is no primary, or was started read-only' : await findWriteRefusal(connection),
       answersInMs,
       aheadMs,
     };
@@ -46,7 +46,7 @@ export async function lookAtStore(uri: string): Promise<StoreLook> {
 /**
  * Returns the reason why a write is refused, by an update that matches nothing: rights are checked before documents.
  */
-async function refusalOf({ db }: Awaited<ReturnType<typeof openConnection>>): Promise<string | null> {
+async function findWriteRefusal({ db }: Awaited<ReturnType<typeof openConnection>>): Promise<string | null> {
   try {
     await db
       ?.collection<{ _id: string }>('hosts') // writable by all processes (deploy/mongodb/rights.json)

@@ -2,16 +2,16 @@ import type { ApiKey } from '../model/access/api-key.ts';
 import { MayflyError } from '../model/errors.ts';
 import type { FunctionVersion } from '../model/functions/function.ts';
 import type { RunRecord } from '../model/functions/run.ts';
-import type { SetupWish } from '../model/functions/setup/setup.ts';
-import type { HostRecord, KnownHost } from '../model/host.ts';
+import type { SetupInputs } from '../model/functions/setup/setup.ts';
+import type { HostRecord, StoredHost } from '../model/host.ts';
 import { LIMITS } from '../model/limits.ts';
-import { type PoolRecord, shareOf } from '../model/pools/pool.ts';
+import { getShare, type PoolRecord } from '../model/pools/pool.ts';
 import { isShared } from '../model/pools/pool-saga.ts';
-import { mayUseSource, NO_PROJECT, ownerOfSource, type Project } from '../model/project.ts';
-import { type Counted, shortageOf } from '../model/project-limits.ts';
+import { canUseSource, getSourceOwner, NO_PROJECT, type Project } from '../model/project.ts';
+import { type Counted, getShortage } from '../model/project-limits.ts';
 import type { Actor, SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../model/snapshots/capture.ts';
-import type { StoredPart } from '../model/snapshots/storage.ts';
+import type { StorageUsage } from '../model/snapshots/storage.ts';
 import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
 import type { Store } from './connect.ts';
 import type { HookChanges } from './functions/hooks.ts';
@@ -20,11 +20,11 @@ import { eventOfRun } from './functions/run-event.ts';
 import type { RunQuery } from './functions/runs.ts';
 import { ensureSetup } from './functions/setup/ensured-setup.ts';
 import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
-import { cursorOf, type PageQuery } from './sealed/page-cursor.ts';
+import { type PageQuery, toCursor } from './sealed/page-cursor.ts';
 import type { Unreadable } from './sealed/sealed-fields.ts';
 import type { CapturePage } from './snapshots/captures.ts';
 import type { SnapshotQuery } from './snapshots/snapshots.ts';
-import { storedParts } from './stored-parts.ts';
+import { listStorageUse } from './stored-parts.ts';
 
 /** Principal that reads: a key's project, or an operator, who sees all projects. */
 interface Viewer {
@@ -44,7 +44,7 @@ interface CaptureQuery {
  * Returns a view of the store for one project, in which records of others are absent. All requests read through it;
  * only operator routes use the store directly. Getters bind on access, since a request needs few.
  */
-export function storeOf(store: Store, { project, isOperator }: Viewer) {
+export function createProjectStore(store: Store, { project, isOperator }: Viewer) {
   const isOwn = (record: { project: string }) => isOperator || record.project === project;
   const own = <T extends { project: string }>(record: T | null) => (record && isOwn(record) ? record : null);
   /** Hides operator keys from other principals. */
@@ -52,21 +52,21 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
   const { sandboxes, snapshots, captures, hosts, sources, bakedSources, apiKeys } = store;
 
   /** Returns a filter of the source names that the viewer may use. */
-  async function sight(): Promise<(name: string) => boolean> {
+  async function getSourceFilter(): Promise<(name: string) => boolean> {
     if (isOperator) return () => true;
-    const [known, own] = await Promise.all([store.projects.known(), self()]);
-    return (name) => mayUseSource(own, name, (id) => known.has(id));
+    const [known, own] = await Promise.all([store.projects.known(), getProject()]);
+    return (name) => canUseSource(own, name, (id) => known.has(id));
   }
 
   /** @throws MayflyError project_not_found when it was deleted after its key was verified */
-  async function self(): Promise<Project> {
+  async function getProject(): Promise<Project> {
     const found = (await store.projects.known()).get(project);
     if (found) return found;
     throw new MayflyError('project_not_found', `There is no project ${project}.`);
   }
 
   /** Binds methods that take a project and a name to this project. */
-  const named = <Name extends string, T extends Record<Name, (ref: Ref, ...rest: never[]) => unknown>>(
+  const bindToProject = <Name extends string, T extends Record<Name, (ref: Ref, ...rest: never[]) => unknown>>(
     of: T,
     ...names: Name[]
   ) => {
@@ -96,11 +96,11 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     mcpEvents,
     viewer: { project, isOperator },
     get policies() {
-      return bound(store.policies, 'current', 'add');
+      return pickMethods(store.policies, 'current', 'add');
     },
     get approvals() {
       return {
-        ...bound(store.approvals, 'create', 'list', 'changedSince', 'isAmong', 'change', 'remove'),
+        ...pickMethods(store.approvals, 'create', 'list', 'changedSince', 'isAmong', 'change', 'remove'),
         get: async (id: string) => own(await store.approvals.get(id)),
         /** Returns the key that decided, even when the viewer may not see it. */
         decider: (id: string) => store.apiKeys.get(id),
@@ -137,7 +137,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         list: async () => (await store.pools.all()).filter(isOwn),
         /** Returns cached pools: the project's own, then shared ones whose source it may use. */
         known: async () => {
-          const [all, sees] = await Promise.all([store.pools.known(), sight()]);
+          const [all, sees] = await Promise.all([store.pools.known(), getSourceFilter()]);
           const shared = all.filter((pool) => isShared(pool) && sees(pool.source));
           return [...all.filter((pool) => pool.project === project), ...shared];
         },
@@ -145,11 +145,11 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
         /** Returns claimable members. @param of `own`: pools of the project */
         warm: (of: 'own' | 'shared') => store.poolMembers.warm(of === 'own' ? project : NO_PROJECT),
         /** Reports whether the project may claim another member of a shared pool. */
-        isShareLeft: (pool: PoolRecord) => store.poolShares.isLeft(shareOf(pool, project)),
+        isShareLeft: (pool: PoolRecord) => store.poolShares.isLeft(getShare(pool, project)),
         /** Reports whether all projects may use a source. */
         mayShare: async (source: string) => {
           const known = await store.projects.known();
-          return ownerOfSource(source, (id) => known.has(id)) === null;
+          return getSourceOwner(source, (id) => known.has(id)) === null;
         },
         /** Returns the unclaimed members of the project's pools. */
         unclaimed: () => store.poolMembers.unclaimed(project),
@@ -163,23 +163,23 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
           return record && (isOwn(record) || mayClone(record)) ? record : null;
         },
         /** Lists captures of the project and those it may clone. */
-        list: (query: CaptureQuery) => listed(captures, query, (record) => isOwn(record) || mayClone(record)),
+        list: (query: CaptureQuery) => listVisible(captures, query, (record) => isOwn(record) || mayClone(record)),
         ready: async (source: string) => (await captures.ready(source)).filter(mayClone),
       };
     },
     get hosts() {
       return {
         /** Lists hosts, with only those sources that the viewer may use. */
-        list: async (): Promise<KnownHost[]> => {
-          const [all, sees] = await Promise.all([hosts.list(), sight()]);
-          return isOperator ? all : all.map((host) => seen(host, sees));
+        list: async (): Promise<StoredHost[]> => {
+          const [all, sees] = await Promise.all([hosts.list(), getSourceFilter()]);
+          return isOperator ? all : all.map((host) => withVisibleSources(host, sees));
         },
       };
     },
     get sources() {
       return {
         get: (id: string) => sources.get(id),
-        named: async (name: string) => ((await sight())(name) ? sources.named(name) : []),
+        named: async (name: string) => ((await getSourceFilter())(name) ? sources.named(name) : []),
       };
     },
     get templates() {
@@ -191,7 +191,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get images() {
       return {
-        ...bound(store.images, 'create'),
+        ...pickMethods(store.images, 'create'),
         remove: async (id: string) => void (own(await store.images.get(id)) && (await store.images.remove(id))),
         get: async (id: string) => own(await store.images.get(id)),
         /** Lists the key's own project, also for operators. */
@@ -203,7 +203,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     /** Contexts of the key's own project. */
     get sentContexts() {
       return {
-        ...bound(store.sentContexts, 'put', 'complete'),
+        ...pickMethods(store.sentContexts, 'put', 'complete'),
         bytes: () => store.sentContexts.bytesOf(project),
         begin: (digest: string) => store.sentContexts.begin(project, digest),
         use: (digest: string) => store.sentContexts.use(project, digest),
@@ -213,11 +213,11 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       };
     },
     get imageContexts() {
-      return bound(store.imageContexts, 'keep', 'remove');
+      return pickMethods(store.imageContexts, 'keep', 'remove');
     },
     get playbooks() {
       return {
-        ...bound(store.playbooks, 'create'),
+        ...pickMethods(store.playbooks, 'create'),
         get: async (id: string) => own(await store.playbooks.get(id)),
         /** Lists the key's own project, also for operators. */
         list: (query: Omit<PageQuery, 'project'>) => store.playbooks.list({ project, ...query }),
@@ -225,27 +225,27 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     /** Unchecked: the caller must own the playbook. */
     get playbookParts() {
-      return bound(store.playbookParts, 'get');
+      return pickMethods(store.playbookParts, 'get');
     },
     get functions() {
       return {
-        ...bound(store.functions, 'create'),
-        ...named(store.functions, 'get', 'change'),
+        ...pickMethods(store.functions, 'create'),
+        ...bindToProject(store.functions, 'get', 'change'),
         list: () => store.functions.list(project),
         remove: (name: string) => removeFunction(store, { project, name }),
       };
     },
     get functionVersions() {
       return {
-        ...bound(store.functionVersions, 'create'),
-        ...named(store.functionVersions, 'get', 'list'),
+        ...pickMethods(store.functionVersions, 'create'),
+        ...bindToProject(store.functionVersions, 'get', 'list'),
         remove: (version: FunctionVersion) => removeVersion(store, version),
       };
     },
     get functionSetups() {
       return {
         get: (key: string) => store.functionSetups.get({ project, key }),
-        ensure: (createdBy: Actor, wish: SetupWish) => ensureSetup(store, { ...createdBy, project }, wish, true),
+        ensure: (createdBy: Actor, wish: SetupInputs) => ensureSetup(store, { ...createdBy, project }, wish, true),
       };
     },
     get functionFiles() {
@@ -253,9 +253,9 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get hooks() {
       return {
-        ...bound(store.hooks, 'create'),
+        ...pickMethods(store.hooks, 'create'),
         get: async (id: string) => own(await store.hooks.get(id)),
-        ...named(store.hooks, 'list'),
+        ...bindToProject(store.hooks, 'list'),
         change: async (id: string, changes: HookChanges) =>
           own(await store.hooks.get(id)) !== null && store.hooks.change(id, changes),
         remove: (id: string) => store.hooks.remove(id, isOperator ? {} : { project }),
@@ -263,7 +263,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get webhookEndpoints() {
       return {
-        ...bound(store.webhookEndpoints, 'create'),
+        ...pickMethods(store.webhookEndpoints, 'create'),
         get: async (id: string) => own(await store.webhookEndpoints.get(id)),
         /** Lists the key's own project, also for operators. */
         list: (unreadable?: Unreadable[]) => store.webhookEndpoints.list(project, unreadable),
@@ -279,21 +279,21 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     /** Lists unchecked: the caller must own the endpoint. */
     get webhookDeliveries() {
       return {
-        ...bound(store.webhookDeliveries, 'list', 'again', 'recover'),
+        ...pickMethods(store.webhookDeliveries, 'list', 'again', 'recover'),
         get: async (id: string) => own(await store.webhookDeliveries.get(id)),
       };
     },
     get schedules() {
       return {
-        ...bound(store.schedules, 'create'),
-        ...named(store.schedules, 'get', 'change', 'delete', 'ask'),
+        ...pickMethods(store.schedules, 'create'),
+        ...bindToProject(store.schedules, 'get', 'change', 'delete', 'ask'),
         list: (unreadable?: Unreadable[]) => store.schedules.list(project, unreadable),
-        times: named(store.scheduleTimes, 'list').list,
+        times: bindToProject(store.scheduleTimes, 'list').list,
       };
     },
     get bulks() {
       return {
-        ...bound(store.bulks, 'create', 'cancel'),
+        ...pickMethods(store.bulks, 'create', 'cancel'),
         get: async (id: string) => own(await store.bulks.get(id)),
         /** Returns the number of open bulks of a function. */
         openOf: async (name: string) =>
@@ -302,7 +302,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get runs() {
       return {
-        ...bound(store.runs, 'accept', 'redriven', 'wishCancel', 'cancelTold', 'end'),
+        ...pickMethods(store.runs, 'accept', 'redriven', 'wishCancel', 'cancelTold', 'end'),
         get: async (id: string) => own(await store.runs.get(id)),
         /** Returns the event of a run that the caller owns; null when it was removed. */
         event: (run: RunRecord) => eventOfRun(store, run),
@@ -317,38 +317,38 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       };
     },
     get gatheredRuns() {
-      return bound(store.gatheredRuns, 'wakeIfFull');
+      return pickMethods(store.gatheredRuns, 'wakeIfFull');
     },
     /** Unchecked: the caller must own the run. */
     get receipts() {
-      return bound(store.receipts, 'get');
+      return pickMethods(store.receipts, 'get');
     },
     get runContents() {
-      return bound(store.runContents, 'put', 'get', 'read');
+      return pickMethods(store.runContents, 'put', 'get', 'read');
     },
     /** Unchecked: the caller must own the run. */
     get waitingRuns() {
-      return bound(store.waitingRuns, 'wake');
+      return pickMethods(store.waitingRuns, 'wake');
     },
     get waitpoints() {
-      return bound(store.waitpoints, 'ensure', 'list', 'addToken');
+      return pickMethods(store.waitpoints, 'ensure', 'list', 'addToken');
     },
     get secrets() {
       return {
-        ...bound(store.secrets, 'replace'),
+        ...pickMethods(store.secrets, 'replace'),
         /** `get` also returns a deleted secret. */
-        ...named(store.secrets, 'get'),
+        ...bindToProject(store.secrets, 'get'),
         list: () => store.secrets.list(project),
       };
     },
     get secretValues() {
-      return named(store.secretValues, 'create', 'remove');
+      return bindToProject(store.secretValues, 'create', 'remove');
     },
     get secretUses() {
-      return named(store.secretUses, 'list');
+      return bindToProject(store.secretUses, 'list');
     },
     get imageLayers() {
-      return bound(store.imageLayers, 'get');
+      return pickMethods(store.imageLayers, 'get');
     },
     get bakedSources() {
       return {
@@ -358,7 +358,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     },
     get apiKeys() {
       return {
-        ...bound(apiKeys, 'create', 'ensure'),
+        ...pickMethods(apiKeys, 'create', 'ensure'),
         get: async (id: string) => ownKey(await apiKeys.get(id)),
         list: async () => (await apiKeys.list()).filter(ownKey),
         limit: async (id: string, quota: Parameters<typeof apiKeys.limit>[1]) =>
@@ -369,43 +369,44 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     /** Admissions of the key's own project, also for operators. */
     get admissions() {
       return {
-        admit: async (...wish: Rest<typeof store.admissions.admit>) => store.admissions.admit(await self(), ...wish),
+        admit: async (...wish: Rest<typeof store.admissions.admit>) =>
+          store.admissions.admit(await getProject(), ...wish),
         /** Returns the usage that must end before these fit; null when ending sandboxes would not help. */
         shortage: async (wanted: readonly Counted[]) => {
-          const { id, limits } = await self();
-          return shortageOf(limits, await store.admissions.useOf(id), wanted);
+          const { id, limits } = await getProject();
+          return getShortage(limits, await store.admissions.useOf(id), wanted);
         },
-        release: async (sandboxIds: readonly string[]) => store.admissions.release(await self(), sandboxIds),
+        release: async (sandboxIds: readonly string[]) => store.admissions.release(await getProject(), sandboxIds),
       };
     },
     /** Returns the limit of open event streams, and whether this is the only project. */
     streamShare: async () => ({
-      limit: (await self()).limits.streams,
+      limit: (await getProject()).limits.streams,
       isAlone: (await store.projects.known()).size === 1,
     }),
     /** Reports whether the project has a disk limit, which placement enforces. */
-    isDiskLimited: async () => (await self()).limits.diskBytes !== null,
+    isDiskLimited: async () => (await getProject()).limits.diskBytes !== null,
     /** Returns the disk limit, bytes; null without one. */
-    diskLimit: async () => (await self()).limits.diskBytes,
+    diskLimit: async () => (await getProject()).limits.diskBytes,
     /** Reports whether a project exists; only operators learn of others. */
     hasProject: async (id: string) => id === project || (isOperator && (await store.projects.get(id)) !== null),
-    storedParts: async (): Promise<StoredPart[]> => (await storedParts(store)).filter(isOwn),
+    storedParts: async (): Promise<StorageUsage[]> => (await listStorageUse(store)).filter(isOwn),
   };
 }
 
 /** Parameters of a function, without the first. */
 type Rest<F extends (...given: never[]) => unknown> = Parameters<F> extends [unknown, ...infer R] ? R : never;
 
-export type ProjectStore = ReturnType<typeof storeOf>;
+export type ProjectStore = ReturnType<typeof createProjectStore>;
 
 /** Binds the named methods of a repository. */
-function bound<T extends object, Name extends keyof T>(of: T, ...names: Name[]): Pick<T, Name> {
+function pickMethods<T extends object, Name extends keyof T>(of: T, ...names: Name[]): Pick<T, Name> {
   const method = (name: Name) => [name, (of[name] as (...given: unknown[]) => unknown).bind(of)] as const;
   return Object.fromEntries(names.map(method)) as Pick<T, Name>;
 }
 
 /** Returns one page of the captures that may be seen. The cursor reveals nothing of the others. */
-async function listed(
+async function listVisible(
   captures: Store['captures'],
   { cursor, ...query }: CaptureQuery,
   sees: (record: CaptureRecord) => boolean,
@@ -419,9 +420,9 @@ async function listed(
   const items = found.slice(0, query.limit);
   const last = items.at(-1);
   const isMore = found.length > query.limit && last;
-  return { items, nextCursor: isMore ? cursorOf({ at: last.createdAt, id: last.id }) : null };
+  return { items, nextCursor: isMore ? toCursor({ at: last.createdAt, id: last.id }) : null };
 }
 
-function seen<H extends HostRecord>(host: H, sees: (name: string) => boolean): H {
+function withVisibleSources<H extends HostRecord>(host: H, sees: (name: string) => boolean): H {
   return { ...host, sources: host.sources.filter(({ name }) => sees(name)) };
 }

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { RequestSigner } from '../model/sandbox/signed-request.ts';
-import { rethrow } from './call/failure.ts';
-import { ROUND_MS, waitFor } from './call/wait.ts';
+import { throwMapped } from './call/failure.ts';
+import { ROUND_MS, repeatLongPoll } from './call/wait.ts';
 import type { Calls } from './call/workflow-client.ts';
 import { Workflows } from './workflows.ts';
 
@@ -19,14 +19,14 @@ const CALL_MS = 10_000;
  * Client of workflows for the API. Callers read results from the store: when a workflow is missing, or has ended, the
  * calls resolve and the record decides. They throw MayflyError, such as temporal_unavailable.
  */
-export class TemporalSagas extends Workflows {
+export class ApiTemporalClient extends Workflows {
   constructor(client: Client, { roundMs = ROUND_MS, callMs = CALL_MS, signer }: Options = {}) {
     super(client, new MappedCalls(client, roundMs, callMs), signer);
   }
 }
 
-/** Public members of {@link TemporalSagas}, for test doubles. */
-export type Sagas = Pick<TemporalSagas, keyof TemporalSagas>;
+/** Public members of {@link ApiTemporalClient}, for test doubles. */
+export type ApiWorkflows = Pick<ApiTemporalClient, keyof ApiTemporalClient>;
 
 class MappedCalls implements Calls {
   constructor(
@@ -39,17 +39,17 @@ class MappedCalls implements Calls {
     try {
       return await this.client.withDeadline(Date.now() + this.callMs, call);
     } catch (error) {
-      rethrow(error);
+      throwMapped(error);
       return undefined;
     }
   }
 
   async wait<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await waitFor(this.client, signal, call, this.roundMs);
+      return await repeatLongPoll(this.client, signal, call, this.roundMs);
     } catch (error) {
       signal.throwIfAborted();
-      rethrow(error);
+      throwMapped(error);
       return undefined;
     }
   }

@@ -5,7 +5,7 @@ import { type ErrorCode, MayflyError } from '../model/errors.ts';
 import { redactText } from '../model/redaction/redact.ts';
 
 /** Error codes that a retry of the same step on the same host may cure. The workflow decides about all others. */
-const CURED_BY_RETRY: ReadonlySet<ErrorCode> = new Set([
+const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   'host_unavailable',
   'store_unavailable',
   'temporal_unavailable',
@@ -18,7 +18,7 @@ const CURED_BY_RETRY: ReadonlySet<ErrorCode> = new Set([
 /**
  * Final codes of a step that is retried forever: the workflow continues, since the work is unnecessary or forbidden.
  */
-const ANSWERS: ReadonlySet<ErrorCode> = new Set([
+const FINAL: ReadonlySet<ErrorCode> = new Set([
   'sandbox_not_running',
   'capture_in_use',
   'source_in_use',
@@ -27,10 +27,10 @@ const ANSWERS: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Converts an activity's error to an `ApplicationFailure` whose type is the error code. */
-export const activityFailure = (error: unknown) => toFailure(error, (code) => !CURED_BY_RETRY.has(code));
+export const activityFailure = (error: unknown) => toFailure(error, (code) => !RETRYABLE.has(code));
 
 /** Like {@link activityFailure}, for a step that is retried forever. */
-export const untilDoneFailure = (error: unknown) => toFailure(error, (code) => ANSWERS.has(code));
+export const retryForeverFailure = (error: unknown) => toFailure(error, (code) => FINAL.has(code));
 
 /** Like {@link activityFailure}, but every failure is retryable. */
 export const retryableFailure = (error: unknown) => toFailure(error, () => false);
@@ -48,8 +48,8 @@ export function withDetail(error: unknown, detail: unknown): unknown {
   });
 }
 
-function described(error: unknown): { code: ErrorCode; message: string; cause: unknown } {
-  if (foundNoRoom(error)) {
+function describeError(error: unknown): { code: ErrorCode; message: string; cause: unknown } {
+  if (isDiskFull(error)) {
     const message = error instanceof Error ? error.message : String(error);
     return { code: 'host_disk_full', message: `The host's disk is full: ${message}`, cause: error };
   }
@@ -58,16 +58,16 @@ function described(error: unknown): { code: ErrorCode; message: string; cause: u
 }
 
 /** Reports whether the host's own file system, not a guest's disk, refused a write of Mayfly or of a program it ran. */
-function foundNoRoom(error: unknown): boolean {
-  if (error instanceof MayflyError) return error.code !== 'host_disk_full' && foundNoRoom(error.options.cause);
+function isDiskFull(error: unknown): boolean {
+  if (error instanceof MayflyError) return error.code !== 'host_disk_full' && isDiskFull(error.options.cause);
   if (error instanceof ExecError) return /No space left on device|Disk quota exceeded/.test(error.stderr);
   if (!(error instanceof Error)) return false;
-  return ('code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')) || foundNoRoom(error.cause);
+  return ('code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')) || isDiskFull(error.cause);
 }
 
 function toFailure(error: unknown, isFinal: (code: ErrorCode) => boolean): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
-  const { code, message, cause } = described(error);
+  const { code, message, cause } = describeError(error);
   return ApplicationFailure.create({
     type: code,
     message: redactText(message),

@@ -1,13 +1,13 @@
 import type { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { HostActivities } from '../activities/host.ts';
-import { asStep, withHeartbeats } from '../activities/step/step-context.ts';
+import { withHeartbeats, withStepContext } from '../activities/step/step-context.ts';
 import { withStepRunner } from '../activities/step/step-runner.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { Attempt, KeyedMutex } from '../host/os/keyed-mutex.ts';
 import type { StepContext } from '../host/step-context.ts';
 import { MayflyError } from '../model/errors.ts';
-import { activityFailure, retryableFailure, untilDoneFailure, withDetail } from './activity-failure.ts';
+import { activityFailure, retryableFailure, retryForeverFailure, withDetail } from './activity-failure.ts';
 import { HostStepRunner } from './machine/host-step-runner.ts';
 
 type Execute = Next<ActivityInboundCallsInterceptor, 'execute'>;
@@ -22,7 +22,7 @@ export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
 
   async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
     const { activityType } = this.context.info;
-    const about = namedBy(input.args[0]);
+    const about = getStringFields(input.args[0]);
     try {
       await this.failpoints.hit(activityType, 'before', about, this.context.cancellationSignal);
       const result = await next(input);
@@ -46,23 +46,23 @@ class HostStepInterceptor implements ActivityInboundCallsInterceptor {
   ) {}
 
   async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
-    const { sandboxId, generation } = targetOf(input.args[0]);
-    const about = namedBy(input.args[0]);
+    const { sandboxId, generation } = getTarget(input.args[0]);
+    const about = getStringFields(input.args[0]);
     const { info, cancellationSignal } = this.context;
-    const turn = ({ alive }: StepContext) => {
+    const runStep = ({ alive }: StepContext) => {
       const step = async (signal: AbortSignal) => {
         alive('running');
         await this.failpoints.hit(info.activityType, 'before', about, signal);
-        const result = await asStep({ signal, alive }, () => next(input));
+        const result = await withStepContext({ signal, alive }, () => next(input));
         await this.failpoints.hit(info.activityType, 'after', about, signal);
         return result;
       };
-      return this.mutex.run(sandboxId, generation, cancellationSignal, step, attemptOf(info));
+      return this.mutex.run(sandboxId, generation, cancellationSignal, step, getAttempt(info));
     };
     try {
-      return await withHeartbeats('waiting for its turn', turn, this.context);
+      return await withHeartbeats('waiting for its turn', runStep, this.context);
     } catch (error) {
-      throw isRetriedUntilDone(info) ? untilDoneFailure(error) : activityFailure(error);
+      throw isRetriedForever(info) ? retryForeverFailure(error) : activityFailure(error);
     }
   }
 }
@@ -79,15 +79,15 @@ export class MultiStepInterceptor implements ActivityInboundCallsInterceptor {
   ) {}
 
   async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
-    const { sandboxId, generation } = targetOf(input.args[0]);
+    const { sandboxId, generation } = getTarget(input.args[0]);
     const { info, cancellationSignal } = this.context;
-    const runner = new HostStepRunner(this.context, this.failpoints, namedBy(input.args[0]));
+    const runner = new HostStepRunner(this.context, this.failpoints, getStringFields(input.args[0]));
     const beat = setInterval(() => runner.heartbeat(), (info.heartbeatTimeoutMs ?? 4_000) / 4);
     const steps = (signal: AbortSignal) => {
       runner.begin(signal);
       return withStepRunner(runner, () => next(input));
     };
-    const work = this.mutex.run(sandboxId, generation, cancellationSignal, steps, attemptOf(info));
+    const work = this.mutex.run(sandboxId, generation, cancellationSignal, steps, getAttempt(info));
     try {
       // A step that ignores its timeout keeps the mutex: its compensation waits until it has really ended.
       return await Promise.race([work, runner.overdue]);
@@ -115,16 +115,16 @@ class ForeignTask implements ActivityInboundCallsInterceptor {
 const MULTI_STEP: ReadonlySet<string> = new Set<keyof HostActivities>(['prepare', 'start']);
 
 /** Steps that may wait days for a guest or for disk space, regardless of their retry policy. */
-const RETRIED_UNTIL_DONE: ReadonlySet<string> = new Set<keyof HostActivities>(['thaw']);
+const UNLIMITED: ReadonlySet<string> = new Set<keyof HostActivities>(['thaw']);
 
 /** Recognizes a compensation or cleanup: Temporal retries it forever, which adds no events to the history. */
-function isRetriedUntilDone({ activityType, retryPolicy }: Context['info']): boolean {
-  if (RETRIED_UNTIL_DONE.has(activityType)) return true;
+function isRetriedForever({ activityType, retryPolicy }: Context['info']): boolean {
+  if (UNLIMITED.has(activityType)) return true;
   return retryPolicy !== undefined && (retryPolicy.maximumAttempts ?? 0) === 0;
 }
 
 /** Long-running host activities outside the steps of a sandbox: many run concurrently. */
-const WATCHING: ReadonlySet<string> = new Set<keyof HostActivities>([
+const LONG_RUNNING: ReadonlySet<string> = new Set<keyof HostActivities>([
   'lookAtMachine',
   'runCommand',
   'cancelCommand',
@@ -148,14 +148,15 @@ export function hostInterceptor(
 ): ActivityInboundCallsInterceptor {
   const { taskQueue } = context.info;
   if (taskQueue !== ownQueue) return new ForeignTask(taskQueue, ownQueue);
-  if (WATCHING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints, retryableFailure);
-  if (LOOKING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints);
+  if (LONG_RUNNING.has(context.info.activityType))
+    return new FailpointInterceptor(context, failpoints, retryableFailure);
+  if (READ_ONLY.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints);
   const Interceptor = MULTI_STEP.has(context.info.activityType) ? MultiStepInterceptor : HostStepInterceptor;
   return new Interceptor(context, failpoints, mutex);
 }
 
 /** Read-only activities; their failures keep their own codes. */
-const LOOKING: ReadonlySet<string> = new Set<keyof HostActivities>([
+const READ_ONLY: ReadonlySet<string> = new Set<keyof HostActivities>([
   'findMachine',
   'lookAtTemplate',
   'markedSandboxes',
@@ -163,7 +164,7 @@ const LOOKING: ReadonlySet<string> = new Set<keyof HostActivities>([
   'silentAmong',
 ]);
 
-function targetOf(arg: unknown): { sandboxId: string; generation: number } {
+function getTarget(arg: unknown): { sandboxId: string; generation: number } {
   if (typeof arg === 'object' && arg !== null && 'sandboxId' in arg && 'generation' in arg) {
     const { sandboxId, generation } = arg;
     if (typeof sandboxId === 'string' && typeof generation === 'number') return { sandboxId, generation };
@@ -171,12 +172,12 @@ function targetOf(arg: unknown): { sandboxId: string; generation: number } {
   throw new TypeError('a host activity takes {sandboxId, generation, …}');
 }
 
-function attemptOf({ activityId, attempt, workflowExecution }: Context['info']): Attempt {
+function getAttempt({ activityId, attempt, workflowExecution }: Context['info']): Attempt {
   return { activity: `${workflowExecution?.runId}/${activityId}`, nth: attempt };
 }
 
 /** Returns the string fields of an activity's argument: possible ids of its subject. */
-function namedBy(arg: unknown): string[] {
+function getStringFields(arg: unknown): string[] {
   if (typeof arg !== 'object' || arg === null) return [];
   return Object.values(arg).filter((value) => typeof value === 'string');
 }

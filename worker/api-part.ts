@@ -11,17 +11,17 @@ import { RequestKey } from '../ca/signed-request.ts';
 import { RelayClient } from '../host/relay/client.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { Ingress } from '../services/ingress/ingress-server.ts';
-import { Acceptance } from '../services/intake/acceptance.ts';
-import { listen, type Place } from '../services/listen.ts';
+import { EventIntake } from '../services/intake/acceptance.ts';
+import { type ListenAddress, listen } from '../services/listen.ts';
 import { InputSchemas } from '../services/schema/input-schemas.ts';
 import type { Store } from '../store/connect.ts';
-import { TemporalSagas } from '../temporal/temporal-sagas.ts';
+import { ApiTemporalClient } from '../temporal/temporal-sagas.ts';
 import { temporalClient } from './payloads/data-converter.ts';
 import { connectProcessStore, type Process } from './process.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
 
 /** Time for requests in flight when the API closes, ms; requests that only wait end at once. */
-const UNDER_WAY_MS = 2_000;
+const DRAIN_MS = 2_000;
 
 interface ApiPart {
   url: string;
@@ -50,7 +50,7 @@ export async function startApiPart(process: Process): Promise<ApiPart> {
   });
   const guests = new RelayClient(store);
   closers.add('connections to relays', async () => guests.close());
-  const sagas = new TemporalSagas(client, { signer: requestKey.signer({ process: 'api' }) });
+  const sagas = new ApiTemporalClient(client, { signer: requestKey.signer({ process: 'api' }) });
   const ingress = await Ingress.start({ store, sagas, guests, logger }, config.ingress);
   closers.add('open ports of sandboxes', async () => ingress.close());
   const own = {
@@ -63,8 +63,8 @@ export async function startApiPart(process: Process): Promise<ApiPart> {
   const schemas = new InputSchemas();
   closers.add('schemas of functions', () => schemas.close());
   await schemas.warm();
-  const acceptance = new Acceptance(own, schemas);
-  const hooksUrl = await servedHooks(process, () => createHookApp(own, acceptance));
+  const acceptance = new EventIntake(own, schemas);
+  const hooksUrl = await serveHooks(process, () => createHookApp(own, acceptance));
   const app = createApp(
     {
       ...own,
@@ -76,19 +76,19 @@ export async function startApiPart(process: Process): Promise<ApiPart> {
     },
     acceptance,
   );
-  const url = await served(process, 'API', app, { ...config.api, setting: 'MAYFLY_API_PORT' });
+  const url = await serveApp(process, 'API', app, { ...config.api, setting: 'MAYFLY_API_PORT' });
   return { url, hooksUrl: config.hooks.url ?? hooksUrl, ingressUrl: ingress.addresses.url, store };
 }
 
 /** @returns URL of the hooks' own server; null: the API serves them */
-async function servedHooks(process: Process, app: () => App): Promise<string | null> {
+async function serveHooks(process: Process, app: () => App): Promise<string | null> {
   const { address, port } = process.config.hooks;
   if (port === undefined) return null;
-  return served(process, 'hooks', app(), { address, port, setting: 'MAYFLY_HOOKS_PORT' });
+  return serveApp(process, 'hooks', app(), { address, port, setting: 'MAYFLY_HOOKS_PORT' });
 }
 
 /** @returns URL of the server */
-async function served({ logger, closers }: Process, name: string, app: App, place: Place): Promise<string> {
+async function serveApp({ logger, closers }: Process, name: string, app: App, place: ListenAddress): Promise<string> {
   const server = apiServer(app, logger);
   const port = await listen(server, place);
   let closed: Promise<void> | null = null;
@@ -107,7 +107,7 @@ async function closeServer(server: Server): Promise<void> {
   const closed = once(server, 'close');
   server.close();
   server.closeIdleConnections();
-  const force = setTimeout(() => server.closeAllConnections(), UNDER_WAY_MS);
+  const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
   await closed;
   clearTimeout(force);
 }

@@ -7,7 +7,7 @@ import { repository, workflowBundlePath, workflowFolders } from './config/artifa
 import { FAILURE_CONVERTER } from './payloads/data-converter.ts';
 
 /** Retention of bundles of other sources, since one may return to them, ms. */
-const KEPT_MS = 14 * 24 * 3_600_000;
+const RETENTION_MS = 14 * 24 * 3_600_000;
 
 /**
  * Bundles the workflows into one script for workers and the replayer. Bundling takes a second or more and 150 MB, so
@@ -35,7 +35,7 @@ export async function bundleWorkflows(
   // A bundle of sources that changed while it was made is not cached.
   if (workflowBundlePath(interceptorModules) !== path) return { code };
   try {
-    await keep(path, code);
+    await writeToCache(path, code);
   } catch (error) {
     logger.warn('the workflows are bundled anew at each start, because the cache cannot be written', { err: error });
   }
@@ -51,12 +51,12 @@ const MAP = /(?<=\n\/\/# sourceMappingURL=data:application\/json;[^,]*base64,)[^
 function slim(code: string): string {
   const escaped = code.replace(/[^\0-\xff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
   const { sourcesContent: _, ...map } = JSON.parse(Buffer.from(MAP.exec(code)?.[0] ?? '', 'base64').toString());
-  refuseStrangers(map.sources);
+  assertCoveredSources(map.sources);
   return escaped.replace(MAP, () => Buffer.from(JSON.stringify(map)).toString('base64'));
 }
 
 /** @throws Error when a bundle includes folders that the digest does not cover: their changes would go unnoticed */
-function refuseStrangers(sources: string[]): void {
+function assertCoveredSources(sources: string[]): void {
   const strange = sources
     .filter((source) => source.startsWith(`${repository}/`) && !source.includes('/node_modules/'))
     .map((source) => relative(repository, source))
@@ -66,13 +66,13 @@ function refuseStrangers(sources: string[]): void {
 }
 
 /** Writes the bundle atomically, also when several processes write it at once. */
-async function keep(path: string, code: string): Promise<void> {
+async function writeToCache(path: string, code: string): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const name of await readdir(folder)) {
     const other = join(folder, name);
     const { mtimeMs } = await stat(other);
-    if (mtimeMs < Date.now() - KEPT_MS) await rm(other, { force: true });
+    if (mtimeMs < Date.now() - RETENTION_MS) await rm(other, { force: true });
   }
   const part = `${path}.${process.pid}`;
   await writeFile(part, code, { mode: 0o600 });

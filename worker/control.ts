@@ -3,23 +3,23 @@ import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
 import type { AcceptEvent } from '../activities/function/schedule.ts';
 import { withHeartbeats } from '../activities/step/step-context.ts';
-import { Announcer } from '../activities/webhook/announcer.ts';
+import { WebhookPublisher } from '../activities/webhook/announcer.ts';
 import { createDeliveryActivities } from '../activities/webhook/deliver.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
-import { DeliveryPlan } from '../model/webhooks/delivery-plan.ts';
+import { DeliveryRetryPolicy } from '../model/webhooks/delivery-plan.ts';
 import { WEBHOOK_QUEUE } from '../model/webhooks/delivery-saga.ts';
-import { acceptEvent, sha256 } from '../services/intake/accept-event.ts';
+import { ingestEvent, sha256 } from '../services/intake/accept-event.ts';
 import { FunctionCache } from '../services/intake/function-cache.ts';
-import { acceptAgainBy } from '../services/runs/replay-run.ts';
+import { createReplays } from '../services/runs/replay-run.ts';
 import { InputSchemas } from '../services/schema/input-schemas.ts';
 import { AddressPolicy } from '../services/webhooks/sending/address-policy.ts';
 import { type Network, post } from '../services/webhooks/sending/post.ts';
-import { Reconciliation } from '../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../temporal/reconciliation.ts';
 import { FailpointInterceptor } from './activity-interceptors.ts';
-import { HandBackInterceptor } from './hand-back.ts';
+import { ShutdownInterceptor } from './hand-back.ts';
 import { IdCheck } from './id-check.ts';
-import { temporalClient, workflowConverterOf } from './payloads/data-converter.ts';
+import { createWorkflowConverter, temporalClient } from './payloads/data-converter.ts';
 import { QueuedActivities } from './queued-activities.ts';
 import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
@@ -43,18 +43,18 @@ interface ControlWorkerOptions
 /** Creates the worker of workflows, the store and the user CA. */
 export function createControlWorker(options: ControlWorkerOptions): Promise<Worker> {
   const { connection, namespace, dataConverter, workflowBundle, failpoints, tracing } = options;
-  const reconciliation = new Reconciliation(temporalClient({ connection, namespace, dataConverter }));
+  const reconciliation = new ControlTemporalClient(temporalClient({ connection, namespace, dataConverter }));
   const schemas = options.schemas ?? new InputSchemas();
-  const accept: AcceptEvent = (store, target, arrival) => acceptEvent(store, schemas, target, arrival);
+  const accept: AcceptEvent = (store, target, arrival) => ingestEvent(store, schemas, target, arrival);
   const functions = new FunctionCache();
-  const acceptAgain = acceptAgainBy({
+  const acceptAgain = createReplays({
     target: (stores, name) => functions.get(stores, name),
-    accept: ({ store }, target, arrival) => acceptEvent(store, schemas, target, arrival),
+    accept: ({ store }, target, arrival) => ingestEvent(store, schemas, target, arrival),
   });
   return Worker.create({
     connection,
     namespace,
-    dataConverter: workflowConverterOf(dataConverter),
+    dataConverter: createWorkflowConverter(dataConverter),
     taskQueue: options.taskQueue ?? CONTROL_QUEUE,
     workflowBundle,
     activities: createControlActivities({
@@ -70,7 +70,7 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
         ...(tracing?.activity ?? []),
         () => ({ inbound: new IdCheck() }),
         (context) => ({ inbound: new QueuedActivities(context) }),
-        (context) => ({ inbound: new HandBackInterceptor(context) }),
+        (context) => ({ inbound: new ShutdownInterceptor(context) }),
         (context) => ({ inbound: new FailpointInterceptor(context, failpoints) }),
       ],
     },
@@ -90,7 +90,7 @@ export interface DeliveryWorkerOptions
   /** Address policy and connections. `@default` public addresses only */
   network?: Network;
   /** `@default` the times of docs/events.md */
-  plan?: DeliveryPlan;
+  plan?: DeliveryRetryPolicy;
 }
 
 /** Limit of one process for all endpoints together; each endpoint has a few. */
@@ -100,9 +100,9 @@ const AT_ONCE = 1_000;
 export function createDeliveryWorker(options: DeliveryWorkerOptions): Promise<Worker> {
   const { connection, namespace, dataConverter, store, failpoints, tracing } = options;
   const network = options.network ?? { policy: new AddressPolicy() };
-  const reconciliation = new Reconciliation(temporalClient({ connection, namespace, dataConverter }));
-  const announcer = new Announcer(store, reconciliation);
-  const plan = options.plan ?? new DeliveryPlan();
+  const reconciliation = new ControlTemporalClient(temporalClient({ connection, namespace, dataConverter }));
+  const announcer = new WebhookPublisher(store, reconciliation);
+  const plan = options.plan ?? new DeliveryRetryPolicy();
   return Worker.create({
     connection,
     namespace,
@@ -114,7 +114,7 @@ export function createDeliveryWorker(options: DeliveryWorkerOptions): Promise<Wo
         requestIdOfActivity,
         ...(tracing?.activity ?? []),
         () => ({ inbound: new IdCheck() }),
-        (context) => ({ inbound: new HandBackInterceptor(context) }),
+        (context) => ({ inbound: new ShutdownInterceptor(context) }),
         (context) => ({ inbound: { execute: (input, next) => withHeartbeats('sending', () => next(input), context) } }),
         (context) => ({ inbound: new FailpointInterceptor(context, failpoints) }),
       ],

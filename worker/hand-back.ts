@@ -4,33 +4,33 @@ import { CancelledFailure } from '@temporalio/common';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 
 /** Time a step may take to stop when its worker shuts down, ms. */
-const GIVE_UP_MS = 500;
+const CANCEL_GRACE_MS = 500;
 
 /**
  * Fails a step fast on worker shutdown, so that Temporal retries it on the next worker. The step's own error is not
  * reported, and a step that ignores the cancel is not awaited: process and programs end anyway.
  */
-export class HandBackInterceptor implements ActivityInboundCallsInterceptor {
+export class ShutdownInterceptor implements ActivityInboundCallsInterceptor {
   constructor(private readonly context: Context) {}
 
   async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
     const { cancelled, cancellationSignal } = this.context;
     const over = new AbortController();
     const abandoned = cancelled.catch(async (error: unknown) => {
-      if (isEndOfWorker(error)) await sleep(GIVE_UP_MS, undefined, { signal: over.signal });
+      if (isWorkerShutdown(error)) await sleep(CANCEL_GRACE_MS, undefined, { signal: over.signal });
       else await new Promise(() => {}); // the workflow cancelled it: awaited
       throw error;
     });
     try {
       return await Promise.race([next(input), abandoned]);
     } catch (error) {
-      throw isEndOfWorker(cancellationSignal.reason) ? cancellationSignal.reason : error;
+      throw isWorkerShutdown(cancellationSignal.reason) ? cancellationSignal.reason : error;
     } finally {
       over.abort();
     }
   }
 }
 
-function isEndOfWorker(reason: unknown): boolean {
+function isWorkerShutdown(reason: unknown): boolean {
   return reason instanceof CancelledFailure && reason.message === 'WORKER_SHUTDOWN';
 }

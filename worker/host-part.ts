@@ -1,13 +1,13 @@
 import { umask } from 'node:process';
 import { StorageRoom } from '../activities/snapshot/storage-room.ts';
 import { KeyedMutex } from '../host/os/keyed-mutex.ts';
-import { TemporalSagas } from '../temporal/temporal-sagas.ts';
+import { ApiTemporalClient } from '../temporal/temporal-sagas.ts';
 import { ansibleArchive } from './config/artifacts.mjs';
 import { createHostWorker } from './host.ts';
 import { HostBoot } from './machine/host-boot.ts';
-import { HostDescription } from './machine/host-description.ts';
+import { HostReporter } from './machine/host-description.ts';
 import { HostGuests } from './machine/host-guests.ts';
-import { builtRootProgram, type HostMachine, openHostMachine } from './machine/host-machine.ts';
+import { getRootProgram, type HostMachine, openHostMachine } from './machine/host-machine.ts';
 import { MachineWatch } from './machine/machine-watch.ts';
 import { rebuildLedger } from './machine/rebuilt-ledger.ts';
 import { watchRules } from './machine/rules-watch.ts';
@@ -15,7 +15,7 @@ import { temporalClient } from './payloads/data-converter.ts';
 import { connectProcessStore, type Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
-import { ownRemoval } from './upkeep/asked-removal.ts';
+import { localRemoval } from './upkeep/asked-removal.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
 
 interface HostPart {
@@ -35,7 +35,7 @@ export async function startHostPart(process: Process): Promise<HostPart> {
   closers.add("the host worker's store", () => store.close());
   const { temporalNamespace: namespace } = config;
   const { hypervisor, ledger, observer } = machine;
-  const description = new HostDescription({ observer, hypervisor, ledger, store, logger });
+  const description = new HostReporter({ observer, hypervisor, ledger, store, logger });
   await description.claim();
   closers.add('host description', () => description.stop());
   await rebuildLedger({ ...machine, store, logger });
@@ -46,7 +46,7 @@ export async function startHostPart(process: Process): Promise<HostPart> {
     interceptors: { workflow: [requestIdOfClient(), ...tracing.client] },
   });
   const mutex = new KeyedMutex();
-  const removal = ownRemoval(config, storeUri, machine, mutex);
+  const removal = localRemoval(config, storeUri, machine, mutex);
   const guests = new HostGuests({ config, machine, store, client, logger, removal });
   closers.add('connections to guests', () => guests.close());
   const room = new StorageRoom({ hypervisor, store });
@@ -61,23 +61,23 @@ export async function startHostPart(process: Process): Promise<HostPart> {
     room,
     commandRuns,
     playbooks: { store, ansible: ansibleArchive },
-    images: { store, rootProgram: builtRootProgram },
+    images: { store, rootProgram: getRootProgram },
     functions: { store },
   };
   const worker = runWorker(await createHostWorker({ ...options, guests: guests.guests, ...machine }));
-  let letGo: Promise<void> | null = null;
+  let releasedCommands: Promise<void> | null = null;
   const begin = () => {
-    letGo ??= commandRuns.stop(); // first, or the worker would wait for commands
+    releasedCommands ??= commandRuns.stop(); // first, or the worker would wait for commands
     worker.beginStop();
   };
   const stop = async () => {
     begin();
     await worker.stop();
-    await letGo;
+    await releasedCommands;
   };
   closers.add('host worker', stop, begin);
   await guests.open();
-  const sagas = new TemporalSagas(client);
+  const sagas = new ApiTemporalClient(client);
   const watch = new StorageWatch({
     observer,
     hypervisor,

@@ -5,7 +5,7 @@ import type { Failpoints } from '../host/failpoints.ts';
 import { KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { hostQueue } from '../model/sagas/queues.ts';
 import { hostInterceptor } from './activity-interceptors.ts';
-import { HandBackInterceptor } from './hand-back.ts';
+import { ShutdownInterceptor } from './hand-back.ts';
 import { IdCheck } from './id-check.ts';
 import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
@@ -40,7 +40,7 @@ export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
         requestIdOfActivity,
         ...(tracing?.activity ?? []),
         () => ({ inbound: new IdCheck() }),
-        (context) => ({ inbound: new HandBackInterceptor(context) }),
+        (context) => ({ inbound: new ShutdownInterceptor(context) }),
         (context) => ({ inbound: hostInterceptor(context, failpoints, mutex, taskQueue) }),
       ],
     },

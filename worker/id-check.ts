@@ -31,7 +31,7 @@ const ALL_WITH_STEPS = [
 /** Formats of ids by field name; the name with an `s` is a list of them. */
 const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   // the mutex keys of steps: sandboxes, other things with steps on a host, and subjects of the audit
-  sandboxId: (text) => ALL_WITH_STEPS.some((is) => is(text)) || isPowerOf(text),
+  sandboxId: (text) => ALL_WITH_STEPS.some((is) => is(text)) || isPowerKey(text),
   approvalId: isApprovalId,
   attemptId: isSandboxId,
   builderId: isSandboxId,
@@ -51,7 +51,7 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   describedId: isSandboxId,
   deliveryId: isDeliveryId,
   operationId: isOperationId,
-  restoreId: (text) => isOperationId(withoutEnd(text, '-back')), // its compensation: workflows/sandbox/restore-sandbox.ts
+  restoreId: (text) => isOperationId(stripSuffix(text, '-back')), // its compensation: workflows/sandbox/restore-sandbox.ts
   hostId: isHostId,
   installationId: isInstallationId,
 };
@@ -60,11 +60,11 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
  * Recognizes the mutex key of a source's starts and stops, which are not serialized with its other steps:
  * workflows/source/source-power.ts.
  */
-function isPowerOf(text: string): boolean {
-  return text.endsWith('/power') && isSourceId(withoutEnd(text, '/power'));
+function isPowerKey(text: string): boolean {
+  return text.endsWith('/power') && isSourceId(stripSuffix(text, '/power'));
 }
 
-function withoutEnd(text: string, end: string): string {
+function stripSuffix(text: string, end: string): string {
   return text.endsWith(end) ? text.slice(0, -end.length) : text;
 }
 
@@ -74,7 +74,7 @@ function withoutEnd(text: string, end: string): string {
  */
 export class IdCheck implements ActivityInboundCallsInterceptor {
   execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
-    const forged = forgedIdIn(input.args);
+    const forged = findForgedId(input.args);
     if (forged === null) return next(input);
     const why = `An activity was given ${forged}, which is no id of Mayfly: no saga has asked for it.`;
     throw activityFailure(new MayflyError('request_refused', why));
@@ -82,10 +82,10 @@ export class IdCheck implements ActivityInboundCallsInterceptor {
 }
 
 /** Returns the first field with an invalid id, for a person; null: there is none. An id may be null. */
-export function forgedIdIn(value: unknown): string | null {
+export function findForgedId(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return null;
   for (const [name, field] of Object.entries(value)) {
-    const forged = (isForged(name, field) ? `${name} ${JSON.stringify(field)}` : null) ?? forgedIdIn(field);
+    const forged = (isForged(name, field) ? `${name} ${JSON.stringify(field)}` : null) ?? findForgedId(field);
     if (forged !== null) return forged.slice(0, 200);
   }
   return null;

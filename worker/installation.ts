@@ -1,12 +1,12 @@
-import { allEnded } from '../host/os/abort.ts';
+import { allSettledOrThrow } from '../host/os/abort.ts';
 import { makeSearchable } from '../host/os/directory.ts';
 import type { HostRecord } from '../model/host.ts';
 import { DEFAULT_PROJECT } from '../model/project.ts';
-import { recordedInput } from '../model/sagas/reconcile.ts';
-import { LIVING_STATES } from '../model/sandbox/sandbox-state.ts';
-import { checkPlaces } from '../services/listen.ts';
+import { toAdoptionInput } from '../model/sagas/reconcile.ts';
+import { OPEN_STATES } from '../model/sandbox/sandbox-state.ts';
+import { checkAddresses } from '../services/listen.ts';
 import type { Store } from '../store/connect.ts';
-import { TemporalSagas } from '../temporal/temporal-sagas.ts';
+import { ApiTemporalClient } from '../temporal/temporal-sagas.ts';
 import { startApiPart } from './api-part.ts';
 import { Closers } from './config/closers.ts';
 import type { Config } from './config/config.ts';
@@ -17,8 +17,8 @@ import { temporalClient } from './payloads/data-converter.ts';
 import { openProcess, type Process } from './process.ts';
 import { InstallationLock } from './servers/installation-lock.ts';
 import { OPEN_ADDRESS } from './servers/loopback-guard.ts';
-import { PLACES } from './servers/places.ts';
-import { rememberServers } from './servers/remembered-servers.ts';
+import { LISTEN_ADDRESSES } from './servers/places.ts';
+import { saveServerAddresses } from './servers/remembered-servers.ts';
 import { ensureServers, progress, type Servers } from './servers/servers.ts';
 import { startTemporalUi } from './servers/temporal-ui.ts';
 
@@ -41,7 +41,7 @@ export interface Installation {
    * Mayfly's own libvirtd ends.
    */
   stop(options: { sandboxes: 'keep' | 'destroy' }): Promise<void>;
-  describe(): ReturnType<typeof described>;
+  describe(): ReturnType<typeof describeInstallation>;
 }
 
 /**
@@ -76,24 +76,24 @@ async function start(
   await makeSearchable(config.stateDir);
   const lock = await InstallationLock.take(config.stateDir);
   closers.add('lock of the state folder', () => lock.release());
-  await checkPlaces([...PLACES.api(config), ...PLACES.host(config)]);
+  await checkAddresses([...LISTEN_ADDRESSES.api(config), ...LISTEN_ADDRESSES.host(config)]);
   mayGoOn();
   const servers = await ensureServers(config, closers, onProgress);
   mayGoOn();
-  await rememberServers(config.stateDir, servers);
+  await saveServerAddresses(config.stateDir, servers);
   const process = await openProcess(config, servers, closers, true);
   mayGoOn();
-  const [control, host] = await allEnded(
+  const [control, host] = await allSettledOrThrow(
     timed('control worker', () => startControlPart(process)),
     timed(`host worker (${config.hostKind})`, () => startHostPart(process)),
   );
   mayGoOn();
-  const adminKey = await keyOfThisRun(control.store, `mayfly up on ${config.hostId}`, closers);
+  const adminKey = await createRunKey(control.store, `mayfly up on ${config.hostId}`, closers);
   const api = await timed('API', () => startApiPart(process));
   mayGoOn();
   const { connection, dataConverter } = process;
   const client = temporalClient({ connection, dataConverter, namespace: config.temporalNamespace });
-  const sagas = new TemporalSagas(client);
+  const sagas = new ApiTemporalClient(client);
   const temporalUiUrl = await openTemporalUi(process, servers);
 
   return {
@@ -106,8 +106,8 @@ async function start(
     stateDir: config.stateDir,
     broken: Promise.race([
       servers.died,
-      brokenWorker('control worker', control.ended),
-      brokenWorker('host worker', host.ended),
+      watchWorkerFailure('control worker', control.ended),
+      watchWorkerFailure('host worker', host.ended),
     ]),
     async stop({ sandboxes }) {
       if (sandboxes === 'destroy') {
@@ -116,7 +116,7 @@ async function start(
       }
       await closers.close();
     },
-    describe: () => described({ ...servers, temporalUiUrl }, host.machine),
+    describe: () => describeInstallation({ ...servers, temporalUiUrl }, host.machine),
   };
 }
 
@@ -136,7 +136,7 @@ async function openTemporalUi(
   return url;
 }
 
-function described(servers: Servers, { hypervisor, state }: HostMachine) {
+function describeInstallation(servers: Servers, { hypervisor, state }: HostMachine) {
   return {
     temporalAddress: servers.temporalAddress,
     /** Null when the server is external. */
@@ -150,7 +150,7 @@ function described(servers: Servers, { hypervisor, state }: HostMachine) {
 }
 
 /** Creates the operator key, which ends with this run. Revokes the key of a run that was killed. */
-async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers): Promise<string> {
+async function createRunKey({ apiKeys }: Store, name: string, closers: Closers): Promise<string> {
   const earlier = (await apiKeys.list()).filter((key) => key.name === name && key.revokedAt === null);
   for (const { id } of earlier) await apiKeys.revoke(id);
   const { key, secret } = await apiKeys.create({
@@ -167,14 +167,14 @@ async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers):
  * Destroys every living sandbox, and waits for the proofs. Each round ends pools and templates, since a pool may be
  * recorded late.
  */
-async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
+async function destroyAll(store: Store, sagas: ApiTemporalClient): Promise<void> {
   for (;;) {
-    await endMakers(store, sagas);
-    const alive = await store.sandboxes.all(LIVING_STATES);
+    await endPoolsAndTemplates(store, sagas);
+    const alive = await store.sandboxes.all(OPEN_STATES);
     if (alive.length === 0) return;
     await Promise.all(
       alive.map(async (record) => {
-        await sagas.sandboxes.destroy(recordedInput(record, 'destroy'), { actor: record.createdBy });
+        await sagas.sandboxes.destroy(toAdoptionInput(record, 'destroy'), { actor: record.createdBy });
         await sagas.sandboxes.ended(record.id, AbortSignal.timeout(120_000));
       }),
     );
@@ -182,11 +182,11 @@ async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
 }
 
 /** Ends pools and builds of templates, which create sandboxes on their own. */
-async function endMakers(store: Store, sagas: TemporalSagas): Promise<void> {
+async function endPoolsAndTemplates(store: Store, sagas: ApiTemporalClient): Promise<void> {
   const at = new Date().toISOString();
   for (const { project, name, createdBy, source, cpus, memoryMib, egress, min, max } of await store.pools.all()) {
-    const wish = { source, cpus, memoryMib, egress, min, max };
-    await sagas.pools.delete({ project, name, wish, actor: createdBy, at }, createdBy);
+    const poolSpec = { source, cpus, memoryMib, egress, min, max };
+    await sagas.pools.delete({ project, name, wish: poolSpec, actor: createdBy, at }, createdBy);
   }
   for (const record of await store.templates.all(['building', 'verifying', 'ready', 'failed'])) {
     const { id, key: templateKey, hostId, installationId, project, source, cpus, memoryMib } = record;
@@ -196,7 +196,7 @@ async function endMakers(store: Store, sagas: TemporalSagas): Promise<void> {
 }
 
 /** Stays pending when the worker was stopped on purpose. */
-function brokenWorker(name: string, ended: Promise<void>): Promise<string> {
+function watchWorkerFailure(name: string, ended: Promise<void>): Promise<string> {
   return new Promise((resolve) => {
     ended.catch((error: unknown) =>
       resolve(`the ${name} failed: ${error instanceof Error ? error.message : String(error)}`),

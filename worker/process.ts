@@ -10,7 +10,7 @@ import type { Closers } from './config/closers.ts';
 import type { Config } from './config/config.ts';
 import { createLogger, installTemporalRuntime } from './config/logger.ts';
 import { collectWhenIdle } from './machine/idle-memory.ts';
-import { dataConverterOf, installationKeys } from './payloads/data-converter.ts';
+import { createDataConverter, installationKeys } from './payloads/data-converter.ts';
 import type { PayloadKeys } from './payloads/payload-keys.ts';
 import { connectTemporal, registerSearchAttributes } from './servers/temporal.ts';
 import { logPrograms } from './tracing/programs.ts';
@@ -65,7 +65,7 @@ export async function openProcess(
   const tracing = await openTracing(config);
   closers.add('traces', () => tracing.close());
   const keys = await installationKeys(config, hasControl);
-  const dataConverter = dataConverterOf(keys);
+  const dataConverter = createDataConverter(keys);
   const connection = await connectTemporal(servers.temporalAddress, config.temporalTls);
   closers.add('connection to Temporal', () => connection.close());
   await registerSearchAttributes(connection, config.temporalNamespace);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { checkPlaces } from '../services/listen.ts';
+import { checkAddresses } from '../services/listen.ts';
 import { startApiPart } from './api-part.ts';
 import type { Closers } from './config/closers.ts';
 import type { Config } from './config/config.ts';
@@ -7,7 +7,7 @@ import { startControlPart } from './control-part.ts';
 import { startHostPart } from './host-part.ts';
 import { namedServers, openProcess, type Process } from './process.ts';
 import { startProxyPart } from './proxy/proxy-part.ts';
-import { PLACES } from './servers/places.ts';
+import { LISTEN_ADDRESSES } from './servers/places.ts';
 
 /** Processes of an installation over several machines. */
 const PROCESSES = {
@@ -38,7 +38,7 @@ export async function serve(
 ): Promise<void> {
   try {
     const servers = namedServers(config);
-    await checkPlaces(PLACES[name](config));
+    await checkAddresses(LISTEN_ADDRESSES[name](config));
     const process = await openProcess(config, servers, closers, name === 'control');
     const running = PROCESSES[name](process);
     const stopped = signal.aborted ? Promise.resolve() : once(signal, 'abort');

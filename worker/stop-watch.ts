@@ -29,11 +29,11 @@ interface StopWatchOptions {
 }
 
 /** Keeps a stopping process from hanging: in closing its resources, or on any it never closed. */
-export class StopWatch {
+export class ShutdownWatchdog {
   /** Closers of everything that the process opens. */
   readonly closers = new Closers(
     () => this.#begin(),
-    () => this.#closed(),
+    () => this.#exitAfterClose(),
   );
   readonly #options: StopWatchOptions;
   #hasBegun = false;
@@ -57,18 +57,18 @@ export class StopWatch {
   }
 
   /** Exits despite unawaited work, such as a step that ignored its cancel. */
-  #closed(): void {
+  #exitAfterClose(): void {
     const { leave, times = STOP_MS } = this.#options;
     setTimeout(leave, times.leave).unref();
   }
 
   #stillOpen(): string {
-    return `${this.closers.names.join(', ') || 'none of its parts'}; Node waits for ${awaited() || 'nothing'}`;
+    return `${this.closers.names.join(', ') || 'none of its parts'}; Node waits for ${describeActiveResources() || 'nothing'}`;
   }
 }
 
 /** Lists what keeps Node's event loop alive, by kind. */
-function awaited(): string {
+function describeActiveResources(): string {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return [...counts].map(([kind, count]) => (count === 1 ? kind : `${count} ${kind}`)).join(', ');

@@ -1,6 +1,6 @@
 import { proxyActivities, sleep } from '@temporalio/workflow';
 import type { ControlActivities } from '../activities/control.ts';
-import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
+import type { DecommissionHostInput } from '../model/sagas/forget-host.ts';
 import { MINUTE_MS, PROFILE } from './saga/profiles.ts';
 
 const control = proxyActivities<ControlActivities>(PROFILE.undo(10 * MINUTE_MS, { heartbeatMs: 30_000 }));
@@ -13,7 +13,7 @@ const control = proxyActivities<ControlActivities>(PROFILE.undo(10 * MINUTE_MS, 
  * No one can inspect the host, so nothing on it is called removed. If it comes back, it is reconciled before it takes
  * work (reconcile.ts), which removes its residue and proves that.
  */
-export async function forgetHost(input: ForgetHostInput): Promise<void> {
+export async function forgetHost(input: DecommissionHostInput): Promise<void> {
   await control.giveHostUp(input);
   await control.leaveAskedHost(input);
   for (;;) {

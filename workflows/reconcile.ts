@@ -18,39 +18,39 @@ import {
   type ReconcileTimes,
 } from '../model/sagas/reconcile.ts';
 import { whenCancelled } from './saga/cancellation.ts';
-import { shallContinue } from './saga/continue-as-new.ts';
+import { shouldContinueAsNew } from './saga/continue-as-new.ts';
 import { onHost } from './saga/host-activities.ts';
 import { MINUTE_MS, PROFILE } from './saga/profiles.ts';
 
 const control = proxyActivities<ControlActivities>(PROFILE.work(10 * MINUTE_MS, { heartbeatMs: 30_000 }));
 
-const LOOKS = 20;
-const LOOK_EVERY_MS = 1_000;
+const MAX_POLLS = 20;
+const POLL_INTERVAL_MS = 1_000;
 
 const reconcileNow = defineSignal<[ReconcileTimes]>(RECONCILE_NOW);
 
 /** Reconciles at an interval and on each signal. The next round retries what this one could not do. */
 export async function reconcile(times: ReconcileTimes): Promise<void> {
   let { everyMs, graceMs } = times;
-  let isTold = false;
+  let isNotified = false;
   let isCancelled = false;
   whenCancelled(() => {
     isCancelled = true;
   });
   setHandler(reconcileNow, (told) => {
     ({ everyMs, graceMs } = told);
-    isTold = true;
+    isNotified = true;
   });
   while (!isCancelled) {
-    isTold = false;
+    isNotified = false;
     try {
       await reconcileOnce({ graceMs });
       setCurrentDetails('');
     } catch (error) {
       setCurrentDetails(`The last round failed: ${messageOf(error)}`);
     }
-    if (!isCancelled && shallContinue()) return continueAsNew<typeof reconcile>({ everyMs, graceMs });
-    await condition(() => isTold || isCancelled, everyMs);
+    if (!isCancelled && shouldContinueAsNew()) return continueAsNew<typeof reconcile>({ everyMs, graceMs });
+    await condition(() => isNotified || isCancelled, everyMs);
   }
 }
 
@@ -101,10 +101,10 @@ export async function reconcileOnce({ graceMs }: ReconcileInput): Promise<void> 
 export async function reconcileHost({ graceMs, hostId, installationId }: ReconcileHostInput): Promise<void> {
   const host = { hostId, installationId };
   try {
-    const before = await strangersOn(host);
+    const before = await listOrphansOn(host);
     if (before.length > 0) {
       await sleep(graceMs);
-      const still = await strangersOn(host);
+      const still = await listOrphansOn(host);
       const sandboxIds = still.filter((id) => before.includes(id));
       await control.destroyStrangers({ ...host, sandboxIds });
       if (!(await areGone(host, sandboxIds))) return; // the next round checks again
@@ -115,12 +115,12 @@ export async function reconcileHost({ graceMs, hostId, installationId }: Reconci
   }
 }
 
-/** Reports whether the sandboxes leave the host within {@link LOOKS} polls. */
+/** Reports whether the sandboxes leave the host within {@link MAX_POLLS} polls. */
 async function areGone(host: HostRef, sandboxIds: string[]): Promise<boolean> {
-  for (let look = 0; look < LOOKS; look++) {
-    const marked = await markedOn(host);
+  for (let look = 0; look < MAX_POLLS; look++) {
+    const marked = await listMarkedOn(host);
     if (!sandboxIds.some((id) => marked.includes(id))) return true;
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
   return false;
 }
@@ -130,10 +130,10 @@ function isHostDown(error: unknown): boolean {
   return cause instanceof TimeoutFailure && cause.timeoutType === 'SCHEDULE_TO_START';
 }
 
-async function strangersOn(host: HostRef): Promise<string[]> {
-  return (await control.strangersAmong({ sandboxIds: await markedOn(host) })).sandboxIds;
+async function listOrphansOn(host: HostRef): Promise<string[]> {
+  return (await control.strangersAmong({ sandboxIds: await listMarkedOn(host) })).sandboxIds;
 }
 
-async function markedOn(host: HostRef): Promise<string[]> {
+async function listMarkedOn(host: HostRef): Promise<string[]> {
   return (await onHost(host, PROFILE.probe(MINUTE_MS)).markedSandboxes()).sandboxIds;
 }

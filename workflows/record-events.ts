@@ -8,14 +8,14 @@ import {
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
-import { EVENT_HAPPENED, type RecordEventsInput } from '../model/sagas/messages.ts';
+import { RECORD_EVENT, type RecordEventsInput } from '../model/sagas/messages.ts';
 import type { SignedEvent } from '../model/sandbox/signed-request.ts';
 import { whenCancelled } from './saga/cancellation.ts';
 import { controlUntilDone } from './saga/control.ts';
 import { failureOf } from './saga/failure.ts';
 import { retryForever } from './saga/retry-forever.ts';
 
-const eventHappened = defineSignal<[SignedEvent]>(EVENT_HAPPENED);
+const eventHappened = defineSignal<[SignedEvent]>(RECORD_EVENT);
 
 /**
  * Time for which a run stays open, ms. One timer for the run: a timer for each event would add two events to the
@@ -29,7 +29,7 @@ const PAUSE_MS = 5_000;
  * (`limit.blobSize.error`). More, after a store outage, are appended first: a history holds the 10,000 signals a run
  * may get.
  */
-const MOST_CARRIED_OVER = 50;
+const MAX_CARRIED_OVER = 50;
 
 /**
  * Appends events to one audit trail, one at a time, in the order of their signals. Temporal keeps each until the store
@@ -54,7 +54,7 @@ export async function recordEvents(input: RecordEventsInput): Promise<void> {
     if (!event) return;
     await append(sandboxId, event);
     pending.shift();
-    if (pending.length > MOST_CARRIED_OVER) continue;
+    if (pending.length > MAX_CARRIED_OVER) continue;
     const { continueAsNewSuggested, historyLength } = workflowInfo();
     if (continueAsNewSuggested || historyLength >= (longestHistory ?? Infinity)) {
       await continueAsNew<typeof recordEvents>({ ...input, events: pending });

@@ -3,15 +3,15 @@ import { Context, log } from '@temporalio/activity';
 import { z } from 'zod';
 import { isSignedBy } from '../../ca/signed-request.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { installationIdOf, isApprovalId, isHostId, isInstallationId } from '../../model/ids.ts';
+import { deriveInstallationId, isApprovalId, isHostId, isInstallationId } from '../../model/ids.ts';
 import {
   ACCESS_KINDS,
   APPROVAL_KINDS,
-  type Asker,
-  REQUEST_COUNTS_MS,
+  MAX_REQUEST_AGE_MS,
   type RequestKind,
   type RequestSignature,
   type SignedRequests,
+  type Signer,
 } from '../../model/sandbox/signed-request.ts';
 import type { Store } from '../../store/connect.ts';
 
@@ -35,7 +35,7 @@ const signatureSchema = z.strictObject({
  * Verifier of requests to the control worker. Temporal identifies no caller: anyone with access can start any workflow
  * and answer for any worker.
  */
-export class Askers {
+export class RequestVerifier {
   constructor(private readonly store: Pick<Store, 'signers' | 'certificates'>) {}
 
   /** @throws MayflyError request_refused, also logged by the control worker */
@@ -43,15 +43,16 @@ export class Askers {
     kind: Kind,
     asked: SignedRequests[Kind],
     signature: RequestSignature | undefined,
-  ): Promise<Asker> {
+  ): Promise<Signer> {
     const about = asked.sandboxId;
-    if (signature === undefined) throw refused(kind, about, null, 'nobody has signed it');
+    if (signature === undefined) throw toRefusal(kind, about, null, 'nobody has signed it');
     const { success } = signatureSchema.safeParse(signature);
-    if (!success) throw refused(kind, about, null, 'its signature is none');
+    if (!success) throw toRefusal(kind, about, null, 'its signature is none');
     const { by, at, publicKey } = signature;
-    if (Math.abs(Date.now() - Date.parse(at)) > REQUEST_COUNTS_MS) throw refused(kind, about, by, `it is of ${at}`);
-    if (!isSignedBy(signature, kind, asked)) throw refused(kind, about, by, 'its signature is not of what it asks for');
-    if (!(await this.#isKeyOf(by, publicKey))) throw refused(kind, about, by, `the key ${publicKey} is not its own`);
+    if (Math.abs(Date.now() - Date.parse(at)) > MAX_REQUEST_AGE_MS) throw toRefusal(kind, about, by, `it is of ${at}`);
+    if (!isSignedBy(signature, kind, asked))
+      throw toRefusal(kind, about, by, 'its signature is not of what it asks for');
+    if (!(await this.#isKeyOf(by, publicKey))) throw toRefusal(kind, about, by, `the key ${publicKey} is not its own`);
     return by;
   }
 
@@ -64,7 +65,7 @@ export class Askers {
     const { kind, actor } = asked.event;
     const kinds = isApprovalId(asked.sandboxId) ? APPROVAL_KINDS : ACCESS_KINDS;
     if (by.process === 'api' && kinds.has(kind) && actor !== null) return;
-    throw refused('event', asked.sandboxId, by, `an event ${kind} is not for it to have recorded`);
+    throw toRefusal('event', asked.sandboxId, by, `an event ${kind} is not for it to have recorded`);
   }
 
   /**
@@ -81,23 +82,23 @@ export class Askers {
     const request = createHash('sha256').update(value).digest('hex');
     const before = await this.store.certificates.ofRequest(request);
     if (before.every((record) => record.runId === runId)) return { request, runId };
-    throw refused('certificate', sandboxId, by, 'it was granted before');
+    throw toRefusal('certificate', sandboxId, by, 'it was granted before');
   }
 
-  async #isKeyOf(by: Asker, publicKey: string): Promise<boolean> {
+  async #isKeyOf(by: Signer, publicKey: string): Promise<boolean> {
     if (by.process === 'api') return this.store.signers.isApi(publicKey);
-    return by.installationId === installationIdOf(publicKey);
+    return by.installationId === deriveInstallationId(publicKey);
   }
 }
 
 /** Returns a refusal, and logs it for the operator. */
-export function refused(kind: RequestKind, about: string, by: Asker | null, why: string): MayflyError {
+export function toRefusal(kind: RequestKind, about: string, by: Signer | null, why: string): MayflyError {
   const { workflowId } = Context.current().info.workflowExecution ?? {};
   log.warn('a request was refused', { request: kind, about, by, why, workflowId });
   return new MayflyError('request_refused', `The request of ${nameOf(by)} (${kind}, ${about}) is refused: ${why}.`);
 }
 
-function nameOf(by: Asker | null): string {
+function nameOf(by: Signer | null): string {
   if (by === null) return 'somebody';
   return by.process === 'api' ? 'an API process' : `the host ${by.hostId} (${by.installationId})`;
 }

@@ -8,9 +8,9 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { CertificatePurpose, CertificateRecord, IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import type { Asker, RequestSignature } from '../../model/sandbox/signed-request.ts';
+import type { RequestSignature, Signer } from '../../model/sandbox/signed-request.ts';
 import type { Store } from '../../store/connect.ts';
-import { Askers, refused } from './askers.ts';
+import { RequestVerifier, toRefusal } from './askers.ts';
 
 interface SignInput {
   /** Id of the sandbox, or of the source to read. */
@@ -37,7 +37,7 @@ interface Certifiable {
 
 /** Activities of the user CA. Its private key exists only on the control worker. */
 export function createCertificateActivities({ ca, store }: { ca: UserCa; store: Store }) {
-  const askers = new Askers(store);
+  const askers = new RequestVerifier(store);
   return {
     /** Returns the keys a new sandbox must trust. */
     async userCaKeys(): Promise<{ keys: string[] }> {
@@ -51,9 +51,9 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
      */
     async certifiable({ sandboxId, publicKey, purpose }: Certificate): Promise<Certifiable> {
       const subject = isSourceId(sandboxId)
-        ? await prepared(store, sandboxId, purpose)
-        : await living(store, sandboxId);
-      if (purpose === 'host') await refuseOtherHost(store, sandboxId, parsePublicKey(publicKey).fingerprint);
+        ? await requirePrepared(store, sandboxId, purpose)
+        : await requireLiving(store, sandboxId);
+      if (purpose === 'host') await assertKnownKey(store, sandboxId, parsePublicKey(publicKey).fingerprint);
       return subject;
     },
 
@@ -63,10 +63,10 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
      */
     async signCertificate({ signature, ...request }: SignInput): Promise<SignedCertificate> {
       const { sandboxId, actor, purpose = 'host' } = request;
-      const by = await askers.verified('certificate', askedOf(request), signature);
+      const by = await askers.verified('certificate', signedContent(request), signature);
       const [granted] = await Promise.all([
         signature && askers.onlyHere(signature, sandboxId),
-        refuseOthers(store, by, sandboxId, purpose),
+        assertMayIssue(store, by, sandboxId, purpose),
       ]);
       const serial = BigInt(await store.serials.next());
       const { certificate, fingerprint, signedBy, ...signed } = await ca.sign({ ...request, serial });
@@ -98,21 +98,21 @@ type IssueDetail = Pick<
 >;
 
 /** Returns the signed content of the request, in this activity's workflow. */
-function askedOf({ sandboxId, publicKey, purpose = 'host', actor, ttlSeconds }: SignInput) {
+function signedContent({ sandboxId, publicKey, purpose = 'host', actor, ttlSeconds }: SignInput) {
   const { workflowId = '' } = Context.current().info.workflowExecution ?? {};
   const caller = purpose === 'caller' ? actor : null;
   return { workflowId, sandboxId, publicKey, purpose, actor: caller, ttlSeconds: ttlSeconds ?? null };
 }
 
 /** @throws MayflyError request_refused */
-async function refuseOthers(store: Store, by: Asker, id: string, purpose: CertificatePurpose): Promise<void> {
+async function assertMayIssue(store: Store, by: Signer, id: string, purpose: CertificatePurpose): Promise<void> {
   if (by.process === 'api') {
     if (purpose === 'caller' && !isSourceId(id)) return;
-    throw refused('certificate', id, by, `a certificate for a ${purpose} is not for it to ask for`);
+    throw toRefusal('certificate', id, by, `a certificate for a ${purpose} is not for it to ask for`);
   }
   const place = await (isSourceId(id) ? store.sources.get(id) : store.sandboxes.get(id));
   if (purpose === 'host' && place && isSameHost(place, by)) return;
-  throw refused('certificate', id, by, `it is not on that host${place ? `, but on ${place.hostId}` : ''}`);
+  throw toRefusal('certificate', id, by, `it is not on that host${place ? `, but on ${place.hostId}` : ''}`);
 }
 
 /** Returns the audit event of one issue, unique by serial: a repeated activity issues again. */
@@ -128,7 +128,7 @@ function issueOf({ actor }: SignInput, detail: IssueDetail): AuditEvent {
   };
 }
 
-async function living(store: Store, sandboxId: string): Promise<Certifiable> {
+async function requireLiving(store: Store, sandboxId: string): Promise<Certifiable> {
   const record = await store.sandboxes.get(sandboxId);
   if (!record) throw new MayflyError('sandbox_not_found', `There is no sandbox ${sandboxId}.`);
   if (!isFinal(record.state) && record.state !== 'destroying') {
@@ -138,7 +138,7 @@ async function living(store: Store, sandboxId: string): Promise<Certifiable> {
 }
 
 /** Allows only the source's host a certificate for it: reads go through the API, which records them. */
-async function prepared(store: Store, sourceId: string, purpose: CertificatePurpose): Promise<Certifiable> {
+async function requirePrepared(store: Store, sourceId: string, purpose: CertificatePurpose): Promise<Certifiable> {
   const record = await store.sources.get(sourceId);
   if (record?.state === 'prepared' && record.preparedBy && purpose === 'host') {
     return { source: record.name, createdBy: record.preparedBy };
@@ -146,7 +146,7 @@ async function prepared(store: Store, sourceId: string, purpose: CertificatePurp
   throw new MayflyError('source_not_prepared', `The source ${record?.name ?? sourceId} is not prepared for looking.`);
 }
 
-async function refuseOtherHost(store: Store, sandboxId: string, fingerprint: string): Promise<void> {
+async function assertKnownKey(store: Store, sandboxId: string, fingerprint: string): Promise<void> {
   const own = (await store.certificates.of(sandboxId)).filter(({ purpose }) => purpose === 'host');
   // A sandbox from before certificates were recorded has none.
   if (own.length === 0 || own.some((record) => record.fingerprint === fingerprint)) return;

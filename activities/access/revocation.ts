@@ -3,7 +3,7 @@ import type { UserCa } from '../../ca/user-ca.ts';
 import type { CertificateRecord } from '../../model/sandbox/certificate.ts';
 import type { Revocation } from '../../model/sandbox/certificate-saga.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { hostOf, isFinal } from '../../model/sandbox/sandbox-state.ts';
+import { getHost, isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 
 interface RevokeInput {
@@ -21,7 +21,7 @@ export interface GuestTrust {
   userCaKeys: string[];
   /** OpenSSH key revocation list, base64. */
   revokedKeys: string;
-  /** Serials, decimal, whose sessions the guest must end, since it has not confirmed that; at most {@link AT_ONCE}. */
+  /** Serials, decimal, whose sessions the guest must end, since it has not confirmed that; at most {@link MAX_SERIALS}. */
   revokedSerials: string[];
   /** True when more serials remain for another round. */
   hasMore: boolean;
@@ -33,7 +33,7 @@ export interface GuestTrust {
 const GUEST_CLOCK_MS = 24 * 3_600_000;
 
 /** Serials in one request to the guest. */
-const AT_ONCE = 5_000;
+const MAX_SERIALS = 5_000;
 
 export function createRevocationActivities({ ca, store }: { ca: UserCa; store: Store }) {
   return {
@@ -43,17 +43,17 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
      * at a sandbox's end omits them.
      */
     async revokeCertificates({ sandboxId, serials, actor, at, eventId }: RevokeInput): Promise<void> {
-      const meant = (await store.certificates.of(sandboxId)).filter(
-        (record) => isMeant(record, serials) && (record.revokedAt === null || record.revokedAt === at),
+      const selected = (await store.certificates.of(sandboxId)).filter(
+        (record) => isSelected(record, serials) && (record.revokedAt === null || record.revokedAt === at),
       );
       const past = new Date(Date.parse(at) - GUEST_CLOCK_MS).toISOString();
-      const told = serials === 'every' ? meant.filter(({ validBefore }) => validBefore > past) : meant;
+      const audited = serials === 'every' ? selected.filter(({ validBefore }) => validBefore > past) : selected;
       await store.certificates.revoke(
-        meant.filter(({ revokedAt }) => revokedAt === null).map(({ serial }) => serial),
+        selected.filter(({ revokedAt }) => revokedAt === null).map(({ serial }) => serial),
         at,
         actor,
       );
-      if (told.length === 0) return;
+      if (audited.length === 0) return;
       await store.audit.record(sandboxId, {
         eventId,
         kind: 'certificate.revoked',
@@ -61,14 +61,14 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
         runId: Context.current().info.workflowExecution?.runId ?? null,
         hostId: null,
         at,
-        detail: { certificates: told.map(({ serial, keyId }) => ({ serial, keyId })) },
+        detail: { certificates: audited.map(({ serial, keyId }) => ({ serial, keyId })) },
       });
     },
 
     /** Returns the trust of the sandbox's guest; null when the guest no longer exists. */
     async trustOf({ sandboxId }: { sandboxId: string }): Promise<GuestTrust | null> {
       const record = await store.sandboxes.get(sandboxId);
-      const host = record && hostOf(record);
+      const host = record && getHost(record);
       if (!host || isFinal(record.state) || record.state === 'destroying') return null;
       const certificates = await store.certificates.of(sandboxId);
       const past = new Date(Date.now() - GUEST_CLOCK_MS).toISOString();
@@ -78,8 +78,8 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
       return {
         ...host,
         ...(await ca.trust(revoked.filter(({ validBefore }) => validBefore > past))),
-        revokedSerials: open.slice(0, AT_ONCE).map(({ serial }) => serial),
-        hasMore: open.length > AT_ONCE,
+        revokedSerials: open.slice(0, MAX_SERIALS).map(({ serial }) => serial),
+        hasMore: open.length > MAX_SERIALS,
         isOwnSignedByOther: own !== undefined && own.signedBy !== (await ca.signingKey()),
       };
     },
@@ -90,7 +90,7 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
   };
 }
 
-function isMeant({ serial, purpose }: CertificateRecord, serials: RevokeInput['serials']): boolean {
+function isSelected({ serial, purpose }: CertificateRecord, serials: RevokeInput['serials']): boolean {
   if (serials === 'every') return true;
   return purpose === 'caller' && (serials === 'all' || serials.includes(serial));
 }

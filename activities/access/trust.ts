@@ -34,9 +34,9 @@ export function createTrustActivities({ guests, credentials, signer }: TrustDeps
       await withHeartbeats('asking the guest', async (context) => {
         const { signal } = context;
         const agent = await guests.agent(sandboxId, context);
-        await tell(agent, 'PUT', '/v1/trust', { userCaKeys, revokedKeys }, signal);
+        await send(agent, 'PUT', '/v1/trust', { userCaKeys, revokedKeys }, signal);
         if (revokedSerials.length > 0) {
-          await tell(agent, 'POST', '/v1/sessions/end', { serials: revokedSerials }, signal);
+          await send(agent, 'POST', '/v1/sessions/end', { serials: revokedSerials }, signal);
         }
       });
     },
@@ -57,7 +57,7 @@ interface OwnKey extends Pick<KeyToCertify, 'signature'> {
   publicKey: string | null;
 }
 
-async function tell(
+async function send(
   agent: Agent,
   method: 'PUT' | 'POST',
   path: string,
@@ -73,10 +73,10 @@ async function tell(
     if (length > MAX_REFUSAL_BYTES) throw new MayflyError('guest_failed', `The guest answers ${path} without an end.`);
     chunks.push(chunk);
   }
-  if (answer.status !== 204) throw refusalOf(path, answer.status, Buffer.concat(chunks).toString());
+  if (answer.status !== 204) throw toRefusal(path, answer.status, Buffer.concat(chunks).toString());
 }
 
-function refusalOf(path: string, status: number, text: string): MayflyError {
+function toRefusal(path: string, status: number, text: string): MayflyError {
   const { data } = refusal.safeParse(jsonOrNull(text));
   const why = data?.message.replace(/[\p{Cc}\p{Cs}]/gu, '\u{fffd}') ?? 'it does not say why';
   const code = data && isErrorCode(data.code) && data.code !== 'internal' ? data.code : 'guest_failed';

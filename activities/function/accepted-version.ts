@@ -4,7 +4,7 @@ import type { RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
 
 type Stores = Pick<Store, 'functionVersions'>;
-type Accepted = Pick<RunRecord, 'project' | 'function' | 'version' | 'versionDigest'>;
+type RunVersion = Pick<RunRecord, 'project' | 'function' | 'version' | 'versionDigest'>;
 
 interface Binding extends Pick<RunRecord, 'version' | 'versionDigest'> {
   spec: FunctionSpec;
@@ -16,7 +16,7 @@ interface Binding extends Pick<RunRecord, 'version' | 'versionDigest'> {
  */
 export async function boundVersion(
   { functionVersions }: Stores,
-  run: Accepted & Pick<RunRecord, 'lateBinding'>,
+  run: RunVersion & Pick<RunRecord, 'lateBinding'>,
   activeVersion: number | null,
 ): Promise<Binding | null> {
   const { project, function: name, lateBinding } = run;
@@ -29,18 +29,18 @@ export async function boundVersion(
 }
 
 /** Returns the spec of a run's version; null when deleted, or when its number was reused. */
-export async function acceptedSpec({ functionVersions }: Stores, run: Accepted): Promise<FunctionSpec | null> {
+export async function acceptedSpec({ functionVersions }: Stores, run: RunVersion): Promise<FunctionSpec | null> {
   const version = await functionVersions.get({ project: run.project, name: run.function }, run.version);
   return version?.digest === run.versionDigest ? version.spec : null;
 }
 
 /** @throws MayflyError function_gone */
-export async function requireSpec(stores: Stores, run: Accepted): Promise<FunctionSpec> {
+export async function requireSpec(stores: Stores, run: RunVersion): Promise<FunctionSpec> {
   const spec = await acceptedSpec(stores, run);
   if (spec) return spec;
   throw goneVersion(run);
 }
 
-export function goneVersion({ version, function: name }: Pick<Accepted, 'version' | 'function'>): MayflyError {
+export function goneVersion({ version, function: name }: Pick<RunVersion, 'version' | 'function'>): MayflyError {
   return new MayflyError('function_gone', `Version ${version} of ${name} is not there any more.`);
 }

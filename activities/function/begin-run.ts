@@ -1,14 +1,14 @@
-import { unseenEnd } from '../../model/functions/command-end.ts';
+import { unknownEnd } from '../../model/functions/command-end.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
-import { runInputOf } from '../../model/functions/run-saga.ts';
-import { UNDER_WAY } from '../../model/functions/run-state.ts';
+import { toRunInput } from '../../model/functions/run-saga.ts';
+import { ACTIVE_STATES } from '../../model/functions/run-state.ts';
 import { steadyClock } from '../../model/steady-clock.ts';
 import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 
 interface Deps {
   store: Pick<Store, 'runs'>;
-  reconciliation: Pick<Reconciliation, 'functions'>;
+  reconciliation: Pick<ControlTemporalClient, 'functions'>;
 }
 
 /**
@@ -16,7 +16,7 @@ interface Deps {
  * not start it: the store was restored to an earlier time, and its outcome is unknown.
  */
 export async function beginRun({ store, reconciliation }: Deps, run: RunRecord): Promise<void> {
-  const input = runInputOf(run);
+  const input = toRunInput(run);
   if ((await reconciliation.functions.startRun(input, run.tries === 0)) !== 'ran') return;
   const latest = await store.runs.get(run.id);
   if (latest && latest.tries > 0) {
@@ -24,9 +24,9 @@ export async function beginRun({ store, reconciliation }: Deps, run: RunRecord):
     return;
   }
   const at = steadyClock.iso();
-  const { outcome, failure } = unseenEnd('it ran, and the store was set back to a time before');
+  const { outcome, failure } = unknownEnd('it ran, and the store was set back to a time before');
   const ended = { outcome, failure, endedAt: at, updatedAt: at };
-  if (await store.runs.end(run.id, UNDER_WAY, ended, run.retentionDays)) {
+  if (await store.runs.end(run.id, ACTIVE_STATES, ended, run.retentionDays)) {
     await store.runs.free(run.id, { cleanup: 'proved' }); // its workflow ends only after a proved cleanup
   }
 }

@@ -1,31 +1,31 @@
 import { ERRORS, MayflyError } from '../../model/errors.ts';
 import {
-  type BulkDone,
   type BulkPage,
   type BulkPlace,
+  type BulkProgress,
   type BulkRecord,
   type BulkRefusal,
-  listsOf,
+  getRunFilters,
 } from '../../model/functions/bulk.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
 import type { Store } from '../../store/connect.ts';
 import { cancelRun } from '../../store/functions/run-cancel.ts';
-import { type ProjectStore, storeOf } from '../../store/project-store.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import { createProjectStore, type ProjectStore } from '../../store/project-store.ts';
+import type { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 
-type Of = Pick<BulkRecord, 'version'> & { actor: BulkRecord['createdBy'] };
+type ReplaySource = Pick<BulkRecord, 'version'> & { actor: BulkRecord['createdBy'] };
 
 /** Replays the event of a run, as the API does; idempotent with the same `once`. */
-export interface AcceptAgain {
-  replay(store: ProjectStore, run: RunRecord, of: Of & { once: string }): Promise<unknown>;
-  redrive(store: ProjectStore, run: RunRecord, of: Of): Promise<unknown>;
+export interface EventReplayer {
+  replay(store: ProjectStore, run: RunRecord, of: ReplaySource & { once: string }): Promise<unknown>;
+  redrive(store: ProjectStore, run: RunRecord, of: ReplaySource): Promise<unknown>;
 }
 
 interface Deps {
   store: Store;
-  reconciliation: Reconciliation;
-  acceptAgain: AcceptAgain;
+  reconciliation: ControlTemporalClient;
+  acceptAgain: EventReplayer;
 }
 
 /** Runs of a page: few enough for the timeout of an activity, even on a slow store. */
@@ -45,18 +45,18 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
     if (run?.project !== project || run.function !== bulk.function) return false;
     if (action === 'cancel') {
       if (run.state === 'ended') return run.outcome === 'cancelled' && (run.endedAt ?? '') > bulk.createdAt;
-      await cancelRun(store.runs, run, actor, (...told) => reconciliation.functions.cancelRun(...told));
+      await cancelRun(store.runs, run, actor, (...args) => reconciliation.functions.cancelRun(...args));
       return true;
     }
-    const own = storeOf(store, { project, isOperator: false });
+    const own = createProjectStore(store, { project, isOperator: false });
     if (action === 'redrive') await acceptAgain.redrive(own, run, { version, actor });
     else await acceptAgain.replay(own, run, { version, actor, once: `${bulk.id}:${run.id}` });
     return true;
   }
 
   /** Returns the next page with runs, across the lists of the bulk action. */
-  async function pageOf(bulk: BulkRecord, from: BulkPlace): Promise<BulkPage | null> {
-    const lists = listsOf(bulk);
+  async function nextPage(bulk: BulkRecord, from: BulkPlace): Promise<BulkPage | null> {
+    const lists = getRunFilters(bulk);
     for (let { list, cursor } = from; list < lists.length; list++, cursor = null) {
       const query = { ...lists[list], project: bulk.project, function: bulk.function, until: bulk.createdAt };
       const page = await store.runs.list({ ...query, limit: PAGE, ...(cursor !== null && { cursor }) });
@@ -72,7 +72,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
       for (;;) {
         const bulk = await mustGet(bulkId);
         if (bulk.page) return bulk.page;
-        const page = bulk.state === 'running' ? await pageOf(bulk, bulk.place) : null;
+        const page = bulk.state === 'running' ? await nextPage(bulk, bulk.place) : null;
         if (!page) {
           await store.bulks.end(bulkId, bulk.state === 'cancelling' ? 'cancelled' : 'succeeded', now());
           return null;
@@ -82,7 +82,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
     },
 
     /** @throws MayflyError a retryable failure; a retry acts on no run twice */
-    async actOnBulk({ bulkId, runs }: { bulkId: string; runs: string[] }): Promise<BulkDone> {
+    async actOnBulk({ bulkId, runs }: { bulkId: string; runs: string[] }): Promise<BulkProgress> {
       const bulk = await mustGet(bulkId);
       const counts = { done: 0, unchanged: 0, refused: 0 };
       const refusals: BulkRefusal[] = [];
@@ -106,7 +106,7 @@ export function createBulkActivities({ store, reconciliation, acceptAgain }: Dep
       await store.bulks.cancel(bulkId, now());
     },
 
-    async recordBulk({ bulkId, page, done }: { bulkId: string; page: BulkPage; done: BulkDone }): Promise<void> {
+    async recordBulk({ bulkId, page, done }: { bulkId: string; page: BulkPage; done: BulkProgress }): Promise<void> {
       await store.bulks.advance(await mustGet(bulkId), page, done, now());
     },
   };

@@ -13,7 +13,7 @@ import type { Store } from '../../store/connect.ts';
 import type { GuestRequests } from './guest-requests.ts';
 
 /** Limit of files, folders and links read from the artifacts folder, collected or not. */
-const MOST_ENTRIES = 20_000;
+const MAX_ENTRIES = 20_000;
 /** Media type of RFC 9110 §8.3.1, without quoted parameters. */
 const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:; ?[\w-]+=[\w.-]+){0,4}$/;
 const TYPE_BYTES = 512;
@@ -34,7 +34,7 @@ export interface Place {
  * @param isPartial true: its process failed, so nothing is a problem
  * @throws MayflyError result_too_large, result_invalid
  */
-export async function collectedResult(
+export async function collectResult(
   guest: GuestRequests,
   { runContents, runId, mask }: Place,
   { result: { maxBytes } }: Pick<FunctionSpec, 'result'>,
@@ -45,7 +45,7 @@ export async function collectedResult(
   if (found.type !== 'file') return { result: null, problem: invalid(`it is no regular file but a ${found.type}`) };
   const read = await guest.read(RESULT_FILE, maxBytes);
   const { contentType, problem: ofType } = await typeOf(guest, mask);
-  const bytes = mask ? masked(read, mask, { isCut: found.size > read.length, contentType }) : read;
+  const bytes = mask ? maskResult(read, mask, { isCut: found.size > read.length, contentType }) : read;
   const tooLarge = found.size > maxBytes ? new MayflyError('result_too_large', largeText(found.size, maxBytes)) : null;
   const problem = tooLarge ?? ofType ?? notJson(contentType, bytes);
   await runContents.put(runId, 'result', bytes);
@@ -66,7 +66,7 @@ async function typeOf(
 }
 
 /** Masks secrets; JSON stays valid where possible. */
-function masked(read: Buffer, mask: Mask, { isCut, contentType }: { isCut: boolean; contentType: string }): Buffer {
+function maskResult(read: Buffer, mask: Mask, { isCut, contentType }: { isCut: boolean; contentType: string }): Buffer {
   const bytes = mask.bytes(read, { isCut });
   if (bytes.equals(read) || notJson(contentType, bytes) === null || notJson(contentType, read) !== null) return bytes;
   const quoted = Buffer.from(quoteMasked(bytes.toString()));
@@ -95,7 +95,7 @@ function largeText(bytes: number, limit: number): string {
  * Collects the artifacts of a run: regular files in their folder, no links. Keeps those before one that is too large,
  * or one too many.
  */
-export async function collectedArtifacts(
+export async function collectArtifacts(
   guest: GuestRequests,
   { runContents, runId, mask }: Place,
   { artifacts: { globs, maxBytes } }: Pick<FunctionSpec, 'artifacts'>,
@@ -106,7 +106,7 @@ export async function collectedArtifacts(
   if (!found) return { artifacts, problem: null };
   if (found.type !== 'directory') return { artifacts, problem: invalid('$MAYFLY_ARTIFACTS is no folder any more') };
   const patterns = globs.map((glob) => new PathPattern(glob));
-  const fetching = new Fetching({ runContents, runId, mask }, maxBytes, alive);
+  const fetching = new ArtifactCollection({ runContents, runId, mask }, maxBytes, alive);
   const sinkOf = (entry: TarEntry): Sink | null => fetching.take(entry, patterns);
   const entries: TarEntry[] = [];
   try {
@@ -115,7 +115,7 @@ export async function collectedArtifacts(
       if (artifact && artifacts.push(artifact)) entries.push(entry);
       alive(`${artifacts.length} artifacts`);
     }
-    return { artifacts: artifacts.map((each, n) => noted(each, entries[n]?.note ?? null, mask)), problem: null };
+    return { artifacts: artifacts.map((each, n) => addNote(each, entries[n]?.note ?? null, mask)), problem: null };
   } catch (error) {
     if (error instanceof MayflyError && error.code.startsWith('result_')) return { artifacts, problem: error };
     throw error;
@@ -123,7 +123,7 @@ export async function collectedArtifacts(
 }
 
 /** Adds a note, e.g. that the file shrank while it was read. */
-function noted(artifact: RunArtifact, note: string | null, mask: Mask | null): RunArtifact {
+function addNote(artifact: RunArtifact, note: string | null, mask: Mask | null): RunArtifact {
   if (note === null) return artifact;
   const text = Buffer.from(note, 'latin1')
     .toString('utf8')
@@ -132,7 +132,7 @@ function noted(artifact: RunArtifact, note: string | null, mask: Mask | null): R
 }
 
 /** Collection of one archive, as it is streamed. */
-class Fetching {
+class ArtifactCollection {
   #entries = 0;
   #left: number;
   #n = 0;
@@ -150,8 +150,8 @@ class Fetching {
   /** @throws MayflyError result_too_large, result_invalid */
   take(entry: TarEntry, patterns: readonly PathPattern[]): Sink | null {
     const skipped: Sink = () => undefined;
-    if (++this.#entries > MOST_ENTRIES) {
-      throw new MayflyError('result_too_large', `$MAYFLY_ARTIFACTS has more than ${MOST_ENTRIES} entries.`);
+    if (++this.#entries > MAX_ENTRIES) {
+      throw new MayflyError('result_too_large', `$MAYFLY_ARTIFACTS has more than ${MAX_ENTRIES} entries.`);
     }
     this.#writer = null;
     const parts = entry.path.split('/').slice(1);

@@ -3,7 +3,7 @@ import type { HostSnapshots } from '../../host/snapshots.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FileChangeCounts } from '../../model/files/file-change.ts';
 import type { RunDiff, RunRecord } from '../../model/functions/run.ts';
-import { diffSnapshotId } from '../../model/functions/traces.ts';
+import { deriveDiffSnapshotId } from '../../model/functions/traces.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Mask } from '../../model/secrets/mask.ts';
 import type { Store } from '../../store/connect.ts';
@@ -21,18 +21,18 @@ interface Place {
  * last.
  * @throws MayflyError diff_failed, also when the list is too large
  */
-export async function storedDiff(
+export async function storeDiff(
   { snapshots, runContents, mask }: Place,
   run: RunRecord,
   sandboxId: string,
 ): Promise<RunDiff> {
   const context = stepContext();
-  const [before, after] = [diffSnapshotId(sandboxId, 'before'), diffSnapshotId(sandboxId, 'after')];
+  const [before, after] = [deriveDiffSnapshotId(sandboxId, 'before'), deriveDiffSnapshotId(sandboxId, 'after')];
   const { diffBytes: most } = LIMITS.functions;
   const lines: Buffer[] = [];
   let [bytes, counts]: [number, FileChangeCounts | null] = [0, null];
   for await (const record of snapshots.compare({ before, after, within: [] }, context.signal)) {
-    const line = Buffer.from(`${JSON.stringify(mask ? masked(record, mask) : record)}\n`);
+    const line = Buffer.from(`${JSON.stringify(mask ? maskRecord(record, mask) : record)}\n`);
     bytes += line.length;
     if (bytes > most) throw new MayflyError('diff_failed', `The list of what was changed has more than ${most} bytes.`);
     lines.push(line);
@@ -46,9 +46,9 @@ export async function storedDiff(
   return { bytes, digest: createHash('sha256').update(content).digest('hex'), counts, failure: null };
 }
 
-function masked(value: unknown, mask: Mask): unknown {
+function maskRecord(value: unknown, mask: Mask): unknown {
   if (typeof value === 'string') return mask.text(value);
-  if (Array.isArray(value)) return value.map((each: unknown) => masked(each, mask));
+  if (Array.isArray(value)) return value.map((each: unknown) => maskRecord(each, mask));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, masked(each, mask)]));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, maskRecord(each, mask)]));
 }

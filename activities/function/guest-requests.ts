@@ -26,7 +26,7 @@ export class GuestRequests {
    */
   async putTar(folder: string, archive: Uint8Array, user: string | null): Promise<void> {
     const owner = user === null ? '' : `&user=${encodeURIComponent(user)}`;
-    const path = `/v1/tar?path=${encoded(folder)}&parents=true${owner}`;
+    const path = `/v1/tar?path=${encodePath(folder)}&parents=true${owner}`;
     const headers = { 'content-type': 'application/x-tar' };
     const answer = await this.agent.request({ method: 'PUT', path, headers, body: archive, signal: this.signal });
     answer.body.resume();
@@ -39,7 +39,7 @@ export class GuestRequests {
 
   /** Inspects a path; null: it does not exist. */
   async look(path: string): Promise<Found | null> {
-    const asked = { method: 'HEAD', path: `/v1/files?path=${encoded(path)}`, signal: this.signal } as const;
+    const asked = { method: 'HEAD', path: `/v1/files?path=${encodePath(path)}`, signal: this.signal } as const;
     const { status, headers, body } = await this.agent.request(asked);
     body.resume();
     if (status === 404) return null;
@@ -50,7 +50,7 @@ export class GuestRequests {
 
   /** Returns the first bytes of a file. */
   async read(path: string, maxBytes: number): Promise<Buffer> {
-    const body = await this.#stream(`/v1/files?path=${encoded(path)}`);
+    const body = await this.#stream(`/v1/files?path=${encodePath(path)}`);
     const pieces: Buffer[] = [];
     let left = maxBytes;
     for await (const piece of body as AsyncIterable<Buffer>) {
@@ -63,7 +63,7 @@ export class GuestRequests {
 
   /** Lists the regular files of a folder, in order, not recursively. @throws MayflyError guest_failed */
   async files(folder: string): Promise<string[]> {
-    const body = await this.#stream(`/v1/directory?path=${encoded(folder)}&limit=${MOST_ENTRIES}`);
+    const body = await this.#stream(`/v1/directory?path=${encodePath(folder)}&limit=${MOST_ENTRIES}`);
     const pieces: Buffer[] = [];
     let left = LISTING_BYTES;
     for await (const piece of body as AsyncIterable<Buffer>) {
@@ -77,7 +77,7 @@ export class GuestRequests {
 
   /** Streams a folder as an archive, which the caller reads to its end or destroys. */
   tar(folder: string): Promise<Readable> {
-    return this.#stream(`/v1/tar?path=${encoded(folder)}`);
+    return this.#stream(`/v1/tar?path=${encodePath(folder)}`);
   }
 
   async #stream(path: string): Promise<Readable> {
@@ -98,6 +98,6 @@ function fileOf(line: string): string[] {
   }
 }
 
-function encoded(path: string): string {
+function encodePath(path: string): string {
   return Buffer.from(path).toString('base64url');
 }

@@ -1,10 +1,10 @@
 import { MayflyError } from '../../model/errors.ts';
-import { type Attempt, lastAttempt, type RunRecord } from '../../model/functions/run.ts';
-import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import { type Attempt, getLastAttempt, type RunRecord } from '../../model/functions/run.ts';
+import type { StartedAttempt } from '../../model/functions/run-saga.ts';
 import { RUN_STATES } from '../../model/functions/run-state.ts';
 import type { Store } from '../../store/connect.ts';
 
-export type SaidAttempt = Pick<BegunAttempt, 'runId' | 'n' | 'sandboxId' | 'commandId' | 'begunAt' | 'tries'>;
+export type AttemptRef = Pick<StartedAttempt, 'runId' | 'n' | 'sandboxId' | 'commandId' | 'begunAt' | 'tries'>;
 
 export const PENDING = {
   outcome: null,
@@ -30,27 +30,27 @@ export function withLast({ attempts }: Pick<RunRecord, 'attempts'>, changes: Par
  * Returns a run with its workflow's attempt, which it restores in a store that was restored to an earlier time.
  * @returns null: no such run, or a later attempt exists
  */
-export async function knownAttempt(
+export async function findAttempt(
   { runs }: Pick<Store, 'runs'>,
-  said: SaidAttempt,
+  ref: AttemptRef,
 ): Promise<{ run: RunRecord; attempt: Attempt } | null> {
-  const run = await runs.get(said.runId);
+  const run = await runs.get(ref.runId);
   if (!run) return null;
-  const last = lastAttempt(run);
-  if (last?.sandboxId === said.sandboxId) return { run, attempt: last };
-  if (last?.commandId === said.commandId) return claimedAttempt(runs, run, { ...last, sandboxId: said.sandboxId });
-  const { tries } = said;
+  const last = getLastAttempt(run);
+  if (last?.sandboxId === ref.sandboxId) return { run, attempt: last };
+  if (last?.commandId === ref.commandId) return restoreClaim(runs, run, { ...last, sandboxId: ref.sandboxId });
+  const { tries } = ref;
   if (run.state === 'ended' || run.tries >= tries) return null;
-  const { n, sandboxId, commandId, begunAt } = said;
+  const { n, sandboxId, commandId, begunAt } = ref;
   const attempt: Attempt = { n, sandboxId, commandId, begunAt, cleanup: 'pending', secrets: [], ...PENDING };
   const attempts = [...run.attempts.filter((each) => each.n < n), attempt];
   await runs.restore(run, { attempts, tries });
-  const restored = await runs.get(said.runId);
+  const restored = await runs.get(ref.runId);
   return restored && { run: restored, attempt };
 }
 
 /** Restores the pool member that the attempt was given and the store has lost. */
-async function claimedAttempt(runs: Store['runs'], run: RunRecord, attempt: Attempt) {
+async function restoreClaim(runs: Store['runs'], run: RunRecord, attempt: Attempt) {
   const attempts = [...run.attempts.slice(0, -1), attempt];
   await runs.change(run.id, RUN_STATES, { attempts, member: attempt.sandboxId });
   return { run: { ...run, attempts }, attempt };

@@ -3,11 +3,11 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
-import { FILES_FOLDER, GUEST_FOLDER, WAIT_FILE, waitpointsOf } from '../../model/functions/guest-layout.ts';
+import { FILES_FOLDER, GUEST_FOLDER, WAIT_FILE, waitpointsFolder } from '../../model/functions/guest-layout.ts';
 import type { RunDiff, RunRecord, RunResult } from '../../model/functions/run.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
 import { isRunId } from '../../model/ids.ts';
-import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { buildTar, type TarEntry } from '../../model/image/tar.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { Mask } from '../../model/secrets/mask.ts';
 import { MAYFLY_WAIT } from '../../model/waitpoints/mayfly-wait.ts';
@@ -15,10 +15,10 @@ import type { Store } from '../../store/connect.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 import { requireSpec } from './accepted-version.ts';
-import { collectedArtifacts, collectedResult } from './collected.ts';
-import { storedDiff } from './diff-on-host.ts';
+import { collectArtifacts, collectResult } from './collected.ts';
+import { storeDiff } from './diff-on-host.ts';
 import { GuestRequests } from './guest-requests.ts';
-import { storedEvent } from './stored-event.ts';
+import { loadEvent } from './stored-event.ts';
 
 export interface RunHostDeps {
   hypervisor: Pick<Hypervisor, 'snapshots'>;
@@ -47,7 +47,7 @@ interface Collected {
 
 /** Activities of a run on its sandbox's host. No input or output passes through a payload. */
 export function createRunHostActivities({ guests, hypervisor: { snapshots }, functions: { store } }: RunHostDeps) {
-  async function known({ runId, attemptId }: RunTarget): Promise<{ run: RunRecord; spec: FunctionSpec }> {
+  async function requireAttempt({ runId, attemptId }: RunTarget): Promise<{ run: RunRecord; spec: FunctionSpec }> {
     if (!isRunId(runId) || !isSandboxId(attemptId))
       throw new MayflyError('invalid_id', 'That is no run, or no sandbox.');
     const run = await store.runs.get(runId);
@@ -73,12 +73,12 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
   return {
     /** Places the event and the function's files in the sandbox, over those of an earlier attempt. */
     async placeRunFiles(target: RunTarget): Promise<void> {
-      const { run, spec } = await known(target);
+      const { run, spec } = await requireAttempt(target);
       const context = stepContext();
-      const event = await storedEvent(store, run);
+      const event = await loadEvent(store, run);
       const guest = await guestOf(target, context);
       context.alive('putting its event into the guest');
-      await guest.putTar(GUEST_FOLDER, tarOf(layoutOf(run.id, event)), spec.user);
+      await guest.putTar(GUEST_FOLDER, buildTar(layoutOf(run.id, event)), spec.user);
       if (spec.filesDigest === null || spec.setup) return; // its setup has placed them
       const files = await store.functionFiles.get(run.project, spec.filesDigest);
       if (!files) throw new MayflyError('function_gone', `The files of ${run.function} are not there any more.`);
@@ -87,12 +87,12 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
     },
 
     async collectRun(target: CollectInput): Promise<Collected> {
-      const { run, spec } = await known(target);
+      const { run, spec } = await requireAttempt(target);
       const context = stepContext();
       const guest = await guestOf(target, context);
       const place = { runContents: store.runContents, runId: run.id, mask: await maskOf(run, spec, target) };
-      const { result, problem } = await collectedResult(guest, place, spec, target.isPartial);
-      const fetched = await collectedArtifacts(guest, place, spec, context);
+      const { result, problem } = await collectResult(guest, place, spec, target.isPartial);
+      const fetched = await collectArtifacts(guest, place, spec, context);
       const list = Buffer.from(JSON.stringify(fetched.artifacts));
       await store.runContents.put(run.id, 'artifacts', list);
       const wrong = problem ?? fetched.problem;
@@ -102,9 +102,9 @@ export function createRunHostActivities({ guests, hypervisor: { snapshots }, fun
 
     /** Diffs the sandbox before and after its process. @throws MayflyError diff_failed, snapshot_not_found */
     async diffRun(target: RunTarget): Promise<RunDiff> {
-      const { run, spec } = await known(target);
+      const { run, spec } = await requireAttempt(target);
       const place = { snapshots, runContents: store.runContents, mask: await maskOf(run, spec, target) };
-      return storedDiff(place, run, target.attemptId);
+      return storeDiff(place, run, target.attemptId);
     },
   };
 }
@@ -122,7 +122,7 @@ function layoutOf(runId: string, event: Uint8Array): TarEntry[] {
     folder('out'),
     folder('out/artifacts'),
     folder('waitpoints'),
-    folder(waitpointsOf(runId)),
+    folder(waitpointsFolder(runId)),
     { path: WAIT_FILE, type: 'file', mode: 0o755, bytes: Buffer.from(MAYFLY_WAIT), link: null },
     { path: 'event.json', type: 'file', mode: 0o644, bytes: event, link: null },
   ];

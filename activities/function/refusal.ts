@@ -1,12 +1,12 @@
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
-import { rethrow } from '../../temporal/call/failure.ts';
+import { throwMapped } from '../../temporal/call/failure.ts';
 
 /** Returns the sandbox's refusal as a failure. @throws any other error, including `noAnswer` */
-export function refusalIn(error: unknown, noAnswer: readonly ErrorCode[]): RunFailure {
+export function toFailure(error: unknown, noAnswer: readonly ErrorCode[]): RunFailure {
   let refused = error;
   try {
-    if (!(error instanceof MayflyError)) rethrow(error);
+    if (!(error instanceof MayflyError)) throwMapped(error);
   } catch (cause) {
     refused = cause;
   }

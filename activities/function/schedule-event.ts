@@ -1,11 +1,11 @@
 import { readAttributes } from '../../model/events/attributes.ts';
-import { eventAround } from '../../model/events/binary-mode.ts';
+import { wrapInEvent } from '../../model/events/binary-mode.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import {
   type DueTime,
+  getEventSource,
   type ScheduleRecord,
   type ScheduleTime,
-  scheduleSourceOf,
 } from '../../model/schedules/schedule.ts';
 
 export function timeRecord(
@@ -28,7 +28,7 @@ export function eventOf(
   const attributes = readAttributes([
     ['specversion', '1.0'],
     ['id', `${record.name}/${triggerId === null ? ownId : `trigger/${triggerId}`}`],
-    ['source', scheduleSourceOf(record)],
+    ['source', getEventSource(record)],
     ['type', type],
     ['time', at],
     ['datacontenttype', 'application/json'],
@@ -36,5 +36,5 @@ export function eventOf(
     ['localtime', localTime],
     ['firedtime', new Date().toISOString()],
   ]);
-  return eventAround(attributes, new TextEncoder().encode(data ?? ''));
+  return wrapInEvent(attributes, new TextEncoder().encode(data ?? ''));
 }

@@ -4,19 +4,19 @@ import type { FunctionRecord, FunctionVersion } from '../../model/functions/func
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { decideDue, isSerial } from '../../model/schedules/due-times.ts';
+import { blocksOthers, decideDue } from '../../model/schedules/due-times.ts';
 import {
   type DueTime,
+  getSpecAsOf,
   type MissedReason,
   type ScheduledFor,
   type ScheduleRecord,
-  specAt,
 } from '../../model/schedules/schedule.ts';
 import type { ScheduleInput } from '../../model/schedules/schedule-saga.ts';
 import type { Store } from '../../store/connect.ts';
 import { cancelRun } from '../../store/functions/run-cancel.ts';
-import { type ProjectStore, storeOf } from '../../store/project-store.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import { createProjectStore, type ProjectStore } from '../../store/project-store.ts';
+import type { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 import { eventOf, timeRecord } from './schedule-event.ts';
 
 export type AcceptEvent = (
@@ -33,7 +33,7 @@ export type AcceptEvent = (
 
 interface Deps {
   store: Store;
-  reconciliation: Reconciliation;
+  reconciliation: ControlTemporalClient;
   acceptEvent: AcceptEvent;
   /** SHA-256, hex. */
   digestOf: (text: string) => string;
@@ -42,7 +42,7 @@ interface Deps {
 type Changes = Partial<Omit<ScheduleRecord, 'project' | 'name' | 'version'>>;
 
 const DAY_MS = 86_400_000;
-const AT_ONCE = 50;
+const MAX_TICKS = 50;
 /** Poll intervals for active runs: a run that ends without a workflow wakes no schedule. Milliseconds. */
 const POLL_MS = { cancelling: 1_000, running: 15_000 };
 /** Outcomes that do not pause a schedule with `pauseOnFailure`. */
@@ -63,13 +63,13 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
     for (const isFilled of [false, true]) {
       const times = missed.filter((time) => time.isFilled === isFilled);
       const records = times.map((time) => timeRecord(record, time, { state: 'missed', ...time }));
-      await store.scheduleTimes.putMissed(records, keptUntil(), isFilled);
+      await store.scheduleTimes.putMissed(records, expiryOfRecord(), isFilled);
     }
   }
 
   async function accept(record: ScheduleRecord, time: DueTime): Promise<RunRecord> {
     const { project, name } = record;
-    const spec = isManual(time) ? record : specAt(record, Date.parse(time.at));
+    const spec = isManual(time) ? record : getSpecAsOf(record, Date.parse(time.at));
     const ref = { project, name: spec.function };
     const found = await store.functions.get(ref);
     const version = found && (await store.functionVersions.get(ref, found.activeVersion));
@@ -78,7 +78,7 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
     const event = eventOf(record, { ...time, spec });
     const { source, id } = event.attributes;
     const { run } = await acceptEvent(
-      storeOf(store, { project, isOperator: false }),
+      createProjectStore(store, { project, isOperator: false }),
       { record: found, version },
       {
         event,
@@ -93,10 +93,10 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
   }
 
   /** @returns the run; null: its function refused the event */
-  async function begin(record: ScheduleRecord, time: DueTime): Promise<RunRecord | null> {
+  async function startTick(record: ScheduleRecord, time: DueTime): Promise<RunRecord | null> {
     try {
       const run = await accept(record, time);
-      await store.scheduleTimes.put(timeRecord(record, time, { state: 'ran', runId: run.id }), keptUntil());
+      await store.scheduleTimes.put(timeRecord(record, time, { state: 'ran', runId: run.id }), expiryOfRecord());
       return run;
     } catch (error) {
       if (!(error instanceof MayflyError) || !REFUSALS.has(error.code)) throw error;
@@ -106,14 +106,14 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
   }
 
   /** Starts ticks that are not waiting. Idempotent, since decisions are stored: a repeated start finds the same run. */
-  async function beginAll(record: ScheduleRecord): Promise<Pick<ScheduleRecord, 'queue' | 'active'>> {
+  async function startTicks(record: ScheduleRecord): Promise<Pick<ScheduleRecord, 'queue' | 'active'>> {
     const [queue, active] = [[...record.queue], [...record.active]];
-    for (let left = AT_ONCE; left > 0; left -= 1) {
-      const place = placeOfNext(queue, active);
+    for (let left = MAX_TICKS; left > 0; left -= 1) {
+      const place = indexOfNext(queue, active);
       const [time] = place < 0 ? [] : queue.splice(place, 1);
       if (!time) break;
-      const run = await begin(record, time);
-      if (run && (isSerial(time) || record.pauseOnFailure)) active.push({ runId: run.id, overlap: time.overlap });
+      const run = await startTick(record, time);
+      if (run && (blocksOthers(time) || record.pauseOnFailure)) active.push({ runId: run.id, overlap: time.overlap });
     }
     return { queue, active };
   }
@@ -127,9 +127,9 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
   }
 
   /** Drops runs that have ended and are cleaned up. @returns the changes of the schedule */
-  async function settle(record: ScheduleRecord, isCancelled: boolean): Promise<Changes> {
+  async function dropEnded(record: ScheduleRecord, isCancelled: boolean): Promise<Changes> {
     const isOverlapped = record.queue.some(({ overlap }) => overlap === 'cancel-other');
-    const ending = record.active.filter((run) => isCancelled || (isOverlapped && isSerial(run)));
+    const ending = record.active.filter((run) => isCancelled || (isOverlapped && blocksOthers(run)));
     await cancel(
       record,
       ending.map(({ runId }) => runId),
@@ -161,13 +161,13 @@ export function createScheduleActivities({ store, reconciliation, acceptEvent, d
 
   /** @returns null on a concurrent change */
   async function advance(found: ScheduleRecord, isCancelled: boolean): Promise<{ wakeInMs: number } | null> {
-    const settled = { ...found, ...(await settle(found, isCancelled)) };
+    const settled = { ...found, ...(await dropEnded(found, isCancelled)) };
     const { changes, missed, nextAt } = decideDue(settled, Date.now());
     await recordMissed(found, missed);
     const { active, pausedAt, pauseReason, updatedAt } = settled;
     const decided = await save(found, { ...changes, active, pausedAt, pauseReason, updatedAt });
     if (!decided) return null;
-    const begun = isCancelled ? decided : await beginAll(decided);
+    const begun = isCancelled ? decided : await startTicks(decided);
     const isBegun = begun.queue.length < decided.queue.length;
     const saved = isBegun ? await save(decided, begun) : decided;
     return saved && { wakeInMs: waitMs(saved, nextAt) };
@@ -212,14 +212,14 @@ function isManual({ triggerId, isFilled }: DueTime): boolean {
 }
 
 /** Returns the index of the first tick that waits for no run; -1: none. */
-function placeOfNext(queue: readonly DueTime[], active: ScheduleRecord['active']): number {
-  const isRunning = active.some(isSerial);
-  return queue.findIndex((time) => !isRunning || !isSerial(time));
+function indexOfNext(queue: readonly DueTime[], active: ScheduleRecord['active']): number {
+  const isRunning = active.some(blocksOthers);
+  return queue.findIndex((time) => !isRunning || !blocksOthers(time));
 }
 
 /** Returns the time until the next step, at most a day: timers ignore clock changes. Milliseconds. */
 function waitMs({ queue, active, pauseOnFailure }: ScheduleRecord, nextAt: number): number {
-  if (placeOfNext(queue, active) >= 0) return 1;
+  if (indexOfNext(queue, active) >= 0) return 1;
   const isPolled = active.length > 0 && (queue.length > 0 || pauseOnFailure);
   const isCancelling = queue.some(({ overlap }) => overlap === 'cancel-other');
   const pollMs = isCancelling ? POLL_MS.cancelling : POLL_MS.running;
@@ -227,6 +227,6 @@ function waitMs({ queue, active, pauseOnFailure }: ScheduleRecord, nextAt: numbe
 }
 
 /** Returns the expiry of a record written now. ISO 8601. */
-function keptUntil(): string {
+function expiryOfRecord(): string {
   return new Date(Date.now() + LIMITS.functions.schedules.timesDays * DAY_MS).toISOString();
 }

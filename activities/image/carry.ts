@@ -5,10 +5,10 @@ import type { StepContext } from '../../host/step-context.ts';
 import type { ContextEntry } from '../../model/dockerfile/context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { ImageRecord } from '../../model/image/image.ts';
-import { CARRIED } from '../../model/image/stage-copy.ts';
-import { streamOf } from '../../model/image/step-input.ts';
+import { TRANSFER_ARCHIVE } from '../../model/image/stage-copy.ts';
+import { streamStdin } from '../../model/image/step-input.ts';
 import { ROOT_PROGRAM } from '../../model/image/step-program.ts';
-import { buildOf } from '../../model/image/steps.ts';
+import { expandBuild } from '../../model/image/steps.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Store } from '../../store/connect.ts';
 import { withHeartbeats } from '../step/step-context.ts';
@@ -22,13 +22,13 @@ export interface CarryDeps {
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
 }
 
-interface Sending {
+interface ContextUpload {
   imageId: string;
   index: number;
   to: string;
 }
 
-interface Carrying {
+interface GuestCopy {
   from: string;
   to: string;
 }
@@ -40,10 +40,10 @@ export function createCarryActivities({ guests, images: { store, rootProgram } }
      * Streams the files that a COPY takes from a separately stored context into its step's sandbox.
      * @throws MayflyError why the guest can't be reached for now; image_failed when the context was deleted
      */
-    async sendImageFiles({ imageId, index, to }: Sending): Promise<void> {
+    async sendImageFiles({ imageId, index, to }: ContextUpload): Promise<void> {
       if (!isSandboxId(to)) throw new MayflyError('request_refused', 'Files are sent to a sandbox.');
       const record = await store.images.get(imageId);
-      const step = record && buildOf(record.request, record).steps[index];
+      const step = record && expandBuild(record.request, record).steps[index];
       const bytesOf = record && (await contextReader(store, record));
       if (!step || !bytesOf) throw new MayflyError('image_failed', `The context of ${imageId} is not there any more.`);
       await withHeartbeats(`sending files of the context to ${to}`, async (context) => {
@@ -52,8 +52,8 @@ export function createCarryActivities({ guests, images: { store, rootProgram } }
           const program = createReadStream(rootProgram());
           await put(target, program, { at: ROOT_PROGRAM, mode: '0700' }, context.signal);
         }
-        const body = Readable.from(streamOf(step.program, bytesOf), { objectMode: false });
-        await put(target, body, AS_CARRIED, context.signal);
+        const body = Readable.from(streamStdin(step.program, bytesOf), { objectMode: false });
+        await put(target, body, ARCHIVE_FILE, context.signal);
       });
     },
 
@@ -61,20 +61,20 @@ export function createCarryActivities({ guests, images: { store, rootProgram } }
      * Streams a stage's packed archive to another stage, replacing any there.
      * @throws MayflyError why a guest can't be reached for now
      */
-    async carryImageFiles({ from, to }: Carrying): Promise<void> {
+    async carryImageFiles({ from, to }: GuestCopy): Promise<void> {
       for (const id of [from, to]) {
         if (!isSandboxId(id)) throw new MayflyError('request_refused', 'Files are carried between two sandboxes.');
       }
       await withHeartbeats(`copying from ${from} to ${to}`, async (context) => {
         const [source, target] = await Promise.all([from, to].map((id) => guests.agent(id, context)));
         if (!source || !target) throw new MayflyError('image_failed', 'There are no two stages.');
-        await carried(source, target, context.signal);
+        await copyArchive(source, target, context.signal);
       });
     },
   };
 }
 
-const AS_CARRIED = { at: CARRIED, mode: '0600' };
+const ARCHIVE_FILE = { at: TRANSFER_ARCHIVE, mode: '0600' };
 
 /** Returns a reader of a context, stored separately or with the build. Null: deleted. */
 async function contextReader(
@@ -93,14 +93,14 @@ function pathOf(at: string): string {
   return `/v1/files?path=${Buffer.from(at).toString('base64url')}`;
 }
 
-async function carried(source: Agent, target: Agent, signal: AbortSignal): Promise<void> {
-  const read = await source.request({ method: 'GET', path: pathOf(CARRIED), signal });
-  await refuseUnless(read.status, read.body, [200]);
+async function copyArchive(source: Agent, target: Agent, signal: AbortSignal): Promise<void> {
+  const read = await source.request({ method: 'GET', path: pathOf(TRANSFER_ARCHIVE), signal });
+  await assertStatus(read.status, read.body, [200]);
   const length = read.headers['content-length'];
-  await put(target, read.body, { ...AS_CARRIED, ...(length !== undefined && { length }) }, signal);
+  await put(target, read.body, { ...ARCHIVE_FILE, ...(length !== undefined && { length }) }, signal);
 }
 
-interface Putting {
+interface FileUpload {
   at: string;
   mode: string;
   /** Length of the content, where known. */
@@ -108,13 +108,13 @@ interface Putting {
 }
 
 /** Replaces the file atomically: the guest has all of it, or nothing. */
-async function put(target: Agent, body: Readable, file: Putting, signal: AbortSignal): Promise<void> {
+async function put(target: Agent, body: Readable, file: FileUpload, signal: AbortSignal): Promise<void> {
   const { at, mode, length } = file;
   const headers = { 'content-type': 'application/octet-stream', ...(length && { 'content-length': length }) };
   try {
     const path = `${pathOf(at)}&mode=${mode}&user=root`;
     const written = await target.request({ method: 'PUT', path, headers, body, signal });
-    await refuseUnless(written.status, written.body, [200, 201]);
+    await assertStatus(written.status, written.body, [200, 201]);
     written.body.resume();
   } finally {
     body.destroy();
@@ -122,7 +122,7 @@ async function put(target: Agent, body: Readable, file: Putting, signal: AbortSi
 }
 
 /** Never reads the guest's reason, which is untrusted in size. */
-async function refuseUnless(status: number, body: Readable, expected: readonly number[]): Promise<void> {
+async function assertStatus(status: number, body: Readable, expected: readonly number[]): Promise<void> {
   if (expected.includes(status)) return;
   const said =
     status === 507 || status === 413 ? 'the guest has no room for what is copied' : `the guest answered ${status}`;

@@ -1,25 +1,30 @@
 import { MayflyError } from '../../model/errors.ts';
-import { type ImageFailure, type ImageRecord, isImageOver } from '../../model/image/image.ts';
-import { type ImageStepPlace, type ImageStepRef, stepCommandId, stepSnapshotId } from '../../model/image/image-saga.ts';
-import { LONGEST_CHECK_SECONDS, READY_FILE, readyText } from '../../model/image/ready.ts';
-import { filesOf } from '../../model/image/sent-context.ts';
-import { hintOf } from '../../model/image/step-hint.ts';
-import { fromFile, stdinOf } from '../../model/image/step-input.ts';
-import { AS_ROOT, isSentBefore, type StepProgram } from '../../model/image/step-program.ts';
-import { type Build, type BuildStep, buildOf } from '../../model/image/steps.ts';
+import { type ImageFailure, type ImageRecord, isImageFinal } from '../../model/image/image.ts';
+import {
+  deriveStepCommandId,
+  deriveStepSnapshotId,
+  type ImageStepLocation,
+  type ImageStepRef,
+} from '../../model/image/image-saga.ts';
+import { formatReadyCheck, LONGEST_CHECK_SECONDS, READY_FILE } from '../../model/image/ready.ts';
+import { indexFiles } from '../../model/image/sent-context.ts';
+import { guessFailureCause } from '../../model/image/step-hint.ts';
+import { assembleStdin, withStdinFile } from '../../model/image/step-input.ts';
+import { AS_ROOT, needsUpload, type StepProgram } from '../../model/image/step-program.ts';
+import { type Build, type BuildStep, expandBuild } from '../../model/image/steps.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import { type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
+import { type CommandRecord, newCommandRecord } from '../../model/sandbox/command.ts';
 import type { CommandInput } from '../../model/sandbox/command-saga.ts';
-import type { GivenSecret } from '../../model/secrets/secret.ts';
+import type { AttemptSecret } from '../../model/secrets/secret.ts';
 import { recordCommand } from '../../services/commands/record-command.ts';
 import type { Store } from '../../store/connect.ts';
 import { requireHost } from '../sandbox/require-host.ts';
-import { takenSnapshot } from '../snapshot/taken-snapshot.ts';
+import { takeSnapshot } from '../snapshot/taken-snapshot.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
 import { endOfLog } from './log-end.ts';
 
-interface ImageRemembrance {
+interface ImageChange {
   imageId: string;
   changes: Partial<ImageRecord>;
   /** `@default` none */
@@ -33,8 +38,8 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
      * Appends events to a build's audit trail and changes its record. Idempotent by the events' ids.
      * @returns true when it was final before; then nothing changes
      */
-    async rememberImage({ imageId, changes, events = [] }: ImageRemembrance): Promise<boolean> {
-      if (isImageOver((await store.images.get(imageId))?.state ?? 'queued')) return true;
+    async rememberImage({ imageId, changes, events = [] }: ImageChange): Promise<boolean> {
+      if (isImageFinal((await store.images.get(imageId))?.state ?? 'queued')) return true;
       for (const event of events) await store.audit.record(imageId, event);
       await store.images.update(imageId, changes);
       return false;
@@ -43,9 +48,9 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
     /** Removes the context and secrets of a finished build. */
     async forgetImageContext({ imageId }: { imageId: string }): Promise<void> {
       const record = await store.images.get(imageId);
-      const steps = record ? buildOf(record.request, record).steps : [];
+      const steps = record ? expandBuild(record.request, record).steps : [];
       for (const [index, { program }] of steps.entries()) {
-        if (program.secrets.length > 0) await store.attemptSecrets.remove(stepCommandId({ imageId, index }));
+        if (program.secrets.length > 0) await store.attemptSecrets.remove(deriveStepCommandId({ imageId, index }));
       }
       await store.imageContexts.remove(imageId);
     },
@@ -54,7 +59,7 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
      * Returns the sandbox of a step. The step's files are placed there before its command is recorded: from then
      * on, the reconciler may start it.
      */
-    async imageStepPlace(ref: ImageStepRef): Promise<ImageStepPlace> {
+    async imageStepPlace(ref: ImageStepRef): Promise<ImageStepLocation> {
       const { record, build } = await stepOf(store, ref);
       return placeOf(store, builderOf(record, build, ref));
     },
@@ -65,37 +70,37 @@ export function createImageActivities({ store, reconciliation }: SagaDeps) {
       const { sandboxId, ...host } = await placeOf(store, builderOf(record, build, ref));
       const program = programOf(step, ref);
       const { cwd, user, env } = program;
-      const isSent = isSentBefore(program, record.request.context?.digest !== undefined);
-      const argv = isSent ? fromFile(program) : program.argv;
+      const isSent = needsUpload(program, record.request.context?.digest !== undefined);
+      const argv = isSent ? withStdinFile(program) : program.argv;
       const stdin = isSent ? new Uint8Array() : await inputOf(store, ref.imageId, program);
       const { outputBytes: maxOutputBytes } = LIMITS.image;
       const timeoutSeconds = ref.part === 'ready' ? LONGEST_CHECK_SECONDS : LIMITS.image.timeoutSeconds;
       const spec = { argv, cwd, user, timeoutSeconds, maxOutputBytes };
-      const commandId = stepCommandId(ref);
+      const commandId = deriveStepCommandId(ref);
       const isMasked = program.secrets.length > 0; // the guest masks them verbatim, the host in other encodings too
       if (isMasked) await store.attemptSecrets.keep(commandId, await secretsOf(store, ref.imageId, program));
       const plain = { ...spec, command: null, envNames: Object.keys(env), stdinOpen: false };
       const whole = { ...plain, ...(isMasked && { isMasked }) };
-      const command = requestedCommand(commandId, { id: sandboxId, ...host }, whole, record.createdBy);
+      const command = newCommandRecord(commandId, { id: sandboxId, ...host }, whole, record.createdBy);
       return recordCommand(store, command, { env, stdin });
     },
 
     /** @returns the failure of the step; null: it succeeded */
     async imageStepFailure(ref: ImageStepRef): Promise<ImageFailure | null> {
-      const command = await store.commands.get(stepCommandId(ref));
+      const command = await store.commands.get(deriveStepCommandId(ref));
       if (command?.outcome === 'exited' && command.exitCode === 0) return null;
       const { record, step } = await stepOf(store, ref);
-      const said = ref.part === 'ready' ? { line: null, text: readyText(record.request) } : step;
+      const said = ref.part === 'ready' ? { line: null, text: formatReadyCheck(record.request) } : step;
       const log = command ? await endOfLog(store.output, command) : null;
-      return failureOf(said, command, log, hintOf(log ?? '', record.request));
+      return failureOf(said, command, log, guessFailureCause(log ?? '', record.request));
     },
 
     /** Snapshots a step, once; resolves when the snapshot is ready. */
     async takeImageLayer(ref: ImageStepRef): Promise<{ snapshotId: string }> {
       const { record, build, step } = await stepOf(store, ref);
-      const snapshotId = stepSnapshotId(ref);
+      const snapshotId = deriveStepSnapshotId(ref);
       const wish = { operationId: snapshotId, actor: record.createdBy };
-      await takenSnapshot({ store, reconciliation }, builderOf(record, build, ref), wish);
+      await takeSnapshot({ store, reconciliation }, builderOf(record, build, ref), wish);
       await store.imageLayers.put({ id: step.key, snapshotId, createdAt: new Date().toISOString() });
       return { snapshotId };
     },
@@ -123,13 +128,13 @@ async function stepOf(
   { imageId, index }: ImageStepRef,
 ): Promise<{ record: ImageRecord; build: Build; step: BuildStep }> {
   const record = await store.images.get(imageId);
-  const build = record && buildOf(record.request, record);
+  const build = record && expandBuild(record.request, record);
   const step = build?.steps[index];
   if (!build || !step) throw new MayflyError('image_not_found', `There is no step ${index} of the image ${imageId}.`);
   return { record, build, step };
 }
 
-async function placeOf(store: Store, sandboxId: string): Promise<ImageStepPlace> {
+async function placeOf(store: Store, sandboxId: string): Promise<ImageStepLocation> {
   return { sandboxId, ...(await requireHost(store, sandboxId, `The builder ${sandboxId}`)) };
 }
 
@@ -149,7 +154,7 @@ function builderOf(record: ImageRecord, { stages, steps }: Build, { index, part 
 }
 
 /** Returns the secrets of a step as text, to mask its output. */
-async function secretsOf(store: Store, imageId: string, { secrets: ids }: StepProgram): Promise<GivenSecret[]> {
+async function secretsOf(store: Store, imageId: string, { secrets: ids }: StepProgram): Promise<AttemptSecret[]> {
   const kept = await store.imageContexts.get(imageId);
   return ids.map((name) => {
     const value = Buffer.from(kept?.secrets[name] ?? '', 'base64').toString();
@@ -161,15 +166,15 @@ async function secretsOf(store: Store, imageId: string, { secrets: ids }: StepPr
 async function inputOf(store: Store, imageId: string, program: StepProgram): Promise<Uint8Array> {
   const isTaken = program.files.length + program.secrets.length > 0;
   const kept = isTaken ? await store.imageContexts.get(imageId) : null;
-  const files = program.files.length > 0 && kept?.archive ? filesOf(kept.archive) : null;
-  const taken = <T>(found: T | undefined): T => {
+  const files = program.files.length > 0 && kept?.archive ? indexFiles(kept.archive) : null;
+  const requireFound = <T>(found: T | undefined): T => {
     if (found !== undefined) return found;
     throw new MayflyError('image_failed', `The context of ${imageId} is not there any more.`);
   };
-  return stdinOf(
+  return assembleStdin(
     program,
-    (path) => taken(files?.get(path)).bytes,
-    (id) => Buffer.from(taken(kept?.secrets[id]), 'base64'),
+    (path) => requireFound(files?.get(path)).bytes,
+    (id) => Buffer.from(requireFound(kept?.secrets[id]), 'base64'),
   );
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type TarEntry, tarEntries } from '../../host/disk/tar-entries.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import type { FileChange, GuestName } from '../../model/files/file-change.ts';
-import { bytesOfGuestName, guestNameOf } from '../../model/files/guest-name.ts';
+import { toGuestName, toGuestNameBytes } from '../../model/files/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { type Change, type Entry, keyOf } from '../../model/playbook/change/change.ts';
 import { isNoise } from '../../model/playbook/change/noise.ts';
@@ -30,7 +30,7 @@ export async function changeOnHost(
   const listed = new Set(changed.filter((key) => files.brought.has(key) || files.taken.has(key)));
   return {
     entries,
-    gone: goneIn(differences, files),
+    gone: removedPaths(differences, files),
     before,
     after,
     listed,
@@ -42,13 +42,13 @@ export async function changeOnHost(
 }
 
 /** Returns removed paths, a folder in place of its content. Paths removed with their package are excluded. */
-function goneIn({ changes }: Differences, { taken }: PackageFiles): GuestName[] {
+function removedPaths({ changes }: Differences, { taken }: PackageFiles): GuestName[] {
   const gone: GuestName[] = [];
   let folder: string | null = null;
   for (const change of [...changes.values()].flat()) {
     const name = change.change === 'removed' ? change.path : change.from;
     if (name === null || taken.has(keyOf(name))) continue;
-    const bytes = bytesOfGuestName(name).toString('latin1');
+    const bytes = toGuestNameBytes(name).toString('latin1');
     if (folder !== null && bytes.startsWith(`${folder}/`)) continue;
     folder = bytes;
     gone.push(name);
@@ -84,7 +84,7 @@ async function entriesOf(
     const change = changes.get(key)?.find((one) => one.change !== 'removed') ?? null;
     const entry = entryOf(found, path, change, Buffer.concat(content));
     const md5 = brought.get(key);
-    if (md5 !== undefined && isAsBrought(entry, md5, content)) packaged.add(key);
+    if (md5 !== undefined && isAsPackaged(entry, md5, content)) packaged.add(key);
     else left -= entry.bytes?.length ?? 0;
     entries.push(packaged.has(key) ? { ...entry, bytes: null } : withinBounds(entry, left));
     if (entries.length % 500 === 0) context.alive(`${entries.length} files`);
@@ -97,10 +97,10 @@ function isWhiteout(path: string): boolean {
 }
 
 function nameOf(latin1: string): GuestName {
-  return guestNameOf(Buffer.from(latin1, 'latin1'));
+  return toGuestName(Buffer.from(latin1, 'latin1'));
 }
 
-function isAsBrought({ type, size }: Entry, md5: string | null, content: readonly Buffer[]): boolean {
+function isAsPackaged({ type, size }: Entry, md5: string | null, content: readonly Buffer[]): boolean {
   if (type !== 'file' || md5 === null) return true;
   if (size > LIMITS.playbook.fileBytes) return true; // too large for the playbook; the check compares it
   const hash = createHash('md5');

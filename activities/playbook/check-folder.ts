@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import type { AgentRequest, AgentSession } from '../../host/guest/agent-session.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { archiveOf, partOf } from '../../model/playbook/archive.ts';
+import { buildArchivePart, finishArchive } from '../../model/playbook/archive.ts';
 import { CHECK_FOLDER, checkFiles } from '../../model/playbook/check-program.ts';
 import type { WrittenSummary } from '../../model/playbook/playbook.ts';
 
@@ -14,7 +14,7 @@ export class CheckFolder {
 
   /** @param files part of an archive @throws MayflyError guest_failed */
   async putPlaybook(files: Uint8Array, variables: WrittenSummary['variables']): Promise<void> {
-    const archive = Buffer.concat(archiveOf([files, partOf(checkFiles(variables))]));
+    const archive = Buffer.concat(finishArchive([files, buildArchivePart(checkFiles(variables))]));
     await this.#put('/v1/tar', 'application/x-tar', CHECK_FOLDER, archive);
   }
 

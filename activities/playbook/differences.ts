@@ -2,7 +2,7 @@ import type { HostSnapshots } from '../../host/snapshots.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { FileChange, GuestName } from '../../model/files/file-change.ts';
-import { bytesOfGuestName } from '../../model/files/guest-name.ts';
+import { toGuestNameBytes } from '../../model/files/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { keyOf } from '../../model/playbook/change/change.ts';
 import { isNoise } from '../../model/playbook/change/noise.ts';
@@ -50,7 +50,7 @@ export async function differencesOf(
 }
 
 function isIgnored(name: GuestName): boolean {
-  return isNoise(bytesOfGuestName(name).toString('latin1'));
+  return isNoise(toGuestNameBytes(name).toString('latin1'));
 }
 
 function isOfTimeAlone({ change, what, type }: FileChange): boolean {

@@ -3,9 +3,9 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import type { GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { Left } from '../../model/playbook/change/change.ts';
+import type { Gap } from '../../model/playbook/change/change.ts';
 import type { CheckSummary, PlaybookRecord, PlaybookRun, WrittenSummary } from '../../model/playbook/playbook.ts';
-import { plainPath } from '../../model/playbook/report.ts';
+import { formatPlainPath } from '../../model/playbook/report.ts';
 import { writePlaybook } from '../../model/playbook/write-playbook.ts';
 import { redactArgv, redactText } from '../../model/redaction/redact.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
@@ -15,7 +15,7 @@ import type { StepTarget } from '../step/steps.ts';
 import { changeOnHost } from './change-on-host.ts';
 import { CheckFolder } from './check-folder.ts';
 import { StoredPlaybook } from './stored-playbook.ts';
-import { type Tried, triedOnHost } from './tried-on-host.ts';
+import { compareOnHost, type Tried } from './tried-on-host.ts';
 
 export interface PlaybookDeps {
   hypervisor: Pick<Hypervisor, 'snapshots'>;
@@ -79,7 +79,7 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
         leftCount: left.length,
       };
       await storedOf(input).write(written, known);
-      return shortened(known);
+      return shorten(known);
     },
 
     /**
@@ -103,11 +103,11 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
       const { ansible, runs } = input;
       const stored = storedOf(input);
       const written = await stored.known();
-      const outcome = await triedOnHost(snapshots, input, written, stepContext());
+      const outcome = await compareOnHost(snapshots, input, written, stepContext());
       const { left, beyond } = outcome;
       const check = { ansible, runs, ...outcome, leftCount: left.length, beyondCount: beyond.length };
       await stored.report(written, { check, unchecked: null });
-      return { ...check, left: first(left), beyond: beyond.slice(0, listed).map(brief) };
+      return { ...check, left: firstListed(left), beyond: beyond.slice(0, listed).map(shortenPath) };
     },
 
     async explainPlaybook(input: PlaybookTarget & { why: string }): Promise<void> {
@@ -117,17 +117,24 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
   };
 }
 
-function shortened(all: WrittenSummary): NonNullable<PlaybookRecord['written']> {
+function shorten(all: WrittenSummary): NonNullable<PlaybookRecord['written']> {
   const { packages, variables, left } = all;
-  return { ...all, packages: packages.slice(0, listed), variables: variables.slice(0, listed), left: first(left) };
+  return {
+    ...all,
+    packages: packages.slice(0, listed),
+    variables: variables.slice(0, listed),
+    left: firstListed(left),
+  };
 }
 
-function first(left: readonly Left[]) {
-  return left.slice(0, listed).map(({ path, why }) => ({ path: brief(path), why: redactText(why).slice(0, 400) }));
+function firstListed(left: readonly Gap[]) {
+  return left
+    .slice(0, listed)
+    .map(({ path, why }) => ({ path: shortenPath(path), why: redactText(why).slice(0, 400) }));
 }
 
-function brief(path: GuestName): string {
-  return plainPath(path).slice(0, 400);
+function shortenPath(path: GuestName): string {
+  return formatPlainPath(path).slice(0, 400);
 }
 
 function commandText({ spec }: CommandRecord): string {

@@ -1,5 +1,5 @@
-import type { SystemTexts } from '../../model/playbook/change/change.ts';
-import { mergedPath, type PackageChange, packageChange } from '../../model/playbook/change/packages.ts';
+import type { SystemFiles } from '../../model/playbook/change/change.ts';
+import { comparePackages, type PackageChange, toMergedPath } from '../../model/playbook/change/packages.ts';
 import type { ComparedSnapshots, Sides } from './differences.ts';
 import { namesIn, textOf } from './system-texts.ts';
 
@@ -14,7 +14,7 @@ export interface PackageFiles {
 const LISTS = '/var/lib/apt/lists';
 const INFO = '/var/lib/dpkg/info';
 /** Limit of repository lists. */
-const MOST_LISTS = 40;
+const MAX_LISTS = 40;
 /** Pattern of package names; names in dpkg's files are checked before use in a path. */
 const PLAIN = /^[a-z0-9][a-z0-9+.-]*(?::[a-z0-9-]+)?$/;
 
@@ -22,24 +22,24 @@ const PLAIN = /^[a-z0-9][a-z0-9+.-]*(?::[a-z0-9-]+)?$/;
 export async function packageFiles(
   snapshots: ComparedSnapshots,
   sides: Sides,
-  texts: { before: SystemTexts; after: SystemTexts },
+  texts: { before: SystemFiles; after: SystemFiles },
   signal: AbortSignal,
 ): Promise<PackageFiles> {
-  const change = packageChange(texts.before, texts.after);
+  const change = comparePackages(texts.before, texts.after);
   const files: PackageFiles = { brought: new Map(), taken: new Set(), foreign: new Set() };
   for (const one of [...change.installed, ...change.changed].filter(({ name }) => PLAIN.test(name))) {
     const info = (of: string) => infoOf(snapshots, sides.after, one.name, of, signal);
-    for (const path of linesOf(await info('list'))) files.brought.set(mergedPath(path), null);
+    for (const path of linesOf(await info('list'))) files.brought.set(toMergedPath(path), null);
     for (const line of linesOf(await info('md5sums'))) {
       const [, md5 = '', path = ''] = /^([0-9a-f]{32}) +(.+)$/.exec(line) ?? [];
-      if (path !== '') files.brought.set(mergedPath(`/${path}`), md5);
+      if (path !== '') files.brought.set(toMergedPath(`/${path}`), md5);
     }
-    for (const [path, md5] of one.conffiles) files.brought.set(mergedPath(path), md5);
+    for (const [path, md5] of one.conffiles) files.brought.set(toMergedPath(path), md5);
   }
   const went = [...change.removed, ...change.changed].filter(({ name }) => PLAIN.test(name));
   for (const { name } of went) {
     for (const path of linesOf(await infoOf(snapshots, sides.before, name, 'list', signal)))
-      files.taken.add(mergedPath(path));
+      files.taken.add(toMergedPath(path));
   }
   files.foreign = foreignAmong(change, await listsIn(snapshots, sides.after, signal));
   return files;
@@ -66,7 +66,7 @@ function linesOf(text: string): string[] {
 async function listsIn(snapshots: ComparedSnapshots, snapshotId: string, signal: AbortSignal): Promise<string[]> {
   const names = await namesIn(snapshots, snapshotId, LISTS, signal);
   const lists: string[] = [];
-  for (const name of names.filter((each) => each.endsWith('_Packages')).slice(0, MOST_LISTS)) {
+  for (const name of names.filter((each) => each.endsWith('_Packages')).slice(0, MAX_LISTS)) {
     const fetched = await textOf(snapshots, snapshotId, `${LISTS}/${name}`, signal);
     const list = fetched === '' ? await textOf(snapshots, snapshotId, placeOf(name), signal) : fetched;
     if (list !== '') lists.push(list);

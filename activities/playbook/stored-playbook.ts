@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
-import { filesOf, partOf } from '../../model/playbook/archive.ts';
+import { buildArchivePart, listPlaybookFiles } from '../../model/playbook/archive.ts';
 import type { PlaybookPart, WrittenSummary } from '../../model/playbook/playbook.ts';
-import { type Report, reportOf } from '../../model/playbook/report.ts';
+import { formatReport, type Report } from '../../model/playbook/report.ts';
 import type { WrittenPlaybook } from '../../model/playbook/write-playbook.ts';
 import type { Store } from '../../store/connect.ts';
 
@@ -16,14 +16,14 @@ export class StoredPlaybook {
 
   /** @param known complete summary, for the check */
   async write(written: WrittenPlaybook, known: WrittenSummary): Promise<void> {
-    await this.#put('playbook', partOf(filesOf(written)));
+    await this.#put('playbook', buildArchivePart(listPlaybookFiles(written)));
     await this.#put('left', new TextEncoder().encode(JSON.stringify(known)));
     await this.report(known, { check: null, unchecked: null });
   }
 
   async report(written: WrittenSummary, how: Pick<Report, 'check' | 'unchecked'>): Promise<void> {
-    const text = reportOf({ sandboxId: this.sandboxId, written, left: written.left, ...how });
-    await this.#put('report', partOf([{ name: 'report.md', bytes: new TextEncoder().encode(text) }]));
+    const text = formatReport({ sandboxId: this.sandboxId, written, left: written.left, ...how });
+    await this.#put('report', buildArchivePart([{ name: 'report.md', bytes: new TextEncoder().encode(text) }]));
   }
 
   /** Returns a part of an archive. @throws MayflyError playbook_failed: the playbook was deleted */

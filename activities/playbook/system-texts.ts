@@ -1,12 +1,12 @@
-import { orNull } from '../../host/os/absent.ts';
+import { nullIf } from '../../host/os/absent.ts';
 import type { HostSnapshots } from '../../host/snapshots.ts';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import type { SystemTexts } from '../../model/playbook/change/change.ts';
+import type { SystemFiles } from '../../model/playbook/change/change.ts';
 
 /** Limit of one file, bytes: dpkg's status of a Debian with all packages is 60 MiB. */
-const MOST = 67_108_864;
+const MAX_BYTES = 67_108_864;
 
-const PLACES: Record<keyof SystemTexts, string> = {
+const PLACES: Record<keyof SystemFiles, string> = {
   status: '/var/lib/dpkg/status',
   extended: '/var/lib/apt/extended_states',
   passwd: '/etc/passwd',
@@ -19,9 +19,9 @@ export async function systemTexts(
   snapshots: Pick<HostSnapshots, 'readFile'>,
   snapshotId: string,
   signal: AbortSignal,
-): Promise<SystemTexts> {
-  const texts: SystemTexts = { status: '', extended: '', passwd: '', group: '', shadow: '' };
-  for (const name of Object.keys(PLACES) as (keyof SystemTexts)[]) {
+): Promise<SystemFiles> {
+  const texts: SystemFiles = { status: '', extended: '', passwd: '', group: '', shadow: '' };
+  for (const name of Object.keys(PLACES) as (keyof SystemFiles)[]) {
     texts[name] = await textOf(snapshots, snapshotId, PLACES[name], signal);
   }
   return texts;
@@ -34,9 +34,9 @@ export async function textOf(
   path: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const read = await orNone(snapshots.readFile({ snapshotId, path, maxBytes: MOST }, signal));
+  const read = await orNone(snapshots.readFile({ snapshotId, path, maxBytes: MAX_BYTES }, signal));
   if (read === null) return '';
-  if (read.size <= MOST) return read.content.toString('utf8');
+  if (read.size <= MAX_BYTES) return read.content.toString('utf8');
   throw new MayflyError('playbook_failed', `${path} is ${read.size} bytes long: it is not read.`);
 }
 
@@ -52,5 +52,5 @@ export async function namesIn(
 }
 
 function orNone<T>(reading: Promise<T>): Promise<T | null> {
-  return orNull(reading, (error) => isMayflyError(error, 'file_not_found') || isMayflyError(error, 'file_conflict'));
+  return nullIf(reading, (error) => isMayflyError(error, 'file_not_found') || isMayflyError(error, 'file_conflict'));
 }

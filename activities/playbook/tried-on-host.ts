@@ -1,5 +1,5 @@
 import type { StepContext } from '../../host/step-context.ts';
-import { compareCheck, type Outcome } from '../../model/playbook/compare-check.ts';
+import { type CheckOutcome, compareCheck } from '../../model/playbook/compare-check.ts';
 import type { WrittenSummary } from '../../model/playbook/playbook.ts';
 import { type ComparedSnapshots, differencesOf } from './differences.ts';
 import { systemTexts } from './system-texts.ts';
@@ -15,12 +15,12 @@ export interface Tried {
  * Returns the effect of a playbook, from the remaining differences.
  * @throws MayflyError playbook_failed, diff_failed
  */
-export async function triedOnHost(
+export async function compareOnHost(
   snapshots: ComparedSnapshots,
   { fresh, now, applied }: Tried,
   { left, variables }: Pick<WrittenSummary, 'left' | 'variables'>,
   context: StepContext,
-): Promise<Outcome> {
+): Promise<CheckOutcome> {
   const wanted = await differencesOf(snapshots, { before: fresh, after: now }, context);
   const remaining = await differencesOf(snapshots, { before: now, after: applied }, context);
   context.alive('reading what the systems say');

@@ -12,7 +12,7 @@ interface GreetingDeps {
 }
 
 /** Activities that probe pool members on their host. They run nothing in a guest, and skip its queue. */
-export function createGreetingActivities({ hypervisor, guests }: GreetingDeps) {
+export function createProbeActivities({ hypervisor, guests }: GreetingDeps) {
   return {
     /**
      * Probes a guest.

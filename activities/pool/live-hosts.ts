@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
-import { HOST_STALE_SECONDS, type HostRecord, holding, isPlaceable } from '../../model/host.ts';
-import { missingSource } from '../../model/image/own-images.ts';
+import { HOST_STALE_SECONDS, type HostRecord, isPlaceable, selectHostsWithSource } from '../../model/host.ts';
+import { describeMissingSource } from '../../model/image/own-images.ts';
 import type { Store } from '../../store/connect.ts';
 
 /** Returns the hosts open for placement. @throws MayflyError no_host */
@@ -13,7 +13,7 @@ export async function liveHosts({ hosts }: Pick<Store, 'hosts'>): Promise<HostRe
 
 /** @throws MayflyError source_not_found */
 export function requireHolding(live: HostRecord[], source: string): HostRecord[] {
-  const hosts = holding(live, source);
+  const hosts = selectHostsWithSource(live, source);
   if (hosts.length > 0) return hosts;
-  throw new MayflyError('source_not_found', missingSource(source, live));
+  throw new MayflyError('source_not_found', describeMissingSource(source, live));
 }

@@ -4,11 +4,11 @@ import type { HostRecord } from '../../model/host.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { isShared, type MemberInput } from '../../model/pools/pool-saga.ts';
-import { mayUseSource, type Project } from '../../model/project.ts';
+import { canUseSource, type Project } from '../../model/project.ts';
 import { NO_LIMITS, type ProjectLimits } from '../../model/project-limits.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { alike, sizeOfSource } from '../../model/source-content.ts';
+import { getSourceSize, selectHostsWithSameContent } from '../../model/source-content.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
 import { liveHosts, requireHolding } from './live-hosts.ts';
@@ -31,17 +31,17 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
       const { project: projectId, source, createdBy } = pool;
       const sandboxId = sandboxIdFrom(createHash('sha256').update(seed).digest().subarray(0, ID_BYTES));
       const projects = await store.projects.known();
-      const project = isShared(pool) ? nobodys(pool) : projects.get(projectId);
+      const project = isShared(pool) ? sharedPoolProject(pool) : projects.get(projectId);
       if (!project || project.deletedAt !== null) {
         throw new MayflyError('project_not_found', `There is no project ${projectId}.`);
       }
-      if (!mayUseSource(project, source, (id) => projects.has(id))) {
+      if (!canUseSource(project, source, (id) => projects.has(id))) {
         const who = isShared(pool) ? 'A pool for all projects' : `The project ${projectId}`;
         throw new MayflyError('source_not_found', `${who} may not use ${JSON.stringify(source)}.`);
       }
       const hosts = requireHolding(await liveHosts(store), source);
-      const { hosts: proposed, content } = alike(hosts, source);
-      const size = sizeOfSource(source, hosts, pool);
+      const { hosts: proposed, content } = selectHostsWithSameContent(hosts, source);
+      const size = getSourceSize(source, hosts, pool);
       if (!isShared(pool)) await admission.sandbox(sandboxId, createdBy.apiKeyId);
       const own = { ...project, limits: limitsOfMembers(project.limits) };
       await store.admissions.admit(own, [{ sandboxId, ...size }], (id) => reconciliation.sandboxes.isOpen(id));
@@ -61,7 +61,7 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
 }
 
 /** Returns the project of a shared pool's unclaimed members: without limits, and with sources open to all projects. */
-function nobodys({ project: id, createdAt }: PoolRecord): Project {
+function sharedPoolProject({ project: id, createdAt }: PoolRecord): Project {
   return { id, sources: null, limits: NO_LIMITS, createdAt, deletedAt: null };
 }
 

@@ -1,6 +1,6 @@
 import { isLive } from '../../model/host.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
-import { isShared, type PoolMember, type PoolSight } from '../../model/pools/pool-saga.ts';
+import { isShared, type PoolMember, type PoolObservation } from '../../model/pools/pool-saga.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
 
@@ -20,7 +20,7 @@ export function createPoolActivities({ store, reconciliation }: SagaDeps) {
     },
 
     /** Observes a pool without changes. @param source of its members */
-    async sightOfPool({ source, ...of }: PoolOf & { source: string }): Promise<PoolSight> {
+    async sightOfPool({ source, ...of }: PoolOf & { source: string }): Promise<PoolObservation> {
       const [members, underWay, hosts, record] = await Promise.all([
         store.poolMembers.of(of),
         store.poolMembers.underWay(),

@@ -1,10 +1,10 @@
 import type { PreemptionReason } from '../../model/pools/pool-saga.ts';
-import { mayHaveRoom, readyFirst } from '../../model/pools/preemption.ts';
+import { canFreeCapacity, sortReadyFirst } from '../../model/pools/preemption.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
-import { until } from '../step/until.ts';
+import { pollUntil } from '../step/until.ts';
 
 /** Timeout for victims to end, ms: after that, their host does not answer. */
 export const GONE_WITHIN_MS = 15_000;
@@ -42,7 +42,7 @@ export class Preemption {
   /** Returns how many have ended, once all have, or at the timeout. */
   #goneOf(ids: readonly string[]): Promise<number> {
     const tooLate = Date.now() + GONE_WITHIN_MS;
-    return until(async () => {
+    return pollUntil(async () => {
       const records = await Promise.all(ids.map((id) => this.deps.store.sandboxes.get(id)));
       const gone = records.filter((record) => !record || isFinal(record.state)).length;
       return gone === ids.length || Date.now() > tooLate ? gone : null;
@@ -59,8 +59,8 @@ export function createPreemptionActivities({ store, preemption }: { store: Store
     async evictMembers({ hostId, source, memoryMib, count }: Wanted): Promise<boolean> {
       const members = (await store.poolMembers.unclaimed()).filter((member) => member.hostId === hostId);
       const host = members.length > 0 ? await store.hosts.get(hostId) : null;
-      if (!host || !mayHaveRoom(host, members, { source, memoryMib })) return false;
-      return preemption.evict(readyFirst(members), count, { code: 'capacity_exhausted' });
+      if (!host || !canFreeCapacity(host, members, { source, memoryMib })) return false;
+      return preemption.evict(sortReadyFirst(members), count, { code: 'capacity_exhausted' });
     },
   };
 }

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import { shareOf } from '../../model/pools/pool.ts';
+import { getShare } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
@@ -38,7 +38,7 @@ export function createSharedClaimActivities({ store, reconciliation, admission }
     }: SharedMember & { size: Size; apiKeyId: string }) {
       const [project, pool] = await Promise.all([claimer(of.project), store.pools.get({ project: NO_PROJECT, name })]);
       if (!pool) throw new MayflyError('pool_not_found', `There is no pool ${name}.`);
-      if (!(await store.poolShares.take(shareOf(pool, project.id), sandboxId))) {
+      if (!(await store.poolShares.take(getShare(pool, project.id), sandboxId))) {
         const why = `The project ${project.id} has had its share of the pool ${name} until that is filled again.`;
         throw new MayflyError('project_quota_exceeded', why, { retryAfterSeconds: 1 });
       }

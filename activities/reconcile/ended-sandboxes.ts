@@ -1,10 +1,10 @@
 import { heartbeat } from '@temporalio/activity';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
-import { until } from '../step/until.ts';
+import { pollUntil } from '../step/until.ts';
 
 /** Longest wait of a round for the sandboxes it ends, ms: the next round checks the rest. */
-export const ENDED_WITHIN_MS = 20_000;
+export const END_TIMEOUT_MS = 20_000;
 
 /** Ends the sandboxes that have not ended. @param waitUntil ms since 1970 @returns true when all have ended */
 export async function endSandboxes(
@@ -20,7 +20,7 @@ export async function endSandboxes(
     heartbeat();
     await reconciliation.sandboxes.end(id);
   }
-  return until(async () => {
+  return pollUntil(async () => {
     const open = await findOpen();
     if (open.length === 0) return true;
     return Date.now() < waitUntil ? null : false;

@@ -1,5 +1,5 @@
 import { heartbeat } from '@temporalio/activity';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 
 interface Task {
   /** Time of its last change, ISO 8601. */
@@ -9,7 +9,7 @@ interface Task {
 
 /** Yields records without a workflow that have not changed during the grace period. */
 export async function* findLost<T>(
-  { reconciliation, graceMs }: { reconciliation: Pick<Reconciliation, 'isOpen'>; graceMs: number },
+  { reconciliation, graceMs }: { reconciliation: Pick<ControlTemporalClient, 'isOpen'>; graceMs: number },
   records: readonly T[],
   taskOf: (record: T) => Task,
 ): AsyncGenerator<T> {

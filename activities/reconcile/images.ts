@@ -1,9 +1,9 @@
 import { heartbeat } from '@temporalio/activity';
-import { type ImageRecord, sandboxesOf } from '../../model/image/image.ts';
-import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
+import { type ImageRecord, listBuildSandboxes } from '../../model/image/image.ts';
+import { imageWorkflowId } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
-import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
+import { END_TIMEOUT_MS, endSandboxes } from './ended-sandboxes.ts';
 import { failImage } from './fail-task.ts';
 import { findLost } from './find-lost.ts';
 
@@ -14,7 +14,7 @@ const LOST = {
 
 export function createImageReconcileActivities({ store, reconciliation }: SagaDeps) {
   /** Removes contexts that have been unused for long and that no running build uses. */
-  async function forgetContexts(underWay: readonly ImageRecord[]): Promise<void> {
+  async function removeUnusedContexts(underWay: readonly ImageRecord[]): Promise<void> {
     const { sentContextHours, halfSentMinutes } = LIMITS.image;
     const halfBefore = new Date(Date.now() - halfSentMinutes * 60_000);
     for (const { id } of await store.sentContexts.unused(halfBefore, true)) {
@@ -35,12 +35,12 @@ export function createImageReconcileActivities({ store, reconciliation }: SagaDe
      * sandboxes; the next build reuses their finished steps.
      */
     async resumeImages({ graceMs }: { graceMs: number }): Promise<void> {
-      const waitUntil = Date.now() + ENDED_WITHIN_MS;
+      const waitUntil = Date.now() + END_TIMEOUT_MS;
       const all = await store.images.underWay();
-      await forgetContexts(all);
+      await removeUnusedContexts(all);
       const lost = findLost({ reconciliation, graceMs }, all, (image) => ({
         since: image.updatedAt,
-        workflowIds: [imageWorkflowIdOf(image)],
+        workflowIds: [imageWorkflowId(image)],
       }));
       for await (const record of lost) {
         const { state, begin } = record;
@@ -48,7 +48,7 @@ export function createImageReconcileActivities({ store, reconciliation }: SagaDe
           await reconciliation.images.build(begin);
           continue;
         }
-        if (!(await endSandboxes({ store, reconciliation }, sandboxesOf(record), waitUntil))) continue;
+        if (!(await endSandboxes({ store, reconciliation }, listBuildSandboxes(record), waitUntil))) continue;
         const at = new Date().toISOString();
         await failImage(store, record, { failure: LOST, actor: null, hostId: null, at });
       }

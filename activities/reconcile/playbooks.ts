@@ -2,7 +2,7 @@ import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
-import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
+import { END_TIMEOUT_MS, endSandboxes } from './ended-sandboxes.ts';
 import { failPlaybook } from './fail-task.ts';
 import { findLost } from './find-lost.ts';
 
@@ -22,7 +22,7 @@ export function createPlaybookReconcileActivities({ store, reconciliation }: Sag
   return {
     /** Fails playbooks that lost their workflow, after ending their sandboxes. */
     async endLostPlaybooks({ graceMs }: { graceMs: number }): Promise<void> {
-      const waitUntil = Date.now() + ENDED_WITHIN_MS;
+      const waitUntil = Date.now() + END_TIMEOUT_MS;
       const lost = findLost({ reconciliation, graceMs }, await store.playbooks.underWay(), ({ id, updatedAt }) => ({
         since: updatedAt,
         workflowIds: [playbookWorkflowIdOf(id)],

@@ -1,12 +1,12 @@
-import { attemptIds } from '../../model/functions/run.ts';
-import { runWorkflowIdOf } from '../../model/functions/run-saga.ts';
-import { UNDER_WAY } from '../../model/functions/run-state.ts';
+import { deriveAttemptIds } from '../../model/functions/run.ts';
+import { runWorkflowId } from '../../model/functions/run-saga.ts';
+import { ACTIVE_STATES } from '../../model/functions/run-state.ts';
 import { steadyClock } from '../../model/steady-clock.ts';
 import type { DamagedRun } from '../../store/functions/runs.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { beginRun } from '../function/begin-run.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
-import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
+import { END_TIMEOUT_MS, endSandboxes } from './ended-sandboxes.ts';
 import { findLost } from './find-lost.ts';
 
 /** Activity that resumes runs without a workflow from their records; nothing is started twice. */
@@ -20,8 +20,8 @@ export function createRunReconcileActivities({ store, reconciliation }: SagaDeps
     waitUntil: number,
   ): Promise<void> {
     const message = `The record of ${id} can't be read.`;
-    await reconciliation.terminate(runWorkflowIdOf(id), message);
-    const own = Array.from({ length: tries }, (_, n) => attemptIds(id, n + 1).sandboxId);
+    await reconciliation.terminate(runWorkflowId(id), message);
+    const own = Array.from({ length: tries }, (_, n) => deriveAttemptIds(id, n + 1).sandboxId);
     const sandboxIds = [...own, ...(members ?? []), ...(member == null ? [] : [member])];
     if (!(await endSandboxes({ store, reconciliation }, sandboxIds, waitUntil))) return;
     const records = await Promise.all(sandboxIds.map((sandboxId) => store.sandboxes.get(sandboxId)));
@@ -31,7 +31,7 @@ export function createRunReconcileActivities({ store, reconciliation }: SagaDeps
     }
     const at = steadyClock.iso();
     const failure = { code: 'record_damaged', message } as const;
-    await store.runs.end(id, UNDER_WAY, { outcome: 'failed', failure, endedAt: at, updatedAt: at }, retentionDays);
+    await store.runs.end(id, ACTIVE_STATES, { outcome: 'failed', failure, endedAt: at, updatedAt: at }, retentionDays);
     const isProved = records.every((record) => record === null || record.proof !== null);
     await store.runs.free(id, { cleanup: isProved ? 'proved' : 'unproved' });
   }
@@ -43,13 +43,13 @@ export function createRunReconcileActivities({ store, reconciliation }: SagaDeps
       const admitted = await store.runs.admitted(null, unreadable);
       const lost = findLost({ reconciliation, graceMs }, admitted, ({ id, updatedAt }) => ({
         since: updatedAt,
-        workflowIds: [runWorkflowIdOf(id)],
+        workflowIds: [runWorkflowId(id)],
       }));
       for await (const run of lost) {
-        await reconciliation.resume(runWorkflowIdOf(run.id), () => beginRun({ store, reconciliation }, run));
+        await reconciliation.resume(runWorkflowId(run.id), () => beginRun({ store, reconciliation }, run));
       }
       if (unreadable.length === 0) return;
-      const waitUntil = Date.now() + ENDED_WITHIN_MS;
+      const waitUntil = Date.now() + END_TIMEOUT_MS;
       for (const run of await store.runs.damaged()) {
         if (Date.parse(run.updatedAt) <= before) await endDamaged(run, waitUntil);
       }

@@ -1,13 +1,13 @@
 import { heartbeat } from '@temporalio/activity';
 import type { HostRef } from '../../model/host.ts';
-import { orphanInput, RECONCILED_A_ROUND, recordedInput } from '../../model/sagas/reconcile.ts';
+import { ROUND_LIMIT, toAdoptionInput, toOrphanInput } from '../../model/sagas/reconcile.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { isFinal, LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
+import { isFinal, OPEN_STATES } from '../../model/sandbox/sandbox-state.ts';
 import type { OpenRun } from '../../temporal/client/sandboxes.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
 
 /** Differences between store and Temporal. Ids only: each repair checks again. */
-interface Disagreement {
+interface RecordDrift {
   /** Live records without a workflow. */
   unattended: string[];
   /** Workflows with a missing or outdated record. */
@@ -26,13 +26,13 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Saga
   }
 
   /** Returns the fault in the record of a running workflow; null: none, or too early to decide. */
-  async function fault(run: OpenRun, record: SandboxRecord | null, before: number): Promise<keyof Disagreement | null> {
+  async function fault(run: OpenRun, record: SandboxRecord | null, before: number): Promise<keyof RecordDrift | null> {
     heartbeat();
     if (record && Date.parse(record.updatedAt) > before) return null;
     if (!record && run.startedAt.getTime() > before) return null;
-    const isAsSaid =
+    const isConsistent =
       record && (run.state ?? record.state) === record.state && (run.hostId ?? record.hostId) === record.hostId;
-    if (isAsSaid || !(await reconciliation.sandboxes.isOpen(run.sandboxId))) return null;
+    if (isConsistent || !(await reconciliation.sandboxes.isOpen(run.sandboxId))) return null;
     return record && isFinal(record.state) ? 'outlived' : 'misrecorded';
   }
 
@@ -41,23 +41,23 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Saga
      * Compares the records of all living sandboxes with all workflows, without changes.
      * @param input.graceMs ignores newer changes: Temporal's visibility lags by seconds
      */
-    async compareRecords({ graceMs }: { graceMs: number }): Promise<Disagreement> {
+    async compareRecords({ graceMs }: { graceMs: number }): Promise<RecordDrift> {
       const before = Date.now() - graceMs;
       const [records, runs] = await Promise.all([
-        store.sandboxes.all(LIVING_STATES),
+        store.sandboxes.all(OPEN_STATES),
         reconciliation.sandboxes.listOpen(),
       ]);
       const attended = new Set(runs.map(({ sandboxId }) => sandboxId));
       const alive = new Map(records.map((record) => [record.id, record]));
-      const found: Disagreement = { unattended: [], misrecorded: [], outlived: [] };
+      const found: RecordDrift = { unattended: [], misrecorded: [], outlived: [] };
       for (const record of records) {
-        if (found.unattended.length >= RECONCILED_A_ROUND) break;
+        if (found.unattended.length >= ROUND_LIMIT) break;
         if (!attended.has(record.id) && (await isUnattended(record))) found.unattended.push(record.id);
       }
       for (const run of runs) {
         const record = alive.get(run.sandboxId) ?? (await store.sandboxes.get(run.sandboxId));
         const kind = await fault(run, record, before);
-        if (kind && found[kind].length < RECONCILED_A_ROUND) found[kind].push(run.sandboxId);
+        if (kind && found[kind].length < ROUND_LIMIT) found[kind].push(run.sandboxId);
       }
       return found;
     },
@@ -71,7 +71,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Saga
         heartbeat();
         const record = await store.sandboxes.get(id);
         if (!record || isFinal(record.state)) continue;
-        const input = recordedInput(record, 'takeOver');
+        const input = toAdoptionInput(record, 'takeOver');
         if (await reconciliation.sandboxes.destroyTerminated(input)) continue;
         await reconciliation.sandboxes.takeOver(input);
       }
@@ -105,7 +105,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Saga
     /** Starts a workflow for each orphan, which removes it from its host and proves that. */
     async destroyStrangers({ sandboxIds, ...host }: HostRef & { sandboxIds: string[] }): Promise<void> {
       const foundAt = new Date().toISOString();
-      for (const id of sandboxIds) await reconciliation.sandboxes.takeOver(orphanInput(id, host, foundAt));
+      for (const id of sandboxIds) await reconciliation.sandboxes.takeOver(toOrphanInput(id, host, foundAt));
     },
   };
 }

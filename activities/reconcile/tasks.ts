@@ -1,15 +1,15 @@
-import { sourceIdOf } from '../../model/ids.ts';
+import { deriveSourceId } from '../../model/ids.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
 import { commandWorkflowIdOf } from '../../model/sandbox/command-saga.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { bakeWorkflowIdOf } from '../../model/snapshots/bake-saga.ts';
-import { captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';
-import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model/snapshots/snapshot-saga.ts';
-import { sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
+import { bakeWorkflowId } from '../../model/snapshots/bake-saga.ts';
+import { captureWorkflowId } from '../../model/snapshots/capture-saga.ts';
+import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowId } from '../../model/snapshots/snapshot-saga.ts';
+import { sourceWorkflowId } from '../../model/snapshots/source-access.ts';
 import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
-import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
+import { templateWorkflowId } from '../../model/templates/template-saga.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
-import { ENDED_WITHIN_MS, endSandboxes } from './ended-sandboxes.ts';
+import { END_TIMEOUT_MS, endSandboxes } from './ended-sandboxes.ts';
 import { findLost } from './find-lost.ts';
 
 const actor = RECONCILER;
@@ -46,7 +46,7 @@ export function createTaskReconcileActivities({ store, reconciliation }: SagaDep
       const unfinished = snapshots.filter(({ state, reason }) => state !== 'ready' || reason === 'diff');
       const lost = findLost({ reconciliation, graceMs }, unfinished, ({ id, createdAt: since }) => ({
         since,
-        workflowIds: [snapshotWorkflowIdOf(id), ephemeralSnapshotWorkflowIdOf(id)],
+        workflowIds: [snapshotWorkflowId(id), ephemeralSnapshotWorkflowIdOf(id)],
       }));
       for await (const { id: snapshotId, sandboxId, hostId, installationId, state } of lost) {
         if (state === 'creating') {
@@ -64,10 +64,10 @@ export function createTaskReconcileActivities({ store, reconciliation }: SagaDep
       const captures = await store.captures.all(['creating', 'deleting']);
       const lost = findLost({ reconciliation, graceMs }, captures, (capture) => ({
         since: capture.createdAt,
-        workflowIds: [captureWorkflowIdOf(capture)],
+        workflowIds: [captureWorkflowId(capture)],
       }));
       for await (const { id: captureId, hostId, installationId, source } of lost) {
-        const sourceId = sourceIdOf(hostId, source);
+        const sourceId = deriveSourceId(hostId, source);
         const at = new Date().toISOString();
         const task = { task: 'delete', captureId, sourceId, hostId, installationId, source, actor, at } as const;
         await reconciliation.captures.begin(task);
@@ -82,22 +82,22 @@ export function createTaskReconcileActivities({ store, reconciliation }: SagaDep
         templates,
         ({ hostId, key: templateKey, updatedAt: since }) => ({
           since,
-          workflowIds: [templateWorkflowIdOf({ hostId, templateKey })],
+          workflowIds: [templateWorkflowId({ hostId, templateKey })],
         }),
       );
       for await (const record of lost) {
         const { hostId, installationId, key: templateKey, project, source, cpus, memoryMib, createdBy } = record;
         const input = { hostId, installationId, templateKey, project, source, cpus, memoryMib, actor: createdBy };
-        await reconciliation.resume(templateWorkflowIdOf(input), () => reconciliation.templates.resume(input));
+        await reconciliation.resume(templateWorkflowId(input), () => reconciliation.templates.resume(input));
       }
     },
 
     async resumeSources({ graceMs }: { graceMs: number }): Promise<void> {
-      const waitUntil = Date.now() + ENDED_WITHIN_MS;
+      const waitUntil = Date.now() + END_TIMEOUT_MS;
       const bakes = findLost(
         { reconciliation, graceMs },
         await store.bakedSources.all(['baking', 'deleting']),
-        ({ hostId, name, updatedAt: since }) => ({ since, workflowIds: [bakeWorkflowIdOf(hostId, name)] }),
+        ({ hostId, name, updatedAt: since }) => ({ since, workflowIds: [bakeWorkflowId(hostId, name)] }),
       );
       for await (const { id: sourceId, hostId, installationId, name, builderId } of bakes) {
         if (!(await endSandboxes({ store, reconciliation }, [builderId], waitUntil))) continue;
@@ -106,7 +106,7 @@ export function createTaskReconcileActivities({ store, reconciliation }: SagaDep
       const sources = findLost(
         { reconciliation, graceMs },
         [...(await store.sources.in('preparing')), ...(await store.sources.in('unpreparing'))],
-        ({ hostId, name, updatedAt: since }) => ({ since, workflowIds: [sourceWorkflowIdOf(hostId, name)] }),
+        ({ hostId, name, updatedAt: since }) => ({ since, workflowIds: [sourceWorkflowId(hostId, name)] }),
       );
       for await (const { id: sourceId, hostId, installationId, name } of sources) {
         await reconciliation.sources.beginTask({ task: 'unprepare', sourceId, hostId, installationId, name, actor });

@@ -19,7 +19,7 @@ export function createCommandActivities({ commandRuns }: { commandRuns: CommandR
      */
     async runCommand({ commandId }: CommandTarget): Promise<void> {
       try {
-        await whileBeating(commandId, commandRuns, commandRuns.runToEnd(commandId));
+        await withCommandHeartbeats(commandId, commandRuns, commandRuns.runToEnd(commandId));
       } catch (error) {
         if (!isMayflyError(error, 'command_not_found')) throw error;
         if (await commandRuns.isKnown(commandId)) throw error;
@@ -28,13 +28,17 @@ export function createCommandActivities({ commandRuns }: { commandRuns: CommandR
 
     /** Ends a command's process tree, or prevents its start. */
     async cancelCommand({ commandId, signal }: CommandTarget & { signal: EndSignal }): Promise<void> {
-      await whileBeating(commandId, commandRuns, commandRuns.cancel(commandId, signal));
+      await withCommandHeartbeats(commandId, commandRuns, commandRuns.cancel(commandId, signal));
     },
   };
 }
 
 /** Heartbeats; a cancel of the activity ends the wait, not the command. */
-async function whileBeating(commandId: string, commandRuns: CommandRuns, work: Promise<unknown>): Promise<void> {
+async function withCommandHeartbeats(
+  commandId: string,
+  commandRuns: CommandRuns,
+  work: Promise<unknown>,
+): Promise<void> {
   const doing = () => commandRuns.detailOf(commandId) ?? 'about to end';
   await withHeartbeats(doing, () => Promise.race([work, Context.current().cancelled]));
 }

@@ -1,5 +1,5 @@
 import type { GuestConnections } from '../../host/guest/connections.ts';
-import type { Clone, Hypervisor, Lease, Whereabouts } from '../../host/hypervisor.ts';
+import type { Clone, DomainLocation, Hypervisor, Lease } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -8,7 +8,7 @@ import type { MachineState } from '../../model/sandbox/machine-end.ts';
 import type { RequestSignature, RequestSigner } from '../../model/sandbox/signed-request.ts';
 import { signOwnKey } from '../access/own-key.ts';
 import { stepContext } from '../step/step-context.ts';
-import type { CloneDiskInput, LookResult, StepTarget } from '../step/steps.ts';
+import type { CloneDiskInput, InspectionResult, StepTarget } from '../step/steps.ts';
 
 export interface PreparedClone extends Clone {
   /** Public key of the host's own key pair for it: one OpenSSH line. */
@@ -30,7 +30,7 @@ export interface MachineDeps {
 /** Activities for a sandbox on its host: disks, domain, lease, the host's key pair, and residue. */
 export function createMachineActivities({ hypervisor, credentials, ledger, guests, signer, observer }: MachineDeps) {
   /** @throws MayflyError source_differs */
-  async function refuseOther(source: string, content: string): Promise<void> {
+  async function assertSameContent(source: string, content: string): Promise<void> {
     if ((await hypervisor.contentOf(source, stepContext())) === content) return;
     throw new MayflyError(
       'source_differs',
@@ -41,7 +41,7 @@ export function createMachineActivities({ hypervisor, credentials, ledger, guest
   return {
     /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, source_differs, clone_failed, snapshot_not_found, capture_not_found */
     async cloneDisk({ content, ...request }: CloneDiskInput): Promise<PreparedClone> {
-      if (content !== undefined) await refuseOther(request.source, content);
+      if (content !== undefined) await assertSameContent(request.source, content);
       const { publicKey: loginKey } = await credentials.makeCredentials(request.sandboxId);
       const clone = await hypervisor.cloneDisk(request, stepContext());
       return { ...clone, loginKey, loginSignature: signOwnKey(signer, request.sandboxId, loginKey) };
@@ -72,13 +72,13 @@ export function createMachineActivities({ hypervisor, credentials, ledger, guest
     },
 
     /** Inspects every layer of the host for anything that carries the sandbox's name. Changes nothing. */
-    async lookAgain({ sandboxId }: StepTarget): Promise<LookResult> {
-      const looks = await Promise.all([
+    async lookAgain({ sandboxId }: StepTarget): Promise<InspectionResult> {
+      const inspections = await Promise.all([
         credentials.look(sandboxId),
         hypervisor.look(sandboxId),
         ledger.look(sandboxId),
       ]);
-      return { observations: looks.flat().map((look) => ({ ...look, by: observer })) };
+      return { observations: inspections.flat().map((look) => ({ ...look, by: observer })) };
     },
 
     /**
@@ -90,7 +90,7 @@ export function createMachineActivities({ hypervisor, credentials, ledger, guest
     },
 
     /** @throws MayflyError sandbox_not_running when it is off or absent */
-    async findMachine({ sandboxId }: { sandboxId: string }): Promise<Pick<Whereabouts, 'domain'>> {
+    async findMachine({ sandboxId }: { sandboxId: string }): Promise<Pick<DomainLocation, 'domain'>> {
       const { domain } = await hypervisor.whereabouts(sandboxId);
       if (domain !== 'off' && domain !== 'absent') return { domain };
       throw new MayflyError(

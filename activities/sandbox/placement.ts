@@ -1,14 +1,14 @@
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import {
-  type HostProposals,
+  type CandidateHosts,
   type HostRecord,
   type HostRef,
-  hostRefOf,
   isSameHost,
-  proposalsOf,
+  toCandidateHosts,
+  toHostRef,
 } from '../../model/host.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
-import { alike } from '../../model/source-content.ts';
+import { selectHostsWithSameContent } from '../../model/source-content.ts';
 import type { Store } from '../../store/connect.ts';
 import { liveHosts, requireHolding } from '../pool/live-hosts.ts';
 import type { Preemption } from '../pool/preemption.ts';
@@ -51,25 +51,25 @@ export function createPlacementActivities({ store, admission, preemption }: Plac
      * capture_not_ready,
      *   source_differs, quota_exceeded
      */
-    async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<HostProposals> {
+    async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<CandidateHosts> {
       await admit(sandboxId, apiKeyId);
       const live = await liveHosts(store);
       if (spec.snapshotId) {
         const snapshot = await readySnapshot(store, spec.snapshotId);
-        return proposalsOf(checkedLive(snapshot, `The snapshot ${snapshot.id}`, live));
+        return toCandidateHosts(checkedLive(snapshot, `The snapshot ${snapshot.id}`, live));
       }
       if (spec.captureId) {
         const capture = await readyCapture(store, spec.captureId);
-        return proposalsOf(checkedLive(capture, `The capture ${capture.id}`, live));
+        return toCandidateHosts(checkedLive(capture, `The capture ${capture.id}`, live));
       }
-      return alike(requireHolding(live, spec.source), spec.source);
+      return selectHostsWithSameContent(requireHolding(live, spec.source), spec.source);
     },
   };
 }
 
 /** @throws MayflyError no_host */
 function checkedLive(wanted: HostRef, what: string, live: HostRecord[]): HostRecord[] {
-  const found = live.filter((host) => isSameHost(hostRefOf(host), wanted));
+  const found = live.filter((host) => isSameHost(toHostRef(host), wanted));
   if (found.length > 0) return found;
   throw new MayflyError('no_host', `${what} is on ${wanted.hostId}, whose worker does not run.`);
 }

@@ -4,31 +4,31 @@ import type { ReconciledOutcome } from '../../model/sagas/reconcile.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { eventOfSandbox } from '../../model/webhooks/event.ts';
+import { toSandboxEvent } from '../../model/webhooks/event.ts';
 import type { Store } from '../../store/connect.ts';
-import type { Announcer } from '../webhook/announcer.ts';
+import type { WebhookPublisher } from '../webhook/announcer.ts';
 
 /**
  * Change of a sandbox's record, and its audit event. Both are written, or the activity is retried. While the audit
  * trail can't be continued, the event is queued and the record shows the fault, without blocking the sandbox.
  */
-interface Remembrance {
+interface RecordChange {
   sandboxId: string;
   changes: Partial<Omit<SandboxRecord, 'id' | 'name'>>;
   event: AuditEvent;
 }
 
-interface ClaimRemembrance extends Pick<Remembrance, 'sandboxId' | 'event'> {
+interface ClaimRemembrance extends Pick<RecordChange, 'sandboxId' | 'event'> {
   /** Project of the claimer. */
   project: string;
   changes: Partial<Omit<SandboxRecord, 'id' | 'project'>>;
 }
 
 /** Activities on a sandbox's record, which only its own workflow writes. */
-export function createRecordActivities({ store, announcer }: { store: Store; announcer: Announcer }) {
+export function createRecordActivities({ store, announcer }: { store: Store; announcer: WebhookPublisher }) {
   /** Publishes the new state to webhooks. A crash before that repeats the activity. */
-  async function tell(record: SandboxRecord, { state }: Partial<SandboxRecord>, { eventId, at }: AuditEvent) {
-    const event = state === undefined ? null : eventOfSandbox(record, { id: eventId, at });
+  async function publishState(record: SandboxRecord, { state }: Partial<SandboxRecord>, { eventId, at }: AuditEvent) {
+    const event = state === undefined ? null : toSandboxEvent(record, { id: eventId, at });
     if (event) await announcer.tell(event);
   }
 
@@ -55,14 +55,14 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
      * Changes the record and appends to the audit trail. Idempotent by the event's id.
      * @throws MayflyError sandbox_not_found: the store was restored to an earlier time
      */
-    async remember({ sandboxId, changes, event }: Remembrance): Promise<SandboxRecord> {
+    async remember({ sandboxId, changes, event }: RecordChange): Promise<SandboxRecord> {
       const [record, fault] = await Promise.all([
         store.sandboxes.update(sandboxId, changes),
         store.audit.record(sandboxId, event),
         count(store, sandboxId, event),
       ]);
       if (isFinal(record.state)) await store.exposedPorts.closeAll(sandboxId);
-      await tell(record, changes, event);
+      await publishState(record, changes, event);
       return withFault(record, fault);
     },
 
@@ -74,7 +74,7 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
       const claim = () => store.sandboxes.claim({ id: sandboxId, project }, changes);
       const note = () => store.audit.record(sandboxId, event);
       const [record, fault] = changes.name ? [await claim(), await note()] : await Promise.all([claim(), note()]);
-      await tell(record, changes, event);
+      await publishState(record, changes, event);
       return withFault(record, fault);
     },
 

@@ -1,7 +1,7 @@
 import type { Hypervisor } from '../../host/hypervisor.ts';
-import { CapacityExhausted, type Grown, type Ledger, NOTHING_GROWN } from '../../host/ledger.ts';
+import { CapacityExhausted, type Grown, type Ledger, NO_USAGE } from '../../host/ledger.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
-import { refuseFull } from '../../model/snapshots/storage.ts';
+import { assertSpace } from '../../model/snapshots/storage.ts';
 import type { StorageRoom } from '../snapshot/storage-room.ts';
 import type { ReserveInput, StepTarget } from '../step/steps.ts';
 
@@ -12,7 +12,7 @@ interface ReservationDeps {
 }
 
 /** Usage of sandboxes, measured once at a time: concurrent callers share a result, so later growth counts twice. */
-class GrownSizes {
+class UsageMeter {
   readonly #underWay = new Map<keyof Grown, Promise<ReadonlyMap<string, number>>>();
 
   constructor(
@@ -38,17 +38,17 @@ class GrownSizes {
 
 /** Activities for capacity on the host: reserved before anything is made, released last. */
 export function createReservationActivities({ hypervisor, ledger, room }: ReservationDeps) {
-  const sizes = new GrownSizes(hypervisor, ledger);
+  const sizes = new UsageMeter(hypervisor, ledger);
 
   /**
    * Reserves with measured usage only when capacity is lacking without it: a measurement inspects every sandbox. Usage
    * is read before capacity, so capacity taken in between counts twice, never zero times.
    */
-  async function withRoom(promise: (capacity: Capacity, grown: Grown) => Promise<void>): Promise<void> {
+  async function withCapacity(promise: (capacity: Capacity, grown: Grown) => Promise<void>): Promise<void> {
     const grown: { -readonly [What in keyof Grown]?: Grown[What] } = {};
     for (;;) {
       try {
-        return await promise(await hypervisor.capacity(), { ...NOTHING_GROWN, ...grown });
+        return await promise(await hypervisor.capacity(), { ...NO_USAGE, ...grown });
       } catch (error) {
         if (!(error instanceof CapacityExhausted) || grown[error.lacks]) throw error;
         grown[error.lacks] = await sizes.measure(error.lacks);
@@ -69,11 +69,11 @@ export function createReservationActivities({ hypervisor, ledger, room }: Reserv
      */
     async reserve(input: ReserveInput): Promise<void> {
       const { sandboxId } = input;
-      refuseFull(await hypervisor.disk(), sandboxId);
+      assertSpace(await hypervisor.disk(), sandboxId);
       const golden = await hypervisor.source(input.source);
       const memoryMib = input.memoryMib ?? (await ownMemory(input, golden));
       const promise = { sandboxId, memoryMib, diskBytes: golden.diskBytes };
-      await withRoom((...measures) => ledger.reserve(promise, ...measures));
+      await withCapacity((...measures) => ledger.reserve(promise, ...measures));
     },
 
     /** Releases the memory of a hibernated sandbox. */
@@ -87,7 +87,7 @@ export function createReservationActivities({ hypervisor, ledger, room }: Reserv
      */
     async retakeMemory({ sandboxId }: StepTarget): Promise<void> {
       await room.checkAwake(sandboxId);
-      await withRoom((...measures) => ledger.retakeMemory(sandboxId, ...measures));
+      await withCapacity((...measures) => ledger.retakeMemory(sandboxId, ...measures));
     },
 
     async releaseReservation({ sandboxId }: StepTarget): Promise<void> {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestConnections } from '../../host/guest/connections.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
-import { allEnded } from '../../host/os/abort.ts';
+import { allSettledOrThrow } from '../../host/os/abort.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { describeMachineEnd, isMachineEnd } from '../../model/sandbox/machine-end.ts';
@@ -9,7 +9,7 @@ import { stepContext } from '../step/step-context.ts';
 import type { VerifySshInput } from '../step/steps.ts';
 
 /** Poll interval for a machine that refuses logins. Milliseconds. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 export interface SshDeps {
   hypervisor: Pick<Hypervisor, 'machines'>;
@@ -25,7 +25,7 @@ export function createSshActivities({ hypervisor, credentials, guests }: SshDeps
      * @throws MayflyError ssh_timeout, host_key_mismatch; machine_stopped and the like when the machine dies first
      */
     async verifySsh({ sandboxId, endpoint, certificate }: VerifySshInput): Promise<void> {
-      await allEnded(
+      await allSettledOrThrow(
         credentials.storeCertificate(sandboxId, certificate),
         credentials.storeKnownHost(sandboxId, endpoint),
       );
@@ -33,7 +33,7 @@ export function createSshActivities({ hypervisor, credentials, guests }: SshDeps
       const context = stepContext();
       const over = new AbortController();
       const died = new AbortController();
-      const watching = whenDead(hypervisor, sandboxId, over.signal).then((end) => end && died.abort(end));
+      const watching = awaitMachineDeath(hypervisor, sandboxId, over.signal).then((end) => end && died.abort(end));
       try {
         const signal = AbortSignal.any([context.signal, died.signal]);
         await guests.verify(sandboxId, { endpoint, credentialsDir, ...context, signal });
@@ -46,13 +46,13 @@ export function createSshActivities({ hypervisor, credentials, guests }: SshDeps
 }
 
 /** Returns the failure of a dead machine; null when the signal is aborted first. */
-async function whenDead(
+async function awaitMachineDeath(
   hypervisor: Pick<Hypervisor, 'machines'>,
   sandboxId: string,
   signal: AbortSignal,
 ): Promise<MayflyError | null> {
   for (;;) {
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined); // the abort is checked next
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined); // the abort is checked next
     if (signal.aborted) return null;
     const states = await hypervisor.machines([sandboxId]).catch(() => null); // a failed query is retried
     const state = states?.get(sandboxId);

@@ -2,9 +2,9 @@ import type { AgentSession } from '../../host/guest/agent-session.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { FILES_FOLDER, GUEST_FOLDER } from '../../model/functions/guest-layout.ts';
-import { setupTry } from '../../model/functions/setup/setup.ts';
+import { deriveSetupTry } from '../../model/functions/setup/setup.ts';
 import type { SetupRef } from '../../model/functions/setup/setup-saga.ts';
-import { tarOf } from '../../model/image/tar.ts';
+import { buildTar } from '../../model/image/tar.ts';
 import type { Store } from '../../store/connect.ts';
 import { GuestRequests } from '../function/guest-requests.ts';
 import { stepContext } from '../step/step-context.ts';
@@ -34,14 +34,14 @@ export function createSetupHostActivities({ guests, functions: { store } }: Setu
     /** Places the function's files, at the same path as in runs. */
     async placeSetupFiles({ project, setupKey: key, attemptId }: SetupTarget): Promise<void> {
       const found = await store.functionSetups.get({ project, key });
-      if (!found || setupTry(found, found.tries).sandboxId !== attemptId) {
+      if (!found || deriveSetupTry(found, found.tries).sandboxId !== attemptId) {
         throw new MayflyError('setup_not_ready', `${attemptId} is not of the setup ${key}.`);
       }
       const { user, filesDigest } = found.wish;
       const context = stepContext();
       const guest = new GuestRequests(await guests.agent(attemptId, context), context.signal);
       context.alive('putting its files into the guest');
-      await guest.putTar(GUEST_FOLDER, tarOf([FILES]), user);
+      await guest.putTar(GUEST_FOLDER, buildTar([FILES]), user);
       if (filesDigest === null) return;
       const files = await store.functionFiles.get(project, filesDigest);
       if (!files) throw new MayflyError('function_gone', 'The files of the function are not there any more.');

@@ -1,6 +1,6 @@
 import type { ApiKey } from '../../model/access/api-key.ts';
 import type { Project } from '../../model/project.ts';
-import { excessOf, type StoredPart } from '../../model/snapshots/storage.ts';
+import { describeQuotaExcess, type StorageUsage } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
 
 type QuotaStore = Pick<Store, 'apiKeys' | 'projects'>;
@@ -10,7 +10,7 @@ interface SharedQuota {
   /** Holder, as the subject of a sentence. */
   holder: string;
   bytes: number;
-  counts: (part: StoredPart) => boolean;
+  counts: (part: StorageUsage) => boolean;
 }
 
 interface DiskQuotas {
@@ -46,10 +46,10 @@ export function isUnlimited({ ofEach, shared }: DiskQuotas): boolean {
 export function excessOfSandbox(
   bytes: number | null,
   sandboxId: string,
-  parts: readonly StoredPart[],
+  parts: readonly StorageUsage[],
   more = 0,
 ): string | null {
-  return excessOf(
+  return describeQuotaExcess(
     sandboxId,
     bytes,
     parts.filter((part) => part.sandboxId === sandboxId),
@@ -60,17 +60,17 @@ export function excessOfSandbox(
 /** Returns why a shared quota is exceeded, now or with `more` bytes; null: it is not. */
 export function excessOfShared(
   { holder, bytes, counts }: SharedQuota,
-  parts: readonly StoredPart[],
+  parts: readonly StorageUsage[],
   more = 0,
 ): string | null {
-  return excessOf(holder, bytes, parts.filter(counts), more);
+  return describeQuotaExcess(holder, bytes, parts.filter(counts), more);
 }
 
 /** Returns why `more` bytes of a sandbox would exceed one of its quotas; null: none. */
 export function excessOfAny(
   { ofEach, shared }: DiskQuotas,
   sandboxId: string,
-  parts: readonly StoredPart[],
+  parts: readonly StorageUsage[],
   more: number,
 ): string | null {
   const own = excessOfSandbox(ofEach, sandboxId, parts, more);

@@ -2,9 +2,9 @@ import { MayflyError } from '../../model/errors.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StorageAdmission } from './storage-admission.ts';
-import { tellGone } from './tell-gone.ts';
+import { recordRetainedGone } from './tell-gone.ts';
 
-export interface SnapshotRemembrance {
+export interface SnapshotChange {
   snapshotId: string;
   changes: Partial<Omit<SnapshotRecord, 'id' | 'sandboxId' | 'name'>>;
 }
@@ -17,9 +17,9 @@ export function createSnapshotRecordActivities({ store, admission }: { store: St
       return admission.snapshot(record);
     },
 
-    async rememberSnapshot({ snapshotId, changes }: SnapshotRemembrance): Promise<SnapshotRecord> {
+    async rememberSnapshot({ snapshotId, changes }: SnapshotChange): Promise<SnapshotRecord> {
       const changed = await store.snapshots.update(snapshotId, changes);
-      await tellGone(store, changed);
+      await recordRetainedGone(store, changed);
       return changed;
     },
 

@@ -4,7 +4,7 @@ import type { SaveRequest } from '../../host/snapshots.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { VerifiedSnapshot } from '../../model/snapshots/snapshot.ts';
 import { LONGEST_CHAIN } from '../../model/snapshots/snapshot-saga.ts';
-import { refuseFull } from '../../model/snapshots/storage.ts';
+import { assertSpace } from '../../model/snapshots/storage.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 import type { StorageRoom } from './storage-room.ts';
@@ -37,7 +37,7 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
   return {
     /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported, host_disk_full */
     async saveSnapshot(request: StepTarget & SaveRequest): Promise<void> {
-      refuseFull(await hypervisor.disk(), `A snapshot of ${request.sandboxId}`, await newBytes(request));
+      assertSpace(await hypervisor.disk(), `A snapshot of ${request.sandboxId}`, await newBytes(request));
       await snapshots.save(request, stepContext());
     },
     /** @throws MayflyError snapshot_failed */
@@ -100,7 +100,7 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
     async hibernate({ sandboxId }: StepTarget): Promise<void> {
       const memoryMib = await hypervisor.residentMib(sandboxId);
       const isInMemory = memoryMib > 0; // else hibernated already, or off: nothing is written
-      if (isInMemory) refuseFull(await hypervisor.disk(), `The memory of ${sandboxId}`, memoryMib * 1_048_576);
+      if (isInMemory) assertSpace(await hypervisor.disk(), `The memory of ${sandboxId}`, memoryMib * 1_048_576);
       guests.close(sandboxId, new MayflyError('sandbox_not_running', `${sandboxId} is being hibernated.`));
       await hypervisor.hibernate(sandboxId, stepContext());
     },

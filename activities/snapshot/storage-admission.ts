@@ -1,13 +1,13 @@
 import { Mutex } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
-import { readyFirst } from '../../model/pools/preemption.ts';
+import { sortReadyFirst } from '../../model/pools/preemption.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isUnclaimed } from '../../model/sandbox/sandbox-state.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { type StoredPart, UNMEASURED_BYTES } from '../../model/snapshots/storage.ts';
+import { type StorageUsage, UNMEASURED_BYTES } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
-import { storedParts } from '../../store/stored-parts.ts';
+import { listStorageUse } from '../../store/stored-parts.ts';
 import { diskQuotas, excessOfAny, isUnlimited } from './disk-quotas.ts';
 
 /** Time by which the record of an admitted sandbox names its host. Milliseconds. */
@@ -29,7 +29,7 @@ export class StorageAdmission {
     if (isUnlimited(quotas)) return;
     await this.#mutex.runExclusive(async () => {
       this.#forgetPlaced();
-      const parts = await storedParts(this.store, (id) => this.#admitted.has(id));
+      const parts = await listStorageUse(this.store, (id) => this.#admitted.has(id));
       const others = parts.filter(({ id }) => id !== sandboxId);
       refuse(excessOfAny(quotas, sandboxId, others, UNMEASURED_BYTES));
       this.#admitted.set(sandboxId, Date.now());
@@ -45,13 +45,13 @@ export class StorageAdmission {
     if (own && isUnclaimed(own)) return [];
     const [quotas, parts, unclaimed] = await Promise.all([
       diskQuotas(this.store, { apiKeyId }),
-      storedParts(this.store),
+      listStorageUse(this.store),
       this.store.poolMembers.unclaimed(),
     ]);
     const counted = parts.filter((part) => quotas.shared.some(({ counts }) => counts(part)));
     const members = unclaimed.filter(({ id }) => counted.some((part) => part.id === id));
     const others = parts.filter(({ id }) => id !== sandboxId && members.every((member) => member.id !== id));
-    return excessOfAny(quotas, sandboxId, others, UNMEASURED_BYTES) === null ? readyFirst(members) : [];
+    return excessOfAny(quotas, sandboxId, others, UNMEASURED_BYTES) === null ? sortReadyFirst(members) : [];
   }
 
   /**
@@ -68,7 +68,7 @@ export class StorageAdmission {
     const [taker, owner] = await Promise.all([ofKey(record), ofKey(sandbox)]);
     if (isUnlimited(taker) && isUnlimited(owner)) return snapshots.create(record);
     return this.#mutex.runExclusive(async () => {
-      const parts = await storedParts(this.store);
+      const parts = await listStorageUse(this.store);
       const expected = await this.#expected(record, sandbox, parts);
       const others = parts.filter(({ id }) => id !== record.id);
       refuse(excessOfAny({ ofEach: owner.ofEach, shared: taker.shared }, sandbox.id, others, expected.more));
@@ -80,7 +80,7 @@ export class StorageAdmission {
   async #expected(
     { hostId, kind }: SnapshotRecord,
     { id, spec }: SandboxRecord,
-    parts: readonly StoredPart[],
+    parts: readonly StorageUsage[],
   ): Promise<{ bytes: number; more: number }> {
     const host = await this.store.hosts.get(hostId);
     const workspace = parts.find((part) => part.id === id)?.bytes ?? 0;

@@ -1,8 +1,8 @@
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { refuseFull, sumOf } from '../../model/snapshots/storage.ts';
+import { assertSpace, sumBytes } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
-import { storedParts } from '../../store/stored-parts.ts';
+import { listStorageUse } from '../../store/stored-parts.ts';
 import { diskQuotas, excessOfAny, isUnlimited } from './disk-quotas.ts';
 
 interface StorageRoomDeps {
@@ -16,7 +16,7 @@ export class StorageRoom {
 
   /** @throws MayflyError host_disk_full, quota_exceeded */
   async check(sandboxId: string): Promise<void> {
-    refuseFull(await this.deps.hypervisor.disk(), sandboxId);
+    assertSpace(await this.deps.hypervisor.disk(), sandboxId);
     await this.#checkQuotas(sandboxId, 0);
   }
 
@@ -35,8 +35,8 @@ export class StorageRoom {
    */
   async checkFlat(sandboxId: string): Promise<void> {
     const { hypervisor, store } = this.deps;
-    const saved = sumOf((await store.snapshots.kept()).filter((part) => part.sandboxId === sandboxId));
-    refuseFull(await hypervisor.disk(), sandboxId, saved);
+    const saved = sumBytes((await store.snapshots.kept()).filter((part) => part.sandboxId === sandboxId));
+    assertSpace(await hypervisor.disk(), sandboxId, saved);
     if (saved > 0) await this.#checkQuotas(sandboxId, saved);
   }
 
@@ -48,7 +48,7 @@ export class StorageRoom {
     const { apiKeyId } = record.createdBy;
     const quotas = await diskQuotas(store, { apiKeyId, project: record.project });
     if (isUnlimited(quotas)) return;
-    const excess = excessOfAny(quotas, sandboxId, await storedParts(store), more);
+    const excess = excessOfAny(quotas, sandboxId, await listStorageUse(store), more);
     if (excess) throw new MayflyError('quota_exceeded', `${excess}.`);
   }
 }

@@ -2,7 +2,7 @@ import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { Store } from '../../store/connect.ts';
 
 /** Records in a run that its retained snapshot has been deleted or has failed. */
-export async function tellGone({ runs }: Pick<Store, 'runs'>, snapshot: SnapshotRecord): Promise<void> {
+export async function recordRetainedGone({ runs }: Pick<Store, 'runs'>, snapshot: SnapshotRecord): Promise<void> {
   const { id, keptOf, state } = snapshot;
   if (!keptOf || state === 'creating' || state === 'ready') return;
   const kept = (await runs.get(keptOf.runId))?.kept;

@@ -2,12 +2,12 @@ import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { type HostRef, RUNNING_PROBLEM } from '../../model/host.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
-import { hostOf, isAsleep, isSettled, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
+import { getHost, isCreateFinished, isSuspended, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { Store } from '../../store/connect.ts';
-import { until } from '../step/until.ts';
+import { pollUntil } from '../step/until.ts';
 
-export interface BakedRemembrance {
+export interface BakeChange {
   sourceId: string;
   changes: Partial<Omit<BakedSource, 'id' | 'hostId' | 'name'>>;
   /** Event; null: none. */
@@ -50,7 +50,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
     },
 
     /** Changes the record and appends to the audit trail. Idempotent by the event's id. */
-    async rememberBake({ sourceId, changes, event }: BakedRemembrance): Promise<BakedSource> {
+    async rememberBake({ sourceId, changes, event }: BakeChange): Promise<BakedSource> {
       const [record] = await Promise.all([
         store.bakedSources.update(sourceId, changes),
         event && store.audit.record(sourceId, event),
@@ -65,9 +65,9 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       if (!found) return null;
       const { state, failure, steps } = found;
       const hasBooted = isOffline && state === 'creating' && steps.some(({ step }) => step === 'bootDomain');
-      if (!isSettled(state) && !hasBooted) return null;
-      const host = hostOf(found);
-      if (host && (state === 'running' || hasBooted || (mayBeAsleep && isAsleep(state)))) return host;
+      if (!isCreateFinished(state) && !hasBooted) return null;
+      const host = getHost(found);
+      if (host && (state === 'running' || hasBooted || (mayBeAsleep && isSuspended(state)))) return host;
       const { code, message } = failure ?? { code: otherwise, message: `it is ${state}` };
       return { code, message: `${sandboxId}, which was made for that: ${message}` };
     },
@@ -79,7 +79,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
 
     /** Resolves when the host lists the source, or no longer does: placement follows that list. */
     async awaitListed({ hostId, name, isThere }: { hostId: string; name: string; isThere: boolean }): Promise<void> {
-      await until(async () => {
+      await pollUntil(async () => {
         const host = (await store.hosts.list()).find(({ id }) => id === hostId);
         return host?.sources.some((source) => source.name === name) === isThere ? host : null;
       });
@@ -88,11 +88,11 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
     /** Resolves when the host reports the wanted power state, or no such source; at the timeout in any case. */
     async awaitPower({ hostId, name, isRunning, withinMs }: PowerWait): Promise<void> {
       const deadline = Date.now() + withinMs;
-      await until(async () => {
+      await pollUntil(async () => {
         const host = (await store.hosts.list()).find(({ id }) => id === hostId);
         const source = host?.sources.find((one) => one.name === name);
-        const isSaid = !source || (isRunning ? !source.cloneable : source.problem !== RUNNING_PROBLEM);
-        return isSaid || Date.now() >= deadline ? true : null;
+        const isReported = !source || (isRunning ? !source.cloneable : source.problem !== RUNNING_PROBLEM);
+        return isReported || Date.now() >= deadline ? true : null;
       });
     },
   };

@@ -2,7 +2,7 @@ import type { BakeRequest } from '../../host/baking.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { type BakedImage, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
-import { refuseFull } from '../../model/snapshots/storage.ts';
+import { assertSpace } from '../../model/snapshots/storage.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
@@ -27,7 +27,7 @@ export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hyperv
     },
     /** @throws MayflyError bake_failed, host_disk_full */
     async flattenDisks(request: BakeTarget): Promise<BakedImage> {
-      refuseFull(await hypervisor.disk(), `The source ${request.name}`, await baking.sizeOf(request));
+      assertSpace(await hypervisor.disk(), `The source ${request.name}`, await baking.sizeOf(request));
       return baking.flatten(request, stepContext());
     },
     /**
@@ -38,7 +38,7 @@ export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hyperv
       if (!isBakedSourceName(like)) throw new MayflyError('request_refused', 'That is no name of a source.');
       const before = await baking.bakedOf(like, request.snapshotId);
       if (before === null) return null;
-      refuseFull(await hypervisor.disk(), `The source ${request.name}`, before.sizeBytes);
+      assertSpace(await hypervisor.disk(), `The source ${request.name}`, before.sizeBytes);
       return baking.copyBaked(request, like, stepContext());
     },
     /** @throws MayflyError bake_failed, source_exists */

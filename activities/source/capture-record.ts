@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import type { Store } from '../../store/connect.ts';
 
-export interface CaptureRemembrance {
+export interface CaptureChange {
   captureId: string;
   /** Source whose audit trail gets the event. */
   sourceId: string;
@@ -23,7 +23,7 @@ export function createCaptureRecordActivities({ store }: { store: Store }) {
     },
 
     /** Changes the record and appends to the audit trail. Idempotent by the event's id. */
-    async rememberCapture({ captureId, sourceId, changes, event }: CaptureRemembrance): Promise<CaptureRecord> {
+    async rememberCapture({ captureId, sourceId, changes, event }: CaptureChange): Promise<CaptureRecord> {
       const record = await store.captures.update(captureId, changes);
       if (event) await store.audit.record(sourceId, event);
       return record;

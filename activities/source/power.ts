@@ -1,6 +1,6 @@
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { StartRequest, StopRequest } from '../../host/source-power.ts';
-import type { SourcePowered } from '../../model/snapshots/source-power.ts';
+import type { SourcePowerResult } from '../../model/snapshots/source-power.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
@@ -11,7 +11,7 @@ type StartTarget = StepTarget & StartRequest;
 export function createSourcePowerActivities({ hypervisor: { power } }: { hypervisor: Pick<Hypervisor, 'power'> }) {
   return {
     /** @throws MayflyError source_not_found, source_read_only, source_in_use, source_start_failed */
-    async startSource({ sourceId, source, answersMs }: StartTarget): Promise<SourcePowered> {
+    async startSource({ sourceId, source, answersMs }: StartTarget): Promise<SourcePowerResult> {
       return power.start({ sourceId, source, answersMs }, stepContext());
     },
     /** @throws MayflyError source_not_found, source_stop_failed */

@@ -1,7 +1,7 @@
 import type { SourceConsole } from '../../host/console.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
-import { orNull } from '../../host/os/absent.ts';
-import { admitReader, excludeReader } from '../../host/source/admission.ts';
+import { nullIf } from '../../host/os/absent.ts';
+import { addSshdSettings, removeSshdSettings } from '../../host/source/admission.ts';
 import { claimSource, type Gate, installGate, releaseSource, removeGate } from '../../host/source/gate.ts';
 import { inspectSource } from '../../host/source/inspection.ts';
 import { createReader, removeReader } from '../../host/source/reader.ts';
@@ -49,33 +49,33 @@ const PROBE = {
  */
 export function createSourceActivities(deps: SourceDeps) {
   const { hypervisor, credentials, sourceReads, signer } = deps;
-  const consoleOf = async (name: string) => (await hypervisor.runningSource(name)).console;
+  const openConsole = async (name: string) => (await hypervisor.runningSource(name)).console;
 
   return {
     async inspectSource({ sandboxId, source }: SourceTarget): Promise<SourceInspection> {
       const { bytes } = await deps.gate();
-      return inspectSource(await consoleOf(source), sandboxId, bytes.length, stepContext().signal);
+      return inspectSource(await openConsole(source), sandboxId, bytes.length, stepContext().signal);
     },
     async claimSource({ sandboxId, source }: SourceTarget): Promise<void> {
-      await claimSource(await consoleOf(source), sandboxId, stepContext().signal);
+      await claimSource(await openConsole(source), sandboxId, stepContext().signal);
     },
     async installGate({ sandboxId, source }: SourceTarget): Promise<{ gateVersion: string }> {
       const gate = await deps.gate();
-      await installGate(await consoleOf(source), sandboxId, gate, stepContext().signal);
+      await installGate(await openConsole(source), sandboxId, gate, stepContext().signal);
       return { gateVersion: gate.digest };
     },
     async createReader({ sandboxId, source }: SourceTarget): Promise<void> {
-      await createReader(await consoleOf(source), sandboxId, stepContext().signal);
+      await createReader(await openConsole(source), sandboxId, stepContext().signal);
     },
     async trustUserCa({ sandboxId, source, caKeys }: SourceTarget & { caKeys: string[] }): Promise<void> {
-      await trustUserCa(await consoleOf(source), sandboxId, caKeys, stepContext().signal);
+      await trustUserCa(await openConsole(source), sandboxId, caKeys, stepContext().signal);
     },
     async admitReader({
       sandboxId,
       source,
       inspection,
     }: SourceTarget & { inspection: SourceInspection }): Promise<void> {
-      await admitReader(await consoleOf(source), sandboxId, inspection, stepContext().signal);
+      await addSshdSettings(await openConsole(source), sandboxId, inspection, stepContext().signal);
     },
     /** Creates this host's own key to the source; the private half never leaves it. */
     async makeSourceKey({ sandboxId }: SourceTarget): Promise<KeyToCertify> {
@@ -103,11 +103,11 @@ export function createSourceActivities(deps: SourceDeps) {
       sourceReads.close(sandboxId);
       await credentials.removeCredentials(sandboxId);
     },
-    excludeReader: undo(consoleOf, excludeReader),
-    distrustUserCa: undo(consoleOf, distrustUserCa),
-    removeReader: undo(consoleOf, removeReader),
-    removeGate: undo(consoleOf, removeGate),
-    releaseSource: undo(consoleOf, releaseSource),
+    excludeReader: undo(openConsole, removeSshdSettings),
+    distrustUserCa: undo(openConsole, distrustUserCa),
+    removeReader: undo(openConsole, removeReader),
+    removeGate: undo(openConsole, removeGate),
+    releaseSource: undo(openConsole, releaseSource),
   };
 }
 
@@ -118,6 +118,6 @@ function undo(
 ) {
   return async ({ sandboxId, source }: SourceTarget): Promise<void> => {
     const acting = consoleOf(source).then((console) => act(console, sandboxId));
-    await orNull(acting, (error) => isMayflyError(error, 'source_not_found'));
+    await nullIf(acting, (error) => isMayflyError(error, 'source_not_found'));
   };
 }

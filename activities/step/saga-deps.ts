@@ -1,8 +1,8 @@
 import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 
 /** Dependencies of control activities: the store, and the client of workflows. */
 export interface SagaDeps {
   store: Store;
-  reconciliation: Reconciliation;
+  reconciliation: ControlTemporalClient;
 }

@@ -5,7 +5,7 @@ import type { StepContext } from '../../host/step-context.ts';
 const current = new AsyncLocalStorage<StepContext>();
 
 /** Runs an activity as a host step, whose signal is also aborted when a newer step fences it off. */
-export function asStep<T>(context: StepContext, run: () => Promise<T>): Promise<T> {
+export function withStepContext<T>(context: StepContext, run: () => Promise<T>): Promise<T> {
   return current.run(context, run);
 }
 

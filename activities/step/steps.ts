@@ -1,5 +1,5 @@
 import type { Observation } from '../../model/sandbox/proof.ts';
-import type { BootWish, Egress, SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import type { Egress, RequestedBoot, SshEndpoint } from '../../model/sandbox/sandbox.ts';
 
 /** Sandbox and generation of a step: a host refuses steps older than the newest it has seen. */
 export interface StepTarget {
@@ -27,7 +27,7 @@ export interface CloneDiskInput extends StepTarget {
   egress: Egress;
   userCaKeys: string[];
   /** Permission to wake from a template. `@default` cold */
-  boot?: BootWish;
+  boot?: RequestedBoot;
   /** Project of the template. `@default` none */
   project?: string;
   /** True when its network link is always down. `@default` false */
@@ -42,6 +42,6 @@ export interface VerifySshInput extends StepTarget {
   certificate: string;
 }
 
-export interface LookResult {
+export interface InspectionResult {
   observations: Observation[];
 }

@@ -5,21 +5,21 @@ import { pause } from '../../host/os/abort.ts';
 const PAUSE = { leastMs: 20, mostMs: 200, share: 0.1 };
 
 /** Polls in an activity until there is a result. */
-export async function until<T>(look: () => Promise<T | null>, event?: Promise<unknown>): Promise<T> {
+export async function pollUntil<T>(poll: () => Promise<T | null>, event?: Promise<unknown>): Promise<T> {
   const { cancellationSignal: signal, heartbeat } = Context.current();
-  let isTold = event === undefined;
-  const tell = () => {
-    isTold = true;
+  let isNotified = event === undefined;
+  const notify = () => {
+    isNotified = true;
   };
-  const told = event?.then(tell, tell);
+  const notified = event?.then(notify, notify);
   const began = performance.now();
   for (;;) {
     signal.throwIfAborted();
-    const found = await look();
+    const found = await poll();
     if (found !== null) return found;
     heartbeat();
     const pauseMs = Math.min(PAUSE.mostMs, Math.max(PAUSE.leastMs, (performance.now() - began) * PAUSE.share));
     const waited = pause(pauseMs, signal);
-    await (isTold ? waited : Promise.race([waited, told]));
+    await (isNotified ? waited : Promise.race([waited, notified]));
   }
 }

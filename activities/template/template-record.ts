@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
-import { ID_BYTES, sandboxIdFrom, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
+import { deriveSourceId, ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { PRESENT_TEMPLATE_STATES, type TemplateRecord } from '../../model/templates/template.ts';
-import type { TemplateIds, TemplateInput, TemplateWish } from '../../model/templates/template-saga.ts';
+import type { TemplateIds, TemplateInput, TemplateRequest } from '../../model/templates/template-saga.ts';
 import type { SagaDeps } from '../step/saga-deps.ts';
 
-type OfKey = Pick<TemplateInput, 'hostId' | 'templateKey'>;
+type TemplateKeyRef = Pick<TemplateInput, 'hostId' | 'templateKey'>;
 type TemplateOutcome = Pick<TemplateRecord, 'state' | 'reason'>;
 
 const PROBES = 2;
@@ -21,14 +21,14 @@ export function templateIdsOf(templateId: string): TemplateIds {
 
 /** Activities on the records of templates, and reads of their workflows. */
 export function createTemplateRecordActivities({ store, reconciliation }: SagaDeps) {
-  async function present({ hostId, templateKey }: OfKey): Promise<TemplateRecord[]> {
+  async function present({ hostId, templateKey }: TemplateKeyRef): Promise<TemplateRecord[]> {
     const all = await store.templates.all(PRESENT_TEMPLATE_STATES);
     return all.filter((each) => each.hostId === hostId && each.key === templateKey);
   }
 
   return {
     /** Returns the requested id's ids, or new ones when a template has that id. */
-    async templateIds({ templateId }: Pick<TemplateWish, 'templateId'>): Promise<TemplateIds> {
+    async templateIds({ templateId }: Pick<TemplateRequest, 'templateId'>): Promise<TemplateIds> {
       const isFree = templateId !== undefined && (await store.templates.get(templateId)) === null;
       return templateIdsOf(isFree ? templateId : snapshotIdFrom(randomBytes(ID_BYTES)));
     },
@@ -36,10 +36,10 @@ export function createTemplateRecordActivities({ store, reconciliation }: SagaDe
     /** Writes the whole record, and appends to the audit trail of its source. Idempotent by the event's id. */
     async recordTemplate({ record, event }: { record: TemplateRecord; event: AuditEvent | null }): Promise<void> {
       await store.templates.put(record);
-      if (event) await store.audit.record(sourceIdOf(record.hostId, record.source), event);
+      if (event) await store.audit.record(deriveSourceId(record.hostId, record.source), event);
     },
 
-    async recallTemplates(of: OfKey): Promise<TemplateRecord[]> {
+    async recallTemplates(of: TemplateKeyRef): Promise<TemplateRecord[]> {
       return present(of);
     },
 
@@ -67,12 +67,12 @@ export function createTemplateRecordActivities({ store, reconciliation }: SagaDe
     },
 
     /** Signals the key's workflow that a template is wanted; starts it if necessary. */
-    async wantTemplate({ input, wish }: { input: TemplateInput; wish: TemplateWish }): Promise<void> {
+    async wantTemplate({ input, wish }: { input: TemplateInput; wish: TemplateRequest }): Promise<void> {
       await reconciliation.templates.want(input, wish);
     },
 
     /** Returns a template of that key that has not failed; null: none. */
-    async findTemplate(of: OfKey): Promise<{ templateId: string } | null> {
+    async findTemplate(of: TemplateKeyRef): Promise<{ templateId: string } | null> {
       const record = (await present(of)).find(({ state }) => state !== 'failed');
       return record ? { templateId: record.id } : null;
     },

@@ -1,5 +1,5 @@
 import type { Hypervisor } from '../../host/hypervisor.ts';
-import { orNull } from '../../host/os/absent.ts';
+import { nullIf } from '../../host/os/absent.ts';
 import type { HostTemplate, TemplateRequest, TemplateUse } from '../../host/templates.ts';
 import { isMayflyError } from '../../model/errors.ts';
 import { stepContext } from '../step/step-context.ts';
@@ -14,7 +14,7 @@ interface PublishInput extends TemplateTarget, Pick<HostTemplate, 'savedAt'> {
 }
 
 /** State of a template on its host. */
-export interface TemplateLook {
+export interface TemplateInspection {
   /** Current key for that machine; null: no template possible. */
   templateKey: string | null;
   /** Usage; null: unknown to the host. */
@@ -29,7 +29,7 @@ export function createTemplateActivities({ hypervisor }: { hypervisor: Pick<Hype
    * @throws MayflyError host_unavailable
    */
   function keyOf(request: TemplateRequest): Promise<string | null> {
-    return orNull(templates.keyOf(request, stepContext()), (error) => isMayflyError(error, 'source_not_found'));
+    return nullIf(templates.keyOf(request, stepContext()), (error) => isMayflyError(error, 'source_not_found'));
   }
 
   return {
@@ -39,7 +39,7 @@ export function createTemplateActivities({ hypervisor }: { hypervisor: Pick<Hype
     }: {
       of: TemplateRequest;
       templateId: string | null;
-    }): Promise<TemplateLook> {
+    }): Promise<TemplateInspection> {
       const [templateKey, uses] = await Promise.all([keyOf(of), templates.uses()]);
       return { templateKey, use: uses.find((use) => use.templateId === templateId) ?? null };
     },

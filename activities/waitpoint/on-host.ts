@@ -2,13 +2,13 @@ import type { AgentSession } from '../../host/guest/agent-session.ts';
 import { pause } from '../../host/os/abort.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { GUEST_FOLDER, waitpointsOf } from '../../model/functions/guest-layout.ts';
+import { GUEST_FOLDER, waitpointsFolder } from '../../model/functions/guest-layout.ts';
 import { isRunId } from '../../model/ids.ts';
-import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { buildTar, type TarEntry } from '../../model/image/tar.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { askedBy } from '../../model/waitpoints/asked-files.ts';
-import { type AskedWaitpoint, stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import { parseRequestFile } from '../../model/waitpoints/asked-files.ts';
+import { getEffectiveState, type WaitpointRecord, type WaitpointRequest } from '../../model/waitpoints/waitpoint.ts';
 import type { Store } from '../../store/connect.ts';
 import { GuestRequests } from '../function/guest-requests.ts';
 import { withHeartbeats } from '../step/step-context.ts';
@@ -31,7 +31,7 @@ interface FollowedWaits {
 
 /** Change in a guest: names of all delivered waitpoints, new ones, and expired ones. */
 export interface ChangedWaits {
-  asked: AskedWaitpoint[];
+  asked: WaitpointRequest[];
   due: string[];
   given: string[];
   /** True when nothing changed for `restMs`. */
@@ -39,7 +39,7 @@ export interface ChangedWaits {
 }
 
 /** Interval between two polls of a guest, which grows while nothing there waits. Milliseconds. */
-const LOOK = { firstMs: 1_000, mostMs: 5_000, factor: 1.2 };
+const POLL = { firstMs: 1_000, mostMs: 5_000, factor: 1.2 };
 
 /**
  * Activity for waitpoints of a run on its sandbox's host. Their data goes from the store to the guest, never through a
@@ -55,35 +55,35 @@ export function createWaitpointHostActivities({ guests, functions: { store } }: 
       const { runId, attemptId } = followed;
       if (!isRunId(runId) || !isSandboxId(attemptId))
         throw new MayflyError('invalid_id', 'That is no run, or no sandbox.');
-      const look = new Look(followed, store);
+      const look = new GuestPoll(followed, store);
       return withHeartbeats('looking at the guest', (context) => {
         const guestOf = async () => new GuestRequests(await guests.agent(attemptId, context), context.signal);
-        return untilChanged(look, guestOf, context);
+        return pollUntilChanged(look, guestOf, context);
       });
     },
   };
 }
 
 /** @throws the signal's reason */
-async function untilChanged(look: Look, guestOf: () => Promise<GuestRequests>, context: StepContext) {
+async function pollUntilChanged(look: GuestPoll, guestOf: () => Promise<GuestRequests>, context: StepContext) {
   const stillAt = look.restMs === null ? Number.POSITIVE_INFINITY : Date.now() + look.restMs;
-  for (let pauseMs = LOOK.firstMs; ; pauseMs = Math.min(LOOK.mostMs, pauseMs * LOOK.factor)) {
+  for (let pauseMs = POLL.firstMs; ; pauseMs = Math.min(POLL.mostMs, pauseMs * POLL.factor)) {
     try {
       const changed = await look.once(await guestOf());
       if (changed) return changed;
       context.alive('nothing has changed');
       if (Date.now() >= stillAt) return look.still;
-      if (look.isWaiting) pauseMs = LOOK.firstMs;
+      if (look.isWaiting) pauseMs = POLL.firstMs;
     } catch (error) {
       context.signal.throwIfAborted();
       context.alive(error instanceof MayflyError ? error.code : 'the guest does not answer as it should');
     }
     const untilStill = Math.max(0, stillAt - Date.now());
-    await pause(Math.min(pauseMs, untilStill || LOOK.firstMs), context.signal);
+    await pause(Math.min(pauseMs, untilStill || POLL.firstMs), context.signal);
   }
 }
 
-class Look {
+class GuestPoll {
   /** True while a process waits for an open waitpoint. */
   isWaiting = true;
   readonly #asked: Set<string>;
@@ -108,7 +108,7 @@ class Look {
   /** Polls once. Null: no change to record. */
   async once(guest: GuestRequests): Promise<ChangedWaits | null> {
     const all = await this.store.waitpoints.list(this.followed.runId);
-    const due = all.filter((each) => each.state === 'open' && stateOf(each, Date.now()) === 'expired');
+    const due = all.filter((each) => each.state === 'open' && getEffectiveState(each, Date.now()) === 'expired');
     const news = all.filter(({ name, state }) => state !== 'open' && !this.#given.has(name));
     // Read before the delivery: a waitpoint that a process registers after a delivery belongs to the next poll, and
     // blocks it.
@@ -123,7 +123,7 @@ class Look {
   async #give(guest: GuestRequests, answered: readonly WaitpointRecord[]): Promise<void> {
     const { runId } = this.followed;
     const entries = answered.map(({ name, state, data }): TarEntry => {
-      const path = `${waitpointsOf(runId)}/${name}.${state === 'completed' ? 'data' : 'expired'}`;
+      const path = `${waitpointsFolder(runId)}/${name}.${state === 'completed' ? 'data' : 'expired'}`;
       return {
         path,
         type: 'file',
@@ -132,14 +132,14 @@ class Look {
         link: null,
       };
     });
-    await guest.putTar(GUEST_FOLDER, tarOf(entries), null);
+    await guest.putTar(GUEST_FOLDER, buildTar(entries), null);
     for (const { name } of answered) this.#given.add(name);
   }
 
-  async #newlyAsked(guest: GuestRequests): Promise<AskedWaitpoint[]> {
-    const files = await guest.files(`${GUEST_FOLDER}/${waitpointsOf(this.followed.runId)}`);
-    const asked = new Map<string, AskedWaitpoint>();
-    for (const each of files.map(askedBy)) {
+  async #newlyAsked(guest: GuestRequests): Promise<WaitpointRequest[]> {
+    const files = await guest.files(`${GUEST_FOLDER}/${waitpointsFolder(this.followed.runId)}`);
+    const asked = new Map<string, WaitpointRequest>();
+    for (const each of files.map(parseRequestFile)) {
       if (each && !this.#asked.has(each.name) && !asked.has(each.name)) asked.set(each.name, each);
     }
     return [...asked.values()].slice(0, LIMITS.functions.waitpoints.count - this.#asked.size);

@@ -3,50 +3,56 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { Context, log } from '@temporalio/activity';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
-import { lastAttempt, type RunRecord } from '../../model/functions/run.ts';
+import { getLastAttempt, type RunRecord } from '../../model/functions/run.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
 import { ID_BYTES, isRunId, operationIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PauseOperation } from '../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { DEFAULT_WAIT, lacksSlot, type RunWaiting, timeLeftMs, waitingOf } from '../../model/waitpoints/waiting.ts';
-import { stateOf, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
+import {
+  DEFAULT_WAIT,
+  getRemainingMs,
+  getWaiting,
+  hasReleasedSlot,
+  type RunWaiting,
+} from '../../model/waitpoints/waiting.ts';
+import { getEffectiveState, type WaitpointRecord } from '../../model/waitpoints/waitpoint.ts';
 import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 import { requireSpec } from '../function/accepted-version.ts';
-import { refusalIn } from '../function/refusal.ts';
+import { toFailure } from '../function/refusal.ts';
 import { withHeartbeats } from '../step/step-context.ts';
 
 interface Deps {
   store: Store;
-  reconciliation: Pick<Reconciliation, 'sandboxes' | 'functions'>;
+  reconciliation: Pick<ControlTemporalClient, 'sandboxes' | 'functions'>;
 }
 
-interface OfAttempt {
+interface AttemptTarget {
   runId: string;
   /** Sandbox of the attempt. */
   attemptId: string;
 }
 
-interface Sleeper extends OfAttempt {
+interface SuspendedAttempt extends AttemptTarget {
   /** Names of waitpoints delivered to its guest. */
   given: string[];
 }
 
-interface SleepAct extends OfAttempt {
+interface SuspensionTry extends AttemptTarget {
   /** Number of the try: each is an operation of its own. */
   nth: number;
 }
 
 /** Next step for a hibernated machine. `gone`: its sandbox ends, or it runs. */
-type NextOfSleeper =
+type NextOfSuspended =
   | { is: 'asleep' /** Longest time until the next poll, ms. */; withinMs: number }
   | { is: 'wake' | 'gone' | 'timed-out' };
 
 type TimeLeft = { is: 'left' /** Milliseconds. */; ms: number } | { is: 'stands' | 'not-started' };
 
-interface EndOfSleeper extends OfAttempt {
+interface EndOfSleeper extends AttemptTarget {
   outcome: 'timed-out' | 'cancelled';
 }
 
@@ -60,23 +66,23 @@ const SLOTS_MS = 15_000;
  * Activities for runs whose machines are hibernated while their processes wait. Each change of a machine is an
  * operation of its sandbox.
  */
-export function createSleepActivities({ store, reconciliation }: Deps) {
+export function createSuspensionActivities({ store, reconciliation }: Deps) {
   /** Returns the running run; null: it has a later attempt, or does not run. */
-  async function known({ runId, attemptId }: OfAttempt): Promise<RunRecord | null> {
+  async function findRunning({ runId, attemptId }: AttemptTarget): Promise<RunRecord | null> {
     if (!isRunId(runId)) throw new MayflyError('invalid_id', 'That is no run.');
     const run = await store.runs.get(runId);
-    return run?.state === 'running' && lastAttempt(run)?.sandboxId === attemptId ? run : null;
+    return run?.state === 'running' && getLastAttempt(run)?.sandboxId === attemptId ? run : null;
   }
 
-  const commandOf = (run: RunRecord) => store.commands.get(lastAttempt(run)?.commandId ?? '');
+  const commandOf = (run: RunRecord) => store.commands.get(getLastAttempt(run)?.commandId ?? '');
 
   async function leftMs(run: RunRecord, waiting: RunWaiting): Promise<number | null> {
     const { timeoutSeconds, wait = DEFAULT_WAIT } = await requireSpec(store, run);
     const command = await commandOf(run);
-    return command && timeLeftMs({ command, waiting, time: wait.time, timeoutSeconds }, Date.now());
+    return command && getRemainingMs({ command, waiting, time: wait.time, timeoutSeconds }, Date.now());
   }
 
-  async function operated(sandboxId: string, operation: PauseOperation): Promise<RunFailure | null> {
+  async function runOperation(sandboxId: string, operation: PauseOperation): Promise<RunFailure | null> {
     try {
       await reconciliation.sandboxes.operate(sandboxId, operation);
       const failure = await withHeartbeats(operation.kind, ({ signal }) =>
@@ -85,7 +91,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
       return failure && { code: failure.code, message: `${failure.step}: ${failure.message}` };
     } catch (error) {
       Context.current().cancellationSignal.throwIfAborted();
-      return refusalIn(error, ['store_unavailable', 'temporal_unavailable']);
+      return toFailure(error, ['store_unavailable', 'temporal_unavailable']);
     }
   }
 
@@ -95,7 +101,7 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
   }
 
   /** Extends the TTL: a run may wait longer than a sandbox's maximum TTL. */
-  async function prolong({ id, expiresAt }: SandboxRecord, run: RunRecord): Promise<void> {
+  async function extendTtl({ id, expiresAt }: SandboxRecord, run: RunRecord): Promise<void> {
     if (Date.parse(expiresAt) - Date.now() > (LIFE_SECONDS - DAY_SECONDS) * 1_000) return;
     try {
       await reconciliation.sandboxes.patch(id, { ttlSeconds: LIFE_SECONDS, actor: run.createdBy });
@@ -106,10 +112,10 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
 
   return {
     /** Records that its machine is about to be hibernated. @returns false: a delivery or cancel prevents it now */
-    async beginSleep(sleeper: Sleeper): Promise<boolean> {
-      const run = await known(sleeper);
+    async beginSleep(sleeper: SuspendedAttempt): Promise<boolean> {
+      const run = await findRunning(sleeper);
       if (!run || run.cancelledBy !== null) return false;
-      const waiting = waitingOf(run, sleeper.attemptId);
+      const waiting = getWaiting(run, sleeper.attemptId);
       if (waiting.asleepAt !== null) return true;
       if (isAnswered(await store.waitpoints.list(run.id), sleeper)) return false;
       const at = new Date().toISOString();
@@ -117,15 +123,15 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
     },
 
     /** Hibernates its sandbox. @returns the failure; null: hibernated */
-    async sleepAttempt({ attemptId, nth, runId }: SleepAct): Promise<RunFailure | null> {
-      const run = await known({ runId, attemptId });
+    async sleepAttempt({ attemptId, nth, runId }: SuspensionTry): Promise<RunFailure | null> {
+      const run = await findRunning({ runId, attemptId });
       if (!run) return null;
-      return operated(attemptId, operationOf('hibernate', run, attemptId, nth));
+      return runOperation(attemptId, operationOf('hibernate', run, attemptId, nth));
     },
 
     /** Releases the slots of a hibernated run, if its function allows that. */
-    async yieldSlots(sleeper: OfAttempt): Promise<void> {
-      const run = await known(sleeper);
+    async yieldSlots(sleeper: AttemptTarget): Promise<void> {
+      const run = await findRunning(sleeper);
       if (!run || run.cancelledBy !== null) return;
       const { wait = DEFAULT_WAIT } = await requireSpec(store, run);
       if (!wait.releaseSlot) return;
@@ -134,64 +140,64 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
     },
 
     /** Returns the next step for a hibernated machine; queues a run with new data that lacks slots. */
-    async lookAtSleeper(sleeper: Sleeper): Promise<NextOfSleeper> {
-      const run = await known(sleeper);
+    async lookAtSleeper(sleeper: SuspendedAttempt): Promise<NextOfSuspended> {
+      const run = await findRunning(sleeper);
       const sandbox = run && (await store.sandboxes.get(sleeper.attemptId));
       if (!run || !sandbox || isFinal(sandbox.state) || sandbox.state === 'destroying') return { is: 'gone' };
-      const left = await leftMs(run, waitingOf(run, sleeper.attemptId));
+      const left = await leftMs(run, getWaiting(run, sleeper.attemptId));
       if (left !== null && left <= 0) return { is: 'timed-out' };
       const now = Date.now();
       const all = await store.waitpoints.list(run.id);
       if (!isAnswered(all, sleeper)) {
-        await prolong(sandbox, run);
+        await extendTtl(sandbox, run);
         const ends = all.filter(isAsked).map(({ expiresAt }) => Date.parse(expiresAt) - now);
         return { is: 'asleep', withinMs: Math.max(0, Math.min(...ends, left ?? Number.MAX_SAFE_INTEGER)) };
       }
-      if (!lacksSlot(run)) return { is: 'wake' };
+      if (!hasReleasedSlot(run)) return { is: 'wake' };
       await queue(run);
       return { is: 'asleep', withinMs: Math.min(SLOTS_MS, left ?? SLOTS_MS) };
     },
 
     /** Wakes its sandbox. @returns the failure; null: it runs */
-    async wakeAttempt({ attemptId, nth, runId }: SleepAct): Promise<RunFailure | null> {
-      const run = await known({ runId, attemptId });
+    async wakeAttempt({ attemptId, nth, runId }: SuspensionTry): Promise<RunFailure | null> {
+      const run = await findRunning({ runId, attemptId });
       const sandbox = run && (await store.sandboxes.get(attemptId));
       if (!run || !sandbox || isFinal(sandbox.state)) return null;
-      const failure = await operated(attemptId, operationOf('resume', run, attemptId, nth));
+      const failure = await runOperation(attemptId, operationOf('resume', run, attemptId, nth));
       if (failure) {
-        const waitingFor = isForRoom(failure.code) ? 'capacity' : 'host';
+        const waitingFor = lacksCapacity(failure.code) ? 'capacity' : 'host';
         await store.runs.change(run.id, ['running'], { waitingFor, updatedAt: new Date().toISOString() });
-      } else await prolong(sandbox, run);
+      } else await extendTtl(sandbox, run);
       return failure;
     },
 
     /** Records that its machine runs. @param failure failed hibernation; null: it was hibernated */
-    async endSleep({ failure, ...sleeper }: OfAttempt & { failure: RunFailure | null }): Promise<void> {
-      const run = await known(sleeper);
+    async endSleep({ failure, ...sleeper }: AttemptTarget & { failure: RunFailure | null }): Promise<void> {
+      const run = await findRunning(sleeper);
       if (!run) return;
-      const waiting = { ...waitingOf(run, sleeper.attemptId), asleepAt: null, failure };
+      const waiting = { ...getWaiting(run, sleeper.attemptId), asleepAt: null, failure };
       await store.waitingRuns.record(run.id, waiting, new Date().toISOString());
     },
 
     /** Returns the time left to its process; `stands`: the clock is stopped. */
-    async timeLeft(attempt: OfAttempt): Promise<TimeLeft> {
-      const run = await known(attempt);
+    async timeLeft(attempt: AttemptTarget): Promise<TimeLeft> {
+      const run = await findRunning(attempt);
       const command = run && (await commandOf(run));
       if (!run || !command) return { is: 'stands' };
       if (command.state === 'requested') return { is: 'not-started' };
-      const ms = await leftMs(run, waitingOf(run, attempt.attemptId));
+      const ms = await leftMs(run, getWaiting(run, attempt.attemptId));
       return ms === null ? { is: 'stands' } : { is: 'left', ms };
     },
 
     /** Reports whether it was hibernated, or about to be, when its workflow was lost. */
-    async isAsleep(attempt: OfAttempt): Promise<boolean> {
-      const run = await known(attempt);
-      return run !== null && waitingOf(run, attempt.attemptId).asleepAt !== null;
+    async isAsleep(attempt: AttemptTarget): Promise<boolean> {
+      const run = await findRunning(attempt);
+      return run !== null && getWaiting(run, attempt.attemptId).asleepAt !== null;
     },
 
     /** Returns the end of an attempt that is not woken any longer. */
     async endOfSleeper({ outcome, ...attempt }: EndOfSleeper): Promise<AttemptEnd> {
-      const run = await known(attempt);
+      const run = await findRunning(attempt);
       const command = run && (await commandOf(run));
       const message = 'it did not end within its time: it waited, and was not woken any more';
       const failure = outcome === 'timed-out' ? { code: 'run_timed_out' as const, message } : null;
@@ -199,25 +205,25 @@ export function createSleepActivities({ store, reconciliation }: Deps) {
     },
 
     /** Reports whether a run has its slots; queues it when it has none. */
-    async hasSlots({ runId }: Pick<Sleeper, 'runId'>): Promise<boolean> {
+    async hasSlots({ runId }: Pick<SuspendedAttempt, 'runId'>): Promise<boolean> {
       const run = await store.runs.get(runId);
-      if (!run || !lacksSlot(run)) return true;
+      if (!run || !hasReleasedSlot(run)) return true;
       await queue(run);
       return false;
     },
   };
 
   function operationOf(kind: 'hibernate' | 'resume', run: RunRecord, attemptId: string, nth: number): PauseOperation {
-    const { asleepAt } = waitingOf(run, attemptId);
+    const { asleepAt } = getWaiting(run, attemptId);
     const digest = sha256(utf8ToBytes(`${attemptId}/${asleepAt ?? ''}/${kind}/${nth}`));
     return { kind, operationId: operationIdFrom(digest.slice(0, ID_BYTES)), actor: run.createdBy };
   }
 }
 
 /** Reports whether its process can continue: undelivered data, or no open waitpoint. */
-function isAnswered(all: readonly WaitpointRecord[], { given }: Pick<Sleeper, 'given'>): boolean {
+function isAnswered(all: readonly WaitpointRecord[], { given }: Pick<SuspendedAttempt, 'given'>): boolean {
   const asked = all.filter(isAsked);
-  const open = asked.filter((each) => stateOf(each, Date.now()) === 'open');
+  const open = asked.filter((each) => getEffectiveState(each, Date.now()) === 'open');
   return open.length === 0 || asked.some((each) => !open.includes(each) && !given.includes(each.name));
 }
 
@@ -225,6 +231,6 @@ function isAsked({ askedAt }: WaitpointRecord): boolean {
   return askedAt !== null;
 }
 
-function isForRoom(code: ErrorCode): boolean {
+function lacksCapacity(code: ErrorCode): boolean {
   return code === 'capacity_exhausted' || code === 'quota_exceeded' || code === 'host_disk_full';
 }

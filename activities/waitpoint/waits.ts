@@ -1,9 +1,9 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
-import { lastAttempt } from '../../model/functions/run.ts';
+import { getLastAttempt } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
-import { DEFAULT_WAIT, nowWaiting, waitingOf } from '../../model/waitpoints/waiting.ts';
-import { type AskedWaitpoint, newWaitpoint } from '../../model/waitpoints/waitpoint.ts';
+import { DEFAULT_WAIT, getWaiting, updateWaiting } from '../../model/waitpoints/waiting.ts';
+import { newWaitpoint, type WaitpointRequest } from '../../model/waitpoints/waitpoint.ts';
 import type { Store } from '../../store/connect.ts';
 import { acceptedSpec } from '../function/accepted-version.ts';
 
@@ -11,11 +11,11 @@ interface Deps {
   store: Pick<Store, 'runs' | 'waitpoints' | 'waitingRuns' | 'functionVersions'>;
 }
 
-interface SeenWaits {
+interface ObservedWaitpoints {
   runId: string;
   attemptId: string;
   /** All waitpoints that its processes have registered. */
-  asked: AskedWaitpoint[];
+  asked: WaitpointRequest[];
   /** Names of expired waitpoints. */
   due: string[];
   /** True when its process waits for data. */
@@ -30,10 +30,10 @@ interface RecordedWaits {
 export function createWaitpointActivities({ store }: Deps) {
   return {
     /** Records registered and expired waitpoints of a run, and whether it waits. */
-    async recordWaits({ runId, attemptId, asked, due, isBlocked }: SeenWaits): Promise<RecordedWaits> {
+    async recordWaits({ runId, attemptId, asked, due, isBlocked }: ObservedWaitpoints): Promise<RecordedWaits> {
       if (!isRunId(runId)) throw new MayflyError('invalid_id', 'That is no run.');
       const run = await store.runs.get(runId);
-      if (!run || lastAttempt(run)?.sandboxId !== attemptId) return { restMs: null };
+      if (!run || getLastAttempt(run)?.sandboxId !== attemptId) return { restMs: null };
       const now = Date.now();
       const askedAt = new Date(now).toISOString();
       const present = new Map((await store.waitpoints.list(runId)).map((each) => [each.name, each]));
@@ -52,8 +52,8 @@ export function createWaitpointActivities({ store }: Deps) {
         ({ name, state }) => state === 'open' && names.has(name),
       );
       await store.runs.change(runId, ['running'], { waitingFor: isWaiting ? 'waitpoint' : null });
-      const before = waitingOf(run, attemptId);
-      const waiting = nowWaiting(before, isBlocked && isWaiting, now);
+      const before = getWaiting(run, attemptId);
+      const waiting = updateWaiting(before, isBlocked && isWaiting, now);
       if (waiting.since !== before.since) await store.waitingRuns.record(runId, waiting, new Date(now).toISOString());
       return { restMs: waiting.since === null ? null : restMs(waiting.since, await acceptedSpec(store, run), now) };
     },

@@ -1,36 +1,36 @@
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
-import { isUnsettled } from '../../model/functions/run-state.ts';
+import { isDeadLetterOutcome } from '../../model/functions/run-state.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
 import {
-  eventOfCleanup,
-  eventOfDisabling,
-  eventOfMissed,
-  eventsOfEnd,
+  toCleanupEvent,
+  toDisabledEvent,
+  toMissedTimeEvent,
+  toRunEndEvents,
   type WebhookEvent,
 } from '../../model/webhooks/event.ts';
 import type { Store } from '../../store/connect.ts';
-import type { UntoldRun } from '../../store/webhooks/untold-runs.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { UnpublishedRun } from '../../store/webhooks/untold-runs.ts';
+import type { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 
 /** Age of a delivery without a workflow, after which its creator counts as crashed. Milliseconds. */
-const NOT_BEGUN_MS = 3_000;
+const START_TIMEOUT_MS = 3_000;
 /** Age of a run's unpublished end, after which its publisher counts as crashed. Milliseconds. */
-const NOT_TOLD_MS = 500;
+const PUBLISH_GRACE_MS = 500;
 /** Interval between two checks that a pending delivery has a workflow. Milliseconds. */
-const LOOKED_AT_AGAIN_MS = 60_000;
+const RECHECK_MS = 60_000;
 /** Number of items per poll. */
-const AT_ONCE = 500;
+const BATCH_SIZE = 500;
 
 /**
  * Publisher of events to webhook endpoints: records each event once per endpoint, then sends it. The next poll
  * republishes after a crash, without duplicates.
  */
-export class Announcer {
+export class WebhookPublisher {
   constructor(
     private readonly store: Store,
-    private readonly reconciliation: Pick<Reconciliation, 'deliveries'>,
+    private readonly reconciliation: Pick<ControlTemporalClient, 'deliveries'>,
   ) {}
 
   /** Publishes unpublished events of a run's end and cleanup. Never throws: {@link look} retries. */
@@ -49,7 +49,7 @@ export class Announcer {
       const { id, disabledAt, disabledFor } = endpoint;
       const failure = disabledFor === 'gone' ? 'endpoint-gone' : 'endpoint-disabled';
       await this.store.webhookDeliveries.giveUp(id, failure, disabledAt ?? '');
-      await this.tell(eventOfDisabling(endpoint));
+      await this.tell(toDisabledEvent(endpoint));
       await this.store.webhookEndpoints.told(endpoint);
     }
   }
@@ -60,16 +60,16 @@ export class Announcer {
    */
   async tell(event: WebhookEvent, to: readonly string[] = []): Promise<void> {
     const now = inMs(0);
-    const wakeAt = inMs(NOT_BEGUN_MS);
+    const wakeAt = inMs(START_TIMEOUT_MS);
     const known = await this.store.webhookEndpoints.list(event.project);
-    const told = known.filter(({ id, types }) => types.includes(event.type) || to.includes(id));
+    const subscribed = known.filter(({ id, types }) => types.includes(event.type) || to.includes(id));
     const send = async (endpoint: EndpointRecord) => {
       const delivery = newDelivery(event, endpoint, now);
       const isNew = await this.store.webhookDeliveries.create(delivery, wakeAt);
       if (!isNew || delivery.state !== 'pending') return;
       await this.reconciliation.deliveries.begin({ deliveryId: delivery.id }).catch(() => undefined); // the next poll retries
     };
-    await Promise.all(told.map(send));
+    await Promise.all(subscribed.map(send));
   }
 
   /**
@@ -85,21 +85,21 @@ export class Announcer {
       }
     };
     const { untoldRuns, scheduleTimes, webhookDeliveries } = this.store;
-    const [now, before, next] = [0, -NOT_TOLD_MS, LOOKED_AT_AGAIN_MS].map(inMs) as [string, string, string];
+    const [now, before, next] = [0, -PUBLISH_GRACE_MS, RECHECK_MS].map(inMs) as [string, string, string];
     await eachOf(
-      () => untoldRuns.due(before, AT_ONCE),
+      () => untoldRuns.due(before, BATCH_SIZE),
       (untold) => this.#tell(untold),
     );
     await eachOf(
-      () => scheduleTimes.untold(AT_ONCE),
+      () => scheduleTimes.untold(BATCH_SIZE),
       async (time) => {
-        await this.tell(eventOfMissed(time));
+        await this.tell(toMissedTimeEvent(time));
         await scheduleTimes.told(time);
       },
     );
     await this.ofDisabling().catch(onError);
     await eachOf(
-      () => webhookDeliveries.toWake(now, AT_ONCE),
+      () => webhookDeliveries.toWake(now, BATCH_SIZE),
       async (due) => {
         await this.reconciliation.deliveries.wake({ deliveryId: due.id });
         await webhookDeliveries.woken(due, next);
@@ -107,13 +107,13 @@ export class Announcer {
     );
   }
 
-  async #tell(untold: UntoldRun): Promise<void> {
+  async #tell(untold: UnpublishedRun): Promise<void> {
     const { run, end, cleanup } = untold;
     if (end !== null) {
       const to = await this.#destinationsOf(run);
-      for (const event of eventsOfEnd(run)) await this.tell(event, event.type === 'run.ended' ? to : []);
+      for (const event of toRunEndEvents(run)) await this.tell(event, event.type === 'run.ended' ? to : []);
     }
-    if (cleanup !== null) await this.tell(eventOfCleanup(run));
+    if (cleanup !== null) await this.tell(toCleanupEvent(run));
     await this.store.untoldRuns.told(untold);
   }
 
@@ -121,7 +121,7 @@ export class Announcer {
     const accepted = await this.store.functionVersions.get({ project, name }, version);
     if (accepted?.digest !== versionDigest || outcome === null) return [];
     const { onSuccess, onFailure }: FunctionSpec['destinations'] = accepted.spec.destinations ?? NOWHERE; // old versions
-    const wanted = outcome === 'succeeded' ? onSuccess : isUnsettled(outcome) ? onFailure : null;
+    const wanted = outcome === 'succeeded' ? onSuccess : isDeadLetterOutcome(outcome) ? onFailure : null;
     return wanted === null ? [] : [wanted];
   }
 }

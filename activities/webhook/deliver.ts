@@ -1,21 +1,21 @@
 import type { DeliveryAttempt, DeliveryRecord } from '../../model/webhooks/delivery.ts';
-import type { DeliveryPlan } from '../../model/webhooks/delivery-plan.ts';
+import type { DeliveryRetryPolicy } from '../../model/webhooks/delivery-plan.ts';
 import type { DeliveryInput } from '../../model/webhooks/delivery-saga.ts';
 import { type EndpointRecord, validSecrets } from '../../model/webhooks/endpoint.ts';
-import { contentTypeOf } from '../../model/webhooks/event.ts';
-import type { Posted, PostOutcome } from '../../services/webhooks/sending/post.ts';
+import { getContentType } from '../../model/webhooks/event.ts';
+import type { PostOutcome, PostRequest } from '../../services/webhooks/sending/post.ts';
 import { signDelivery } from '../../services/webhooks/signing/sign.ts';
 import type { Store } from '../../store/connect.ts';
-import type { Announcer } from './announcer.ts';
+import type { WebhookPublisher } from './announcer.ts';
 import { answerText } from './answer-text.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { InFlight } from './in-flight.ts';
 
 interface DeliveryDeps {
   store: Store;
-  announcer: Pick<Announcer, 'ofDisabling'>;
-  plan: DeliveryPlan;
-  send: (posted: Posted) => Promise<PostOutcome>;
+  announcer: Pick<WebhookPublisher, 'ofDisabling'>;
+  plan: DeliveryRetryPolicy;
+  send: (posted: PostRequest) => Promise<PostOutcome>;
 }
 
 /** Delay after its due time, when a delivery is checked for a lost workflow. Milliseconds. */
@@ -32,19 +32,19 @@ export function createDeliveryActivities({ store, announcer, plan, send }: Deliv
   const health = new EndpointHealth(store, plan, announcer);
 
   /** @returns time until it may be sent; 0: now. Milliseconds */
-  function toWait({ dueAt }: DeliveryRecord, { slowUntil }: EndpointRecord): number {
+  function waitMs({ dueAt }: DeliveryRecord, { slowUntil }: EndpointRecord): number {
     const now = Date.now();
     const due = Math.max(0, Date.parse(dueAt ?? '') - now || 0);
     const slow = Math.max(0, Date.parse(slowUntil ?? '') - now || 0);
     return Math.max(due, slow > 0 ? slow + Math.random() * Math.min(slow, MOST_SPREAD_MS) : 0);
   }
 
-  async function sent(delivery: DeliveryRecord, endpoint: EndpointRecord): Promise<{ pauseMs: number } | null> {
-    const begun = Date.now();
-    const at = iso(begun);
-    if (!(await deliveries.begin(delivery, at, iso(begun + LOST_MS)))) return { pauseMs: 1_000 };
-    const outcome = await send(requestOf(delivery, endpoint, begun));
-    const latencyMs = Date.now() - begun;
+  async function sendOnce(delivery: DeliveryRecord, endpoint: EndpointRecord): Promise<{ pauseMs: number } | null> {
+    const startedAt = Date.now();
+    const at = iso(startedAt);
+    if (!(await deliveries.begin(delivery, at, iso(startedAt + LOST_MS)))) return { pauseMs: 1_000 };
+    const outcome = await send(requestOf(delivery, endpoint, startedAt));
+    const latencyMs = Date.now() - startedAt;
     const tries = delivery.tries + 1;
     const isGone = outcome.status === 410;
     const pauseMs = outcome.isTaken || isGone ? null : plan.pauseMs(tries, outcome.retryAfterMs);
@@ -85,10 +85,10 @@ export function createDeliveryActivities({ store, announcer, plan, send }: Deliv
         await deliveries.giveUp(delivery.endpointId, failure, iso(Date.now()), delivery.id);
         return null;
       }
-      const pauseMs = toWait(delivery, endpoint) || inFlight.begin(endpoint.id, endpoint.failingSince !== null);
+      const pauseMs = waitMs(delivery, endpoint) || inFlight.begin(endpoint.id, endpoint.failingSince !== null);
       if (pauseMs > 0) return { pauseMs };
       try {
-        return await sent(delivery, endpoint);
+        return await sendOnce(delivery, endpoint);
       } finally {
         inFlight.ended(endpoint.id);
       }
@@ -98,11 +98,11 @@ export function createDeliveryActivities({ store, announcer, plan, send }: Deliv
 
 export type DeliveryActivities = ReturnType<typeof createDeliveryActivities>;
 
-function requestOf({ id, body: text, format }: DeliveryRecord, endpoint: EndpointRecord, now: number): Posted {
+function requestOf({ id, body: text, format }: DeliveryRecord, endpoint: EndpointRecord, now: number): PostRequest {
   const body = Buffer.from(text);
   const [first = '', ...more] = validSecrets(endpoint, now).map(({ key }) => key);
   const signed = signDelivery({ scheme: 'standard-webhooks' }, [first, ...more], { id, body, now });
-  const headers = { 'content-type': contentTypeOf(format), 'user-agent': 'Mayfly', ...Object.fromEntries(signed) };
+  const headers = { 'content-type': getContentType(format), 'user-agent': 'Mayfly', ...Object.fromEntries(signed) };
   return { url: endpoint.url, headers, body };
 }
 

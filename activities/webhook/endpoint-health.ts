@@ -1,9 +1,9 @@
 import type { DeliveryRecord } from '../../model/webhooks/delivery.ts';
-import type { DeliveryPlan } from '../../model/webhooks/delivery-plan.ts';
+import type { DeliveryRetryPolicy } from '../../model/webhooks/delivery-plan.ts';
 import type { DisabledFor, EndpointRecord } from '../../model/webhooks/endpoint.ts';
 import type { PostOutcome } from '../../services/webhooks/sending/post.ts';
 import type { Store } from '../../store/connect.ts';
-import type { Announcer } from './announcer.ts';
+import type { WebhookPublisher } from './announcer.ts';
 
 /** Status codes of an overloaded endpoint. */
 const TOO_MUCH = new Set([429, 502, 504]);
@@ -12,8 +12,8 @@ const TOO_MUCH = new Set([429, 502, 504]);
 export class EndpointHealth {
   constructor(
     private readonly store: Pick<Store, 'webhookEndpoints'>,
-    private readonly plan: DeliveryPlan,
-    private readonly announcer: Pick<Announcer, 'ofDisabling'>,
+    private readonly plan: DeliveryRetryPolicy,
+    private readonly announcer: Pick<WebhookPublisher, 'ofDisabling'>,
   ) {}
 
   /**
@@ -35,8 +35,8 @@ export class EndpointHealth {
     }
     await this.#slowDown(endpoint, outcome);
     const first = attempts.find((each) => each.at >= askedAt)?.at ?? at;
-    const isUnheard = isLast && since <= first; // no event was accepted since its first attempt
-    if (isUnheard || this.plan.isGivenUp(Date.parse(since), Date.now())) await this.#disable(id, 'failures');
+    const isUnanswered = isLast && since <= first; // no event was accepted since its first attempt
+    if (isUnanswered || this.plan.isGivenUp(Date.parse(since), Date.now())) await this.#disable(id, 'failures');
   }
 
   async #works({ id, failingSince, slowed }: EndpointRecord): Promise<void> {

@@ -1,7 +1,7 @@
 /** Limit of concurrent requests per endpoint. */
-const MOST = 10;
+const MAX_REQUESTS = 10;
 /** Limit for an endpoint whose latest attempt failed. */
-const MOST_FAILING = 2;
+const MAX_WHEN_FAILING = 2;
 /** Milliseconds. */
 const PAUSE = { first: 500, most: 60_000 } as const;
 
@@ -12,9 +12,9 @@ export class InFlight {
   /** @returns 0: it may start, and must call {@link ended}; else time to wait before the next try, ms */
   begin(endpointId: string, isFailing: boolean): number {
     const count = this.#counts.get(endpointId) ?? { running: 0, refused: 0 };
-    if (count.running >= (isFailing ? MOST_FAILING : MOST)) {
+    if (count.running >= (isFailing ? MAX_WHEN_FAILING : MAX_REQUESTS)) {
       count.refused += 1;
-      return Math.min(PAUSE.most, PAUSE.first * (1 + count.refused / MOST)) * (0.5 + Math.random());
+      return Math.min(PAUSE.most, PAUSE.first * (1 + count.refused / MAX_REQUESTS)) * (0.5 + Math.random());
     }
     count.running += 1;
     this.#counts.set(endpointId, count);

@@ -1,20 +1,20 @@
 import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { parsePublicKey } from '../../ca/public-key.ts';
-import { RUNS_ANYTHING } from '../../model/approvals/command-pattern.ts';
+import { ANY_COMMAND } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { CertificateRecord, IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import type { Revocation } from '../../model/sandbox/certificate-saga.ts';
-import { generationOf, type SandboxRecord, type SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import { getDiskGeneration, type SandboxRecord, type SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { checkPolicy } from '../../services/approvals/check-policy.ts';
-import { awakeSandbox, type RunningSandbox } from '../../services/sandboxes/awake-sandbox.ts';
+import { ensureRunning, type RunningSandbox } from '../../services/sandboxes/awake-sandbox.ts';
 import { requireSandbox } from '../../services/service-deps.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, type Env, type RequestDeps, waitAsPreferred, waitLimit } from '../http/context.ts';
 import { type Responder, type Route, reply, routeOf } from '../http/route.ts';
-import { ASKED_FOR, idempotencyHeaders, json, preferHeaders, RUNNING, SAGA } from '../http/schemas.ts';
+import { idempotencyHeaders, json, POLICY_CODES, preferHeaders, RUNNING, SAGA } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import {
@@ -39,7 +39,7 @@ export const credentialRoutes: Route[] = [
       201: json('A certificate, and where it opens', issuedAnswer),
       202: json('It waits for approval; Location says where to look', approvalAnswer),
     },
-    problems: [ASKED_FOR, RUNNING, SAGA, 'public_key_refused', 'source_not_prepared'],
+    problems: [POLICY_CODES, RUNNING, SAGA, 'public_key_refused', 'source_not_prepared'],
     handle: async (call) => answerIssue(call, await requireSandbox(call.deps, call.params.id), call.body),
   }),
   route('listCredentials', 'get', ALL, {
@@ -154,12 +154,12 @@ async function answerIssue(
       agentId: record.spec.agentId,
       resolve: async () => {
         const shown = { sandboxId: record.id, publicKey: line, ttlSeconds: request.ttlSeconds ?? null };
-        const content = generationOf(await requireSandbox(deps, record.id));
-        return { facts: { runs: RUNS_ANYTHING }, request: shown, content };
+        const content = getDiskGeneration(await requireSandbox(deps, record.id));
+        return { facts: { runs: ANY_COMMAND }, request: shown, content };
       },
     });
     const wait = waitLimit(c, LIMITS.waitSeconds.default);
-    const ssh = endpointOf(await awakeSandbox(deps, record.id, actorOf(c), wait));
+    const ssh = endpointOf(await ensureRunning(deps, record.id, actorOf(c), wait));
     const issued = await sagas.certificates.issue(subjectId, {
       sandboxId: record.id,
       publicKey: line,

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { instant } from '../../model/fields.ts';
-import { isLive, type KnownHost } from '../../model/host.ts';
+import { isLive, type StoredHost } from '../../model/host.ts';
 import { hostRecord } from '../../model/host-record.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
 import { orThrow } from '../../services/service-deps.ts';
@@ -76,12 +76,12 @@ export const hostRoutes: Route[] = [
   }),
 ];
 
-async function viewOf(store: Store, host: KnownHost) {
+async function viewOf(store: Store, host: StoredHost) {
   return hostView(host, (await keptBy(store))(host.id));
 }
 
 /** @throws MayflyError not_found */
-async function requireHost(store: Store, id: string): Promise<KnownHost> {
+async function requireHost(store: Store, id: string): Promise<StoredHost> {
   return orThrow(await store.hosts.get(id), 'not_found', `No host ${id} was ever heard of.`);
 }
 
@@ -98,7 +98,7 @@ async function keptBy({ poolMembers, templates }: Store): Promise<(hostId: strin
   return (id) => ({ poolMembers: count(members, id), templates: count(ready, id) });
 }
 
-function hostView(host: KnownHost, kept: Kept): z.infer<typeof hostAnswer> {
+function hostView(host: StoredHost, kept: Kept): z.infer<typeof hostAnswer> {
   const { drainedAt = null, forgottenAt = null } = host;
   return strip(hostAnswer, { ...host, ...kept, live: isLive(host), drainedAt, forgottenAt });
 }

@@ -1,4 +1,4 @@
-import { UNSEEN } from '../../model/approvals/visible-text.ts';
+import { INVISIBLE } from '../../model/approvals/visible-text.ts';
 import { PAGE_POLICY } from '../description/docs-page.ts';
 import { type App, open } from '../http/context.ts';
 
@@ -12,7 +12,7 @@ const SCRIPT = `const $ = (id) => document.getElementById(id);
 const id = location.hash.slice(1);
 const path = '/v1/approvals/' + encodeURIComponent(id);
 const escaped = (one) => (one === ' ' || one === '\\n' ? one : '\\\\u{' + one.codePointAt(0).toString(16) + '}');
-const shown = (value) => JSON.stringify(value, null, 2).replace(${UNSEEN}, escaped);
+const shown = (value) => JSON.stringify(value, null, 2).replace(${INVISIBLE}, escaped);
 let digest = '';
 async function ask(path, body) {
   const headers = { Authorization: 'Bearer ' + $('key').value.trim() };

@@ -5,7 +5,7 @@ import { policyRules } from '../../model/approvals/policy-rules.ts';
 import { actor, instant } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId, PROJECT_ID_PATTERN } from '../../model/project.ts';
-import { idOf, printable } from '../../model/request-fields.ts';
+import { idSchema, printable } from '../../model/request-fields.ts';
 import { cursor, limit, viewOf } from '../http/schemas.ts';
 
 export const setPolicy = z.strictObject({ rules: policyRules }).openapi('SetPolicy');
@@ -36,7 +36,7 @@ export const policyAnswer = policyRecord
   .openapi('Policy');
 
 export const approvalParams = z.strictObject({
-  id: idOf('approval', 'an approval id'),
+  id: idSchema('approval', 'an approval id'),
 });
 
 export const approvalListQuery = policyQuery.extend({ limit, cursor, state: approvalRecord.shape.state.optional() });

@@ -7,7 +7,7 @@ import { type Route, routeOf } from '../http/route.ts';
 import { answerEvents, type EventSink } from '../streams/answer-events.ts';
 import { eventData, eventStream } from '../streams/event-stream.ts';
 import { approvalView, policyQuery } from './approval-schemas.ts';
-import { requireSeesAll } from './approvals.ts';
+import { assertReadsAll } from './approvals.ts';
 
 const route = routeOf('approvals');
 
@@ -44,7 +44,7 @@ export const approvalStreamRoutes: Route[] = [
     problems: ['project_not_found', 'too_many_requests', 'project_quota_exceeded'],
     handle: async ({ c, deps, store, query, headers }) => {
       const { project = store.viewer.project } = query;
-      requireSeesAll(c);
+      assertReadsAll(c);
       await requireProject(deps, project);
       const from = headers['last-event-id'] ?? null;
       return answerEvents(c, { kind: 'approvals', of: { project } }, (sink) => follow(deps, sink, { project, from }));

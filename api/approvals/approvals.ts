@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { type ApprovalRecord, whyNotDecider } from '../../model/approvals/approval.ts';
+import { type ApprovalRecord, getDecisionRefusal } from '../../model/approvals/approval.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { grants } from '../../model/scopes.ts';
 import { awaitDecision, recordDecided } from '../../services/approvals/approval-events.ts';
@@ -36,7 +36,7 @@ const decision = (verb: 'approve' | 'refuse', state: 'approved' | 'refused', sum
     problems: ['approval_not_found', 'approval_stale', 'approval_decided', 'temporal_unavailable'],
     handle: async ({ c, params, body: { digest, reason = null, agentId = null } }) => {
       const record = await requireApproval(c, params.id);
-      const why = whyNotDecider(record, c.get('apiKey'), agentId);
+      const why = getDecisionRefusal(record, c.get('apiKey'), agentId);
       if (why !== null) throw new MayflyError('forbidden', `It is not yours to decide on ${record.id}: ${why}.`);
       if (digest !== record.digest) throw new MayflyError('approval_stale', `That is not the digest of ${record.id}.`);
       return decide(c, record, { state, decidedBy: actorOf(c, agentId), reason });
@@ -53,7 +53,7 @@ export const approvalRoutes: Route[] = [
     problems: ['project_not_found'],
     handle: async ({ c, store, query }) => {
       const { limit, project = store.viewer.project, state, cursor } = query;
-      requireSeesAll(c);
+      assertReadsAll(c);
       await requireProject({ store }, project);
       const wanted = { project, limit, cursor, ...(state && { state }) };
       return store.approvals.list(wanted);
@@ -119,19 +119,19 @@ async function decide(c: Context<Env>, { id }: ApprovalRecord, decision: Decisio
 /** @throws MayflyError approval_not_found, also for one that the caller may not read */
 async function requireApproval(c: Context<Env>, id: string): Promise<ApprovalRecord> {
   const record = await c.get('deps').store.approvals.get(id);
-  if (record && (seesAll(c) || record.askedBy.apiKeyId === c.get('apiKey').id)) return record;
+  if (record && (canReadAll(c) || record.askedBy.apiKeyId === c.get('apiKey').id)) return record;
   throw new MayflyError('approval_not_found', `There is no approval ${id}.`);
 }
 
 /** True when the caller may read all approvals of the project; other callers read their own. */
-function seesAll(c: Context<Env>): boolean {
+function canReadAll(c: Context<Env>): boolean {
   const { scopes } = c.get('apiKey');
   return grants(scopes, 'sandboxes:read') || grants(scopes, 'approvals:decide');
 }
 
 /** @throws MayflyError forbidden */
-export function requireSeesAll(c: Context<Env>): void {
-  if (!seesAll(c)) throw new MayflyError('forbidden', 'The API key lacks the scope `approvals:decide`.');
+export function assertReadsAll(c: Context<Env>): void {
+  if (!canReadAll(c)) throw new MayflyError('forbidden', 'The API key lacks the scope `approvals:decide`.');
 }
 
 const path = '/v1/policies';

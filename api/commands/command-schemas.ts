@@ -1,17 +1,17 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import {
+  areVariablesPassable,
   argv,
-  idOf,
-  passed,
+  idSchema,
+  intInRange,
+  programText,
   VARIABLES_FIT,
   variableName,
-  variablesFit,
   wellFormed,
-  whole,
 } from '../../model/request-fields.ts';
 import { commandRecord, commandSpec, END_SIGNALS } from '../../model/sandbox/command.ts';
-import { instant, keywords } from '../http/schemas.ts';
+import { instant, openapiExtras } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { eventData } from '../streams/event-stream.ts';
 
@@ -29,16 +29,16 @@ const env = z
   })
   .pipe(
     z
-      .record(z.string(), passed(limits.maxVariableBytes))
+      .record(z.string(), programText(limits.maxVariableBytes))
       .refine((record) => Object.keys(record).length <= limits.maxVariables, {
         message: `must have at most ${limits.maxVariables} entries`,
       })
-      .refine(variablesFit, VARIABLES_FIT),
+      .refine(areVariablesPassable, VARIABLES_FIT),
   )
   .openapi({
     type: 'object',
     maxProperties: limits.maxVariables,
-    ...keywords({
+    ...openapiExtras({
       propertyNames: {
         type: 'string',
         maxLength: 255,
@@ -49,7 +49,7 @@ const env = z
     additionalProperties: { type: 'string', pattern: '^[^\\u0000]*$', maxLength: limits.maxVariableBytes },
   });
 
-const absolutePath = passed(LIMITS.path.maxBytes)
+const absolutePath = programText(LIMITS.path.maxBytes)
   .refine((path) => path.startsWith('/'), 'must be an absolute path')
   .openapi({ pattern: '^/[^\\u0000]*$' });
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -57,7 +57,7 @@ const base64 = z.string().regex(BASE64, 'must be base64 (RFC 4648 §4)');
 
 export const startCommand = z
   .strictObject({
-    command: passed(limits.maxLength).min(1).optional(),
+    command: programText(limits.maxLength).min(1).optional(),
     argv: argv.optional(),
     env: env.optional(),
     cwd: absolutePath.optional(),
@@ -65,10 +65,10 @@ export const startCommand = z
       .string()
       .regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a user')
       .optional(),
-    timeoutSeconds: whole(limits.timeoutSeconds, 'seconds').optional(),
+    timeoutSeconds: intInRange(limits.timeoutSeconds, 'seconds').optional(),
     stdin: z.union([wellFormed, z.strictObject({ base64 })]).optional(),
     stdinOpen: z.boolean().optional(),
-    maxOutputBytes: whole(limits.maxOutputBytes, 'bytes').optional(),
+    maxOutputBytes: intInRange(limits.maxOutputBytes, 'bytes').optional(),
   })
   .refine(({ command, argv: words }) => (command === undefined) !== (words === undefined), {
     message: 'must have one of `command` and `argv`',
@@ -77,7 +77,7 @@ export const startCommand = z
   .openapi('StartCommand', { oneOf: [{ required: ['command'] }, { required: ['argv'] }] });
 
 export const commandParams = sandboxParams.extend({
-  commandId: idOf('command'),
+  commandId: idSchema('command'),
 });
 
 /** Offset in an output stream, bytes. */

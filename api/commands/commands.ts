@@ -4,10 +4,10 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
 import { CommandFollower, readOutput } from '../../services/commands/command-follower.ts';
-import { refusalOf, smallJsonOf } from '../../services/guests.ts';
-import { awakeSandbox } from '../../services/sandboxes/awake-sandbox.ts';
+import { smallJsonOf, toGuestError } from '../../services/guests.ts';
+import { ensureRunning } from '../../services/sandboxes/awake-sandbox.ts';
 import { orThrow, requireSandbox } from '../../services/service-deps.ts';
-import { tailOf } from '../../store/commands/output-tail.ts';
+import { getTail } from '../../store/commands/output-tail.ts';
 import { actorOf, type Env, preferenceOf, type RequestDeps, waitLimit } from '../http/context.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
 import { GUEST, idempotencyHeaders, json, pageOf, pageQuery, SAGA } from '../http/schemas.ts';
@@ -142,7 +142,7 @@ export async function answerOutput(
   }: { stream: OutputStream; offset?: number | undefined; limit?: number | undefined },
 ): Promise<Response> {
   const hasEnded = record.state === 'ended';
-  const stored = hasEnded ? record[stream].kept : (await tailOf(store.output, record.id))[stream].end;
+  const stored = hasEnded ? record[stream].kept : (await getTail(store.output, record.id))[stream].end;
   const end = Math.max(offset, Math.min(stored, offset + limit));
   const headers = {
     'Content-Type': 'application/octet-stream',
@@ -161,7 +161,7 @@ const accepted = z.object({ offset: z.int().min(0) });
 /**
  * Answers POST …/stdin.
  * @throws MayflyError command_ended, stdin_conflict with the offset to continue from, host_unavailable,
- *   guest_unreachable, and as {@link awakeSandbox}
+ *   guest_unreachable, and as {@link ensureRunning}
  */
 async function answerStdin(
   c: Context<Env>,
@@ -172,12 +172,12 @@ async function answerStdin(
   if (record.state === 'ended') throw new MayflyError('command_ended', `The command ${record.id} has ended.`);
   const { store, guests } = deps;
   const wait = waitLimit(c, preferenceOf(c.req.header('prefer')).seconds);
-  await awakeSandbox(deps, record.sandboxId, actorOf(c), wait);
+  await ensureRunning(deps, record.sandboxId, actorOf(c), wait);
   const body = new Uint8Array(await c.req.arrayBuffer());
   const path = `/commands/${record.id}/stdin?offset=${offset}&close=${close ?? 'false'}`;
   const { signal } = c.req.raw;
   const answer = await guests.request(record.hostId, path, { method: 'POST', body, signal });
-  if (!answer.ok) throw await refusalOf(answer);
+  if (!answer.ok) throw await toGuestError(answer);
   await store.activity.touch(record.sandboxId);
   const told = accepted.safeParse(await smallJsonOf(answer));
   if (told.success) return told.data;

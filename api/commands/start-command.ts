@@ -10,7 +10,7 @@ import type { ProjectStore } from '../../store/project-store.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { preferredWait, type RequestDeps } from '../http/context.ts';
 import { fail, type Outcome, type Responder, reply } from '../http/route.ts';
-import { ASKED_FOR, GUEST, json, viewOf } from '../http/schemas.ts';
+import { GUEST, json, POLICY_CODES, viewOf } from '../http/schemas.ts';
 import { answerOnce, isClientConnected, keep } from '../idempotency/answer-once.ts';
 import { sandboxOfPath } from '../resources/entered-sandbox.ts';
 import { commandAnswer, type startCommand as startSchema } from './command-schemas.ts';
@@ -51,15 +51,22 @@ async function outcomeOf(
 }
 
 /** Returns the responses of a request that starts a command. */
-export function startAnswers(said: { ended: string; begun: string }) {
+export function startAnswers(descriptions: { ended: string; begun: string }) {
   return {
     out: {
-      201: json(said.ended, commandAnswer),
-      202: json(said.begun, z.union([commandAnswer, approvalAnswer])),
+      201: json(descriptions.ended, commandAnswer),
+      202: json(descriptions.begun, z.union([commandAnswer, approvalAnswer])),
     },
     location: (command: z.input<typeof commandAnswer> | z.input<typeof approvalAnswer>) =>
       'sandboxId' in command ? `/v1/sandboxes/${command.sandboxId}/commands/${command.id}` : undefined,
-    problems: [ASKED_FOR, GUEST, 'program_not_found', 'program_not_executable', 'guest_disk_full', 'command_not_found'],
+    problems: [
+      POLICY_CODES,
+      GUEST,
+      'program_not_found',
+      'program_not_executable',
+      'guest_disk_full',
+      'command_not_found',
+    ],
   } as const;
 }
 

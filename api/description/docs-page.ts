@@ -75,11 +75,11 @@ export function docsRoutes(app: App): void {
 }
 
 function row([code, { status, title, remedy }]: [string, { status: number; title: string; remedy: string }]): string {
-  return `\n<tr id="${code}"><td><code>${code}</code><td>${status}<td>${shown(`${title}. ${remedy}`)}`;
+  return `\n<tr id="${code}"><td><code>${code}</code><td>${status}<td>${renderText(`${title}. ${remedy}`)}`;
 }
 
 /** Renders text of the error table, whose only markup is Markdown's `code`. */
-function shown(text: string): string {
+function renderText(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { App } from '../http/context.ts';
-import { keywords } from '../http/schemas.ts';
+import { openapiExtras } from '../http/schemas.ts';
 
 /**
  * Returns the OpenAPI 3.1 description, generated from the schemas that validate requests. Call it once: it adds to the
@@ -20,7 +20,7 @@ export function openApiDocument(app: App, version: string) {
       title: 'Mayfly',
       version,
       description: 'Disposable virtual machines for AI agents.',
-      license: { name: 'Apache-2.0', ...keywords({ identifier: 'Apache-2.0' }) },
+      license: { name: 'Apache-2.0', ...openapiExtras({ identifier: 'Apache-2.0' }) },
     },
     servers: [{ url: '/' }],
     security: [{ bearer: [] }, { apiKey: [] }],

@@ -7,16 +7,16 @@ import { useDesktop } from '../../services/desktop/act.ts';
 import { type DesktopAction, desktopAction } from '../../services/desktop/desktop-action.ts';
 import { readState } from '../../services/desktop/desktop-state.ts';
 import { pngOf } from '../../services/desktop/rfb/picture.ts';
-import { connected, openStream, type Place } from '../../services/desktop/screens.ts';
-import { DESKTOP_PORTS, refuseTyping } from '../../services/ports/refuse-typing.ts';
+import { type AwakeSandbox, openStream, withConnection } from '../../services/desktop/screens.ts';
+import { assertTypingAllowed, DESKTOP_PORTS } from '../../services/ports/refuse-typing.ts';
 import { startCommand } from '../commands/command-schemas.ts';
 import { answerStart, startAnswers } from '../commands/start-command.ts';
 import { actorOf, type Env } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { GUEST, idempotencyHeaders, instant, json, keywords, preferHeaders } from '../http/schemas.ts';
+import { GUEST, idempotencyHeaders, instant, json, openapiExtras, preferHeaders } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { issueToken } from '../ports/port-schemas.ts';
-import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
+import { sandboxOfPath, wakeAndTouch } from '../resources/entered-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 const actedAnswer = z.object({ width: z.int(), height: z.int() }).openapi('DesktopActed');
@@ -52,7 +52,7 @@ const openOnDesktop = z
     argv: startCommand.shape.argv,
   })
   .refine(({ url, argv }) => (url === undefined) !== (argv === undefined), 'must have either url or argv')
-  .openapi('OpenOnDesktop', keywords({ oneOf: [{ required: ['url'] }, { required: ['argv'] }] }));
+  .openapi('OpenOnDesktop', openapiExtras({ oneOf: [{ required: ['url'] }, { required: ['argv'] }] }));
 
 const openStreamRequest = z
   .strictObject({ mode: z.enum(['view', 'control']), ttlSeconds: issueToken.shape.ttlSeconds })
@@ -82,8 +82,8 @@ export const desktopRoutes: Route[] = [
     out: { 200: json('As it is now', desktopAnswer) },
     problems: [...DESKTOP],
     handle: async ({ c, deps, params }) => {
-      const place = await lookAt(c, params.id);
-      return connected(deps, place, DESKTOP_PORTS.look, ({ incoming }) => readState(incoming));
+      const place = await enterForView(c, params.id);
+      return withConnection(deps, place, DESKTOP_PORTS.look, ({ incoming }) => readState(incoming));
     },
   }),
   route('getDesktopScreenshot', 'get', `${ALL}/screenshot`, {
@@ -93,7 +93,7 @@ export const desktopRoutes: Route[] = [
     out: { 200: { description: 'PNG', content: { [PNG]: { schema: z.string().openapi({ format: 'binary' }) } } } },
     problems: [...DESKTOP],
     handle: async ({ c, deps, params }) => {
-      const place = await lookAt(c, params.id);
+      const place = await enterForView(c, params.id);
       const picture = await deps.screens.with(deps, place, (screen) => screen.picture());
       return c.body(new Uint8Array(await pngOf(picture)), 200, { 'Content-Type': PNG, 'Cache-Control': 'no-store' });
     },
@@ -108,11 +108,11 @@ export const desktopRoutes: Route[] = [
     out: { 200: json('It is done: the size of the screen', actedAnswer) },
     problems: [...DESKTOP, 'policy_denied', 'desktop_uncertain'],
     handle: async ({ c, deps, respond, params: { id }, body }) => {
-      await refuseTyping(deps, (await sandboxOfPath(c, id)).project);
+      await assertTypingAllowed(deps, (await sandboxOfPath(c, id)).project);
       return answerOnce({ c, respond }, { idFrom: operationIdFrom }, async (call) => {
         const size = await useDesktop(deps, call, body, async () => {
-          const place = await enterSandbox(c, id);
-          await recordUse(c, place, 'desktop.used', toldOf(body));
+          const place = await wakeAndTouch(c, id);
+          await recordUse(c, place, 'desktop.used', toView(body));
           return place;
         });
         return keep(size);
@@ -153,8 +153,8 @@ export const desktopRoutes: Route[] = [
       'ports_full',
     ],
     handle: async ({ c, deps, actor, params: { id }, body }) => {
-      if (body.mode === 'control') await refuseTyping(deps, (await sandboxOfPath(c, id)).project);
-      const place = await enterSandbox(c, id);
+      if (body.mode === 'control') await assertTypingAllowed(deps, (await sandboxOfPath(c, id)).project);
+      const place = await wakeAndTouch(c, id);
       await recordUse(c, place, 'desktop.stream-opened', { mode: body.mode });
       return c.json(await openStream(deps, actor, place, body), 201, { 'Cache-Control': 'no-store' });
     },
@@ -162,8 +162,8 @@ export const desktopRoutes: Route[] = [
 ];
 
 /** Enters a sandbox to view its screen. Viewers poll often: one audit event covers a minute. */
-async function lookAt(c: Context<Env>, sandboxId: string): Promise<Place> {
-  const place = await enterSandbox(c, sandboxId);
+async function enterForView(c: Context<Env>, sandboxId: string): Promise<AwakeSandbox> {
+  const place = await wakeAndTouch(c, sandboxId);
   const by = c.get('apiKey').id;
   await c
     .get('deps')
@@ -174,7 +174,7 @@ async function lookAt(c: Context<Env>, sandboxId: string): Promise<Place> {
 /** Records a use, before it happens. */
 function recordUse(
   c: Context<Env>,
-  { sandboxId, hostId }: Place,
+  { sandboxId, hostId }: AwakeSandbox,
   kind: Extract<AuditKind, `desktop.${string}`>,
   detail: Record<string, unknown>,
 ): Promise<void> {
@@ -182,6 +182,6 @@ function recordUse(
 }
 
 /** Returns an action without its text, which may be a password. */
-function toldOf(action: DesktopAction): Record<string, unknown> {
+function toView(action: DesktopAction): Record<string, unknown> {
   return action.action === 'type' ? { action: 'type', characters: action.text.length } : { ...action };
 }

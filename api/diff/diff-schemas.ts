@@ -3,16 +3,16 @@ import { FILE_ASPECTS, FILE_TYPES } from '../../model/files/file-change.ts';
 import { COMPARISON_KINDS } from '../../model/files/file-comparison.ts';
 import { ID_PATTERNS, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idOf } from '../../model/request-fields.ts';
+import { idSchema } from '../../model/request-fields.ts';
 import { commandRecord } from '../../model/sandbox/command.ts';
 import { CURRENT } from '../../services/diff/comparison.ts';
-import { instant, problemAnswer, wholeText } from '../http/schemas.ts';
+import { instant, intParam, problemAnswer } from '../http/schemas.ts';
 
 const { changes, paths } = LIMITS.diff;
 const path = z.string().min(1, 'must be absolute').openapi({ pattern: '^/[^\\u0000]*$', example: '/etc' });
 
 export const diffParams = z.strictObject({
-  a: idOf('snapshot'),
+  a: idSchema('snapshot'),
   b: z
     .string()
     .refine((id) => id === CURRENT || isSnapshotId(id), 'is neither a snapshot id nor `current`')
@@ -33,7 +33,7 @@ export const diffQuery = z
       description: 'Compare the text of this one regular file: absolute, percent-encoded bytes.',
     }),
     format: z.enum(['json', 'ndjson', 'tar'], 'must be json, ndjson or tar').optional(),
-    limit: wholeText(changes.min, changes.max).optional(),
+    limit: intParam(changes.min, changes.max).optional(),
   })
   .superRefine(({ path: within, file, format, limit }, context) => {
     const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });

@@ -4,8 +4,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { Comparison } from '../../services/diff/comparison.ts';
 import { pathsIn } from '../../services/diff/diff-paths.ts';
-import { changesAsLines, changesAsTar, listedChanges } from '../../services/diff/listed-changes.ts';
-import { heldStream } from '../../services/streams/streams.ts';
+import { changesAsLines, changesAsTar, listChanges } from '../../services/diff/listed-changes.ts';
+import { primedStream } from '../../services/streams/streams.ts';
 import { actorOf, type Env, type RequestDeps } from '../http/context.ts';
 import { problemOf } from '../http/problem.ts';
 import { type Route, routeOf } from '../http/route.ts';
@@ -66,20 +66,20 @@ async function answerDiff(c: Context<Env>, deps: RequestDeps, a: string, b: stri
   const how = file ? { format: 'file' as const, paths: [file] } : { format, paths: within };
   const asker = { key: c.get('apiKey'), actor: actorOf(c), signal, requestId: c.get('requestId') };
   const comparison = await Comparison.begin(deps, asker, { a, b, ...how });
-  if (how.format === 'tar') return streamed(await heldStream(changesAsTar(comparison, within)), TAR);
+  if (how.format === 'tar') return streamResponse(await primedStream(changesAsTar(comparison, within)), TAR);
   if (how.format === 'ndjson') {
-    const told = { ...deps, signal, problemOf: (error: MayflyError) => problemOf(c, error) };
-    return streamed(await heldStream(changesAsLines(comparison, within, told)), NDJSON);
+    const lineOptions = { ...deps, signal, problemOf: (error: MayflyError) => problemOf(c, error) };
+    return streamResponse(await primedStream(changesAsLines(comparison, within, lineOptions)), NDJSON);
   }
   try {
-    if (!file) return c.json(await listedChanges(deps.store, comparison, within, limit), 200);
+    if (!file) return c.json(await listChanges(deps.store, comparison, within, limit), 200);
     return c.json(fileAnswer.parse(await (await comparison.ask('file', 'path', [file])).json()), 200);
   } finally {
     await comparison.close();
   }
 }
 
-function streamed(body: ReadableStream<Uint8Array>, type: string): Response {
+function streamResponse(body: ReadableStream<Uint8Array>, type: string): Response {
   // Browsers never render it as a page of the API's origin.
   return new Response(body, { headers: { 'Content-Type': type, 'X-Content-Type-Options': 'nosniff' } });
 }

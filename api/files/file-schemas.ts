@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { fileEntry } from '../../services/files/directory-listing.ts';
-import { wholeText } from '../http/schemas.ts';
+import { intParam } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 /** Limit of entries, also in go/agent/files/directory.go. */
@@ -22,7 +22,7 @@ export const fileParams = sandboxParams.extend({
 
 export const getFileQuery = z.strictObject({
   format: z.enum(['tar'], 'must be tar').optional().openapi({ description: 'A whole directory as one archive' }),
-  limit: wholeText(1, MAX_ENTRIES).optional().openapi({ description: 'Entries of a directory; 1000 unless said' }),
+  limit: intParam(1, MAX_ENTRIES).optional().openapi({ description: 'Entries of a directory; 1000 unless said' }),
   cursor: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,512}$/, 'must be a nextCursor')

@@ -2,17 +2,17 @@ import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
-import { refuseUnlessAllowed } from '../../services/approvals/policy-check.ts';
+import { assertAllowed } from '../../services/approvals/policy-check.ts';
 import { recordAccess } from '../../services/audit/record-access.ts';
 import { agentEntry, entryView, fileEntry, listingAnswer } from '../../services/files/directory-listing.ts';
-import { FileAccess, succeeded } from '../../services/files/file-access.ts';
+import { assertOk, FileAccess } from '../../services/files/file-access.ts';
 import { contentAnswer, headersOf } from '../../services/files/file-content.ts';
-import { refusalOf, smallJsonOf } from '../../services/guests.ts';
+import { smallJsonOf, toGuestError } from '../../services/guests.ts';
 import { actorOf, type Env } from '../http/context.ts';
 import { filePathOf } from '../http/file-path.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { GUEST, json, pageOf } from '../http/schemas.ts';
-import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
+import { sandboxOfPath, wakeAndTouch } from '../resources/entered-sandbox.ts';
 import {
   deleteFileQuery,
   fileParams,
@@ -92,7 +92,7 @@ export const fileRoutes: Route[] = [
     handle: async ({ c, params, query: { recursive } }) => {
       const operation = recursive === 'true' ? 'remove-recursive' : 'remove';
       const access = await beginAccess(c, params.id, 'file.removed', operation);
-      await succeeded(await access.ask('DELETE', 'files', { recursive }));
+      await assertOk(await access.ask('DELETE', 'files', { recursive }));
     },
   }),
 ];
@@ -101,7 +101,7 @@ type Operation = 'stat' | 'read' | 'archive' | 'write' | 'unpack' | 'remove' | '
 
 /**
  * Wakes the sandbox, and records the access in the audit before it happens. The agent writes as root.
- * @throws MayflyError policy_denied, invalid_request, temporal_unavailable, and as {@link enterSandbox}
+ * @throws MayflyError policy_denied, invalid_request, temporal_unavailable, and as {@link wakeAndTouch}
  */
 async function beginAccess(
   c: Context<Env>,
@@ -114,9 +114,9 @@ async function beginAccess(
   if (kind !== 'file.read') {
     const asRoot = { runs: { commands: [], user: 'root' } };
     const { project } = await sandboxOfPath(c, sandboxId);
-    await refuseUnlessAllowed(deps, project, asRoot, 'write the file with a command');
+    await assertAllowed(deps, project, asRoot, 'write the file with a command');
   }
-  const place = await enterSandbox(c, sandboxId);
+  const place = await wakeAndTouch(c, sandboxId);
   const detail = { path: path.encoded, operation };
   await recordAccess(deps, sandboxId, { kind, actor: actorOf(c), hostId: place.hostId, detail });
   return new FileAccess(deps, place, path);
@@ -125,7 +125,7 @@ async function beginAccess(
 async function answerHead(c: Context<Env>, id: string): Promise<Response> {
   const access = await beginAccess(c, id, 'file.read', 'stat');
   const response = await access.ask('HEAD', 'files');
-  if (!response.ok) throw await refusalOf(response);
+  if (!response.ok) throw await toGuestError(response);
   return new Response(null, { headers: headersOf(response, BYTES) });
 }
 
@@ -136,13 +136,13 @@ async function answerGet(c: Context<Env>, id: string, options: GetOptions): Prom
   const asArchive = format === 'tar' || accept?.trim().toLowerCase() === TAR;
   const operation = asArchive ? 'archive' : 'read';
   const access = await beginAccess(c, id, 'file.read', operation);
-  if (asArchive) return contentAnswer(await succeeded(await access.ask('GET', 'tar')), TAR);
+  if (asArchive) return contentAnswer(await assertOk(await access.ask('GET', 'tar')), TAR);
 
   if (limit !== undefined || cursor !== undefined) return answerList(access, limit, cursor);
   const headers = { ...(range && { range }), ...(ifRange && { 'if-range': ifRange }) };
   const response = await access.ask('GET', 'files', {}, { headers });
   if (response.ok) return contentAnswer(response, BYTES);
-  const error = await refusalOf(response);
+  const error = await toGuestError(response);
   if (error.code === 'file_conflict' && response.headers.get('X-Mayfly-Type') === 'directory') {
     return answerList(access, limit, cursor);
   }
@@ -154,7 +154,7 @@ async function answerGet(c: Context<Env>, id: string, options: GetOptions): Prom
 }
 
 async function answerList(access: FileAccess, limit?: number, after?: string): Promise<Response> {
-  return listingAnswer(await succeeded(await access.ask('GET', 'directory', { limit, after })), access.path.bytes);
+  return listingAnswer(await assertOk(await access.ask('GET', 'directory', { limit, after })), access.path.bytes);
 }
 
 type PutOptions = z.infer<typeof putFileQuery>;
@@ -162,7 +162,7 @@ type PutOptions = z.infer<typeof putFileQuery>;
 async function answerPut(c: Context<Env>, id: string, query: PutOptions): Promise<Response> {
   if (query.keepOwners !== undefined) throw onlyFor('keepOwners', 'an archive');
   const access = await beginAccess(c, id, 'file.written', 'write');
-  const response = await succeeded(await access.ask('PUT', 'files', query, { body: bodyOf(c) }));
+  const response = await assertOk(await access.ask('PUT', 'files', query, { body: bodyOf(c) }));
   const entry = agentEntry.safeParse(await smallJsonOf(response));
   if (!entry.success) throw unclear(entry.error);
   const { bytes } = access.path;
@@ -173,7 +173,7 @@ async function answerPut(c: Context<Env>, id: string, query: PutOptions): Promis
 async function answerUnpack(c: Context<Env>, id: string, query: PutOptions): Promise<Response> {
   if (query.mode !== undefined) throw onlyFor('mode', 'one file');
   const access = await beginAccess(c, id, 'file.written', 'unpack');
-  const response = await succeeded(await access.ask('PUT', 'tar', query, { body: bodyOf(c) }));
+  const response = await assertOk(await access.ask('PUT', 'tar', query, { body: bodyOf(c) }));
   const unpacked = unpackedAnswer.safeParse(await smallJsonOf(response));
   if (!unpacked.success) throw unclear(unpacked.error);
   return c.json(unpacked.data, 200);

@@ -4,11 +4,11 @@ import { functionRecord, functionSpec, functionVersion } from '../../model/funct
 import { setupRecord } from '../../model/functions/setup/setup.ts';
 import { ON_FAILURE } from '../../model/functions/traces.ts';
 import { waitSpec } from '../../model/waitpoints/waiting.ts';
-import { wholeText } from '../http/schemas.ts';
+import { intParam } from '../http/schemas.ts';
 
 export const functionParams = z.strictObject({ name: functionName });
 export const versionParams = functionParams.extend({
-  version: wholeText(1, 9_999_999),
+  version: intParam(1, 9_999_999),
 });
 export const deleteQuery = z.strictObject({
   drain: z.enum(['true', 'false']).optional().openapi({ description: 'Delete it when its runs have ended' }),

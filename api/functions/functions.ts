@@ -1,6 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import { isMayflyError } from '../../model/errors.ts';
-import { textAt } from '../../model/events/json-pointer.ts';
+import { resolvePointerText } from '../../model/events/json-pointer.ts';
 import { deployFunction } from '../../model/functions/deploy-request.ts';
 import type { FunctionRecord, FunctionVersion } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -10,7 +10,7 @@ import {
   awaitSetup,
   describeSetup,
   removeFunction,
-  switchFunction,
+  setFunctionState,
   warningsOf,
 } from '../../services/functions/function-setup.ts';
 import { refuseInexact } from '../../services/schema/input-schemas.ts';
@@ -66,7 +66,7 @@ export const functionRoutes: Route[] = [
       'schema_too_slow',
     ],
     handle: async ({ c, deps, params: { name }, body }) => {
-      refuseInexact(textAt(await c.req.text(), '/input/schema'));
+      refuseInexact(resolvePointerText(await c.req.text(), '/input/schema'));
       const { function: record, version, isNew } = await deploy(deps, deps.acceptance.schemas, actorOf(c), name, body);
       const warnings = await warningsOf(deps, version.spec.secrets);
       if (version.spec.setup && c.req.header('prefer') !== undefined)
@@ -127,14 +127,14 @@ export const functionRoutes: Route[] = [
     scope: 'sandboxes:write',
     summary: 'Have no run of a function started; its events are accepted all the same',
     ...STATE_CHANGE,
-    handle: async ({ deps, params: { name } }) => await switchFunction(deps, name, 'active', 'paused'),
+    handle: async ({ deps, params: { name } }) => await setFunctionState(deps, name, 'active', 'paused'),
   }),
   route('resumeFunction', 'post', `${ONE}/resume`, {
     scope: 'sandboxes:write',
     summary: 'Have the runs of a function started again',
     ...STATE_CHANGE,
     handle: async ({ deps, params: { name } }) => {
-      const record = await switchFunction(deps, name, 'paused', 'active');
+      const record = await setFunctionState(deps, name, 'paused', 'active');
       await deps.sagas.functions.wakeDispatcher({ project: record.project, name }).catch((error: unknown) => {
         deps.logger.info({ err: error, name }, 'what waits is looked at by the next poll');
       });

@@ -3,10 +3,10 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { requestId } from 'hono/request-id';
 import { MayflyError } from '../../model/errors.ts';
-import { HookDoor } from '../../services/hooks/hook-door.ts';
-import type { Acceptance } from '../../services/intake/acceptance.ts';
+import { HookEndpoint } from '../../services/hooks/hook-door.ts';
+import type { EventIntake } from '../../services/intake/acceptance.ts';
 import type { Header } from '../../services/webhooks/signing/verdict.ts';
-import { onBehalfOf } from '../../store/audit/request-id.ts';
+import { runWithRequestId } from '../../store/audit/request-id.ts';
 import { dropBodyOfHead } from '../http/body.ts';
 import { type App, type AppDeps, type Env, open } from '../http/context.ts';
 import { errorHandler, refuseUnknownRoutes } from '../http/problem.ts';
@@ -18,11 +18,11 @@ export const HOOK_PATH = '/h/:hookId';
  * Serves signed events from outside, without any other path of the API, so that another app can serve them at its own
  * port.
  */
-export function hookDoorRoutes(
+export function hookEndpointRoutes(
   app: App,
   deps: Pick<AppDeps, 'store' | 'logger' | 'hookAnswerMs'>,
-  acceptance: Acceptance,
-  door = new HookDoor(deps, acceptance),
+  acceptance: EventIntake,
+  door = new HookEndpoint(deps, acceptance),
 ): void {
   app.post(HOOK_PATH, open, async (c) => {
     const pieces = sentPieces(c, door.limits.bodyBytes);
@@ -82,15 +82,15 @@ function tooLarge(atMost: number): MayflyError {
 type Deps = Pick<AppDeps, 'store' | 'logger' | 'traceRequest' | 'hookAnswerMs'> & Required<Pick<AppDeps, 'metrics'>>;
 
 /** Creates an app of hooks alone, for a port of their own: every other path is not found, with or without a key. */
-export function createHookApp(deps: Deps, acceptance: Acceptance): App {
+export function createHookApp(deps: Deps, acceptance: EventIntake): App {
   const app: App = new OpenAPIHono<Env>();
   app.use(requestId());
-  app.use((c, next) => onBehalfOf(c.get('requestId'), next));
+  app.use((c, next) => runWithRequestId(c.get('requestId'), next));
   if (deps.traceRequest) app.use(deps.traceRequest);
   app.use(measureRequests(deps.metrics));
   app.use(dropBodyOfHead);
   app.onError(errorHandler(deps));
   refuseUnknownRoutes(app);
-  hookDoorRoutes(app, deps, acceptance);
+  hookEndpointRoutes(app, deps, acceptance);
   return app;
 }

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { RawJson } from '../../model/events/json/raw-json.ts';
 import { functionName, pointer } from '../../model/functions/deploy-request.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idOf, printable } from '../../model/request-fields.ts';
+import { idSchema, printable } from '../../model/request-fields.ts';
 import { type HookRecord, hookRecord } from '../../model/webhooks/hook.ts';
 import type { HmacScheme, SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
 import type { AppDeps } from '../http/context.ts';
@@ -19,7 +19,7 @@ const SCHEMES = [
 ] as const satisfies readonly SignatureScheme['scheme'][];
 
 export const hookParams = z.strictObject({
-  id: idOf('hook'),
+  id: idSchema('hook'),
 });
 export const hooksQuery = z.strictObject({ function: functionName });
 

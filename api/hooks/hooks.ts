@@ -1,11 +1,5 @@
 import { hookIdFrom } from '../../model/ids.ts';
-import {
-  filterOf,
-  recorded,
-  refuseBadSecrets,
-  refuseUnlessRoom,
-  wantedHook,
-} from '../../services/hooks/create-hook.ts';
+import { assertHookLimit, assertSecrets, filterOf, newHook, recordHook } from '../../services/hooks/create-hook.ts';
 import { orThrow, requireFunction, requireHook } from '../../services/service-deps.ts';
 import type { HookChanges } from '../../store/functions/hooks.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
@@ -40,9 +34,9 @@ export const hookRoutes: Route[] = [
     handle: async ({ c, deps, respond, body }) => {
       const filter = filterOf(body.filter, await c.req.text());
       return answerOnce({ c, respond }, { idFrom: hookIdFrom }, async (call) => {
-        const wanted = wantedHook(call.subjectId, actorOf(c), { ...body, scheme: schemeOf(body), filter });
-        if (call.isFresh) await refuseUnlessRoom(deps, body.function);
-        const hook = await recorded(deps, wanted);
+        const wanted = newHook(call.subjectId, actorOf(c), { ...body, scheme: schemeOf(body), filter });
+        if (call.isFresh) await assertHookLimit(deps, body.function);
+        const hook = await recordHook(deps, wanted);
         return keep(hookView(hook, deps));
       });
     },
@@ -89,24 +83,24 @@ export const hookRoutes: Route[] = [
     problems: ['hook_not_found'],
     handle: async ({ deps, params, body: { secrets } }) => {
       const { id, scheme } = await requireHook(deps, params.id);
-      refuseBadSecrets(scheme, secrets);
-      return changed(deps, id, { secrets });
+      assertSecrets(scheme, secrets);
+      return changeHook(deps, id, { secrets });
     },
   }),
   route('disableHook', 'post', `${ONE}/disable`, {
     ...SWITCH,
     summary: 'Have a hook take no events: it is answered as if it were not there',
-    handle: ({ deps, params: { id } }) => changed(deps, id, { disabledAt: new Date().toISOString() }),
+    handle: ({ deps, params: { id } }) => changeHook(deps, id, { disabledAt: new Date().toISOString() }),
   }),
   route('enableHook', 'post', `${ONE}/enable`, {
     ...SWITCH,
     summary: 'Have a hook take events again',
-    handle: ({ deps, params: { id } }) => changed(deps, id, { disabledAt: null }),
+    handle: ({ deps, params: { id } }) => changeHook(deps, id, { disabledAt: null }),
   }),
 ];
 
 /** @throws MayflyError hook_not_found */
-async function changed(deps: RequestDeps, id: string, changes: HookChanges) {
+async function changeHook(deps: RequestDeps, id: string, changes: HookChanges) {
   await deps.store.hooks.change(id, changes);
   return hookView(await requireHook(deps, id), deps);
 }

@@ -16,7 +16,7 @@ export function limitBody(bytes: number) {
   };
   const limit = bodyLimit({ maxSize: bytes, onError });
   return createMiddleware<Env>(async (c, next) => {
-    const length = saidLength(c);
+    const length = contentLength(c);
     if (length === null) return limit(c, next);
     return length > bytes ? onError() : next();
   });
@@ -26,7 +26,7 @@ export function limitBody(bytes: number) {
  * Returns the announced length, to which the server limits the body; null without one. Hono's bodyLimit would turn each
  * body into a stream, which costs 1 ms.
  */
-function saidLength(c: Context<Env>): number | null {
+function contentLength(c: Context<Env>): number | null {
   const length = c.req.header('content-length');
   return length === undefined || c.req.header('transfer-encoding') !== undefined ? null : Number(length);
 }
@@ -45,7 +45,7 @@ const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
  */
 export function readJson(isEmptyFine = false) {
   return createMiddleware<Env>(async (c, next) => {
-    if (isEmptyFine && (await c.req.arrayBuffer()).byteLength === 0) sayNothing(c);
+    if (isEmptyFine && (await c.req.arrayBuffer()).byteLength === 0) assumeEmptyBody(c);
     else await checkJson(c);
     return next();
   });
@@ -57,7 +57,7 @@ export function isOptional(schema: z.ZodType): boolean {
 }
 
 /** Replaces an empty body by `{}`, to which the operation's schema adds the defaults. */
-function sayNothing(c: Context<Env>): void {
+function assumeEmptyBody(c: Context<Env>): void {
   const headers = new Headers(c.req.raw.headers);
   headers.set('Content-Type', 'application/json');
   headers.delete('Content-Length');

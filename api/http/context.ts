@@ -12,14 +12,14 @@ import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { grants, type Scope } from '../../model/scopes.ts';
 import type { Screens } from '../../services/desktop/screens.ts';
 import type { IdempotentCall } from '../../services/idempotent-call.ts';
-import type { Acceptance } from '../../services/intake/acceptance.ts';
+import type { EventIntake } from '../../services/intake/acceptance.ts';
 import type { AuditThrottle } from '../../services/ports/audit-throttle.ts';
 import type { RunWatch } from '../../services/runs/run-watch.ts';
 import type { ServiceDeps } from '../../services/service-deps.ts';
 import type { Streams } from '../../services/streams/streams.ts';
 import { type WaitLimit, waitWithin } from '../../services/waiting.ts';
 import type { Store } from '../../store/connect.ts';
-import { type ProjectStore, storeOf } from '../../store/project-store.ts';
+import { createProjectStore, type ProjectStore } from '../../store/project-store.ts';
 
 /** Marks a route that takes no key. */
 export const open = createMiddleware<Env>((_c, next) => next());
@@ -46,7 +46,7 @@ export function authenticate(app: App, deps: Omit<RequestDeps, 'store'> & Pick<A
     }
     const viewer = { project: apiKey.project, isOperator: grants(apiKey.scopes, 'operator') };
     c.set('apiKey', apiKey);
-    c.set('deps', { ...deps, store: storeOf(store, viewer) });
+    c.set('deps', { ...deps, store: createProjectStore(store, viewer) });
     return next();
   });
 }
@@ -84,7 +84,7 @@ export function actorOf(c: Context<Env>, agentId: string | null = null): Actor {
 }
 
 /** Address of signed events from outside. */
-interface HookPlace {
+interface HookAddress {
   /** Public base URL; null: the API's own. */
   url: string | null;
   /** False when another server of the process serves hooks. */
@@ -106,7 +106,7 @@ export interface AppDeps extends Omit<ServiceDeps, 'store' | 'poolDoor'> {
   /** Public address of open ports. `@default` `http://localhost:7997`, with a host name for each port below it */
   portAddress?: PortAddress;
   /** Address of hooks. `@default` the API's */
-  hookPlace?: HookPlace;
+  hookPlace?: HookAddress;
   /** Creates the server of an MCP client. `@default` Mayfly's own tools */
   mcpServerOf?: McpServerOf;
   /** Limit of the time to a hook's response, ms, unless the event is large. `@default` 1 s */
@@ -117,7 +117,7 @@ export interface AppDeps extends Omit<ServiceDeps, 'store' | 'poolDoor'> {
 export interface RequestDeps extends Omit<AppDeps, 'store' | 'portAddress'>, ServiceDeps {
   store: ProjectStore;
   portAddress: PortAddress;
-  acceptance: Acceptance;
+  acceptance: EventIntake;
   runWatch: RunWatch;
   streams: Streams;
   screens: Screens;

@@ -15,7 +15,7 @@ import { type App, actorOf, type Env, open, preferenceOf, type RequestDeps, requ
 import { problemResponse } from './problem.ts';
 import { resolveSandboxId } from './sandbox-reference.ts';
 import { BODY, type Codes, KEYED, noQuery, problems } from './schemas.ts';
-import { checked } from './validation.ts';
+import { parsePart } from './validation.ts';
 
 /** Header of a repeated response. */
 export const REPLAYED = 'Idempotent-Replayed';
@@ -217,10 +217,10 @@ function responseOf<I extends Parts, O extends Answers>(
 async function validParts({ req }: Context<Env>, { params, query = noQuery, headers, body }: Parts) {
   const queries = Object.entries(req.queries()).map(([name, all]) => [name, all.length === 1 ? all[0] : all]);
   return {
-    query: checked('query', query, Object.fromEntries(queries)),
-    params: params && checked('path', params, req.param()),
-    headers: headers && checked('header', headers, req.header()),
-    body: body && checked('body', body, await req.json()),
+    query: parsePart('query', query, Object.fromEntries(queries)),
+    params: params && parsePart('path', params, req.param()),
+    headers: headers && parsePart('header', headers, req.header()),
+    body: body && parsePart('body', body, await req.json()),
   };
 }
 

@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { refuseReserved } from '../../services/sandboxes/reserved-sandbox.ts';
+import { assertNotReserved } from '../../services/sandboxes/reserved-sandbox.ts';
 import { requireSandbox } from '../../services/service-deps.ts';
 import type { Env, RequestDeps } from './context.ts';
 
@@ -22,7 +22,7 @@ export async function resolveSandboxId(c: Context<Env>, reference: string): Prom
   }
   const found = await requireNamed(store, reference);
   c.set('pathById', c.req.path.split('/').with(SEGMENT, found.id).join('/'));
-  await refuseReserved({ store }, found, c.req);
+  await assertNotReserved({ store }, found, c.req);
   return found.id;
 }
 
@@ -48,6 +48,6 @@ async function requireOwn(c: Context<Env>, id: string): Promise<void> {
   const mayBeLost = c.req.method === 'DELETE' && store.viewer.isOperator;
   const found = mayBeLost ? await store.sandboxes.get(id) : await requireSandbox({ store }, id);
   if (!found) return;
-  await refuseReserved({ store }, found, c.req);
+  await assertNotReserved({ store }, found, c.req);
   if (!mayBeLost) c.set('found', found);
 }

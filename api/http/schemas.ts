@@ -7,11 +7,11 @@ import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { strip } from '../schema/strip.ts';
 
 /** Adds keywords of JSON Schema 2020-12 that the types of @hono/zod-openapi, those of OpenAPI 3.0, lack. */
-export function keywords(ofJsonSchema: Record<string, unknown>): object {
+export function openapiExtras(ofJsonSchema: Record<string, unknown>): object {
   return ofJsonSchema;
 }
 
-export const wholeText = (min: number, max: number) => {
+export const intParam = (min: number, max: number) => {
   const range = `must be a whole number from ${min} to ${max}`;
   return z
     .string()
@@ -21,7 +21,7 @@ export const wholeText = (min: number, max: number) => {
     .openapi({ type: 'integer', minimum: min, maximum: max });
 };
 
-export const limit = wholeText(1, LIMITS.page.max).prefault(String(LIMITS.page.default));
+export const limit = intParam(1, LIMITS.page.max).prefault(String(LIMITS.page.default));
 
 /** Cursor; the read itself checks that it fits the list. */
 export const cursor = z
@@ -110,7 +110,7 @@ export function json<T extends z.ZodType>(description: string, schema: T) {
 export type Codes = readonly ErrorCode[];
 
 /** Problems of every operation. */
-const ANYTHING: Codes = [
+const COMMON_CODES: Codes = [
   'malformed_request',
   'headers_too_large',
   'request_timeout',
@@ -136,7 +136,7 @@ export const SAGA: Codes = [
   'fault_injected',
 ];
 /** Problems of operations that a policy may restrict. */
-export const ASKED_FOR: Codes = [
+export const POLICY_CODES: Codes = [
   'policy_denied',
   'idempotency_key_required',
   'approval_refused',
@@ -196,7 +196,7 @@ const other = { default: { description: 'Problem', content } };
  */
 export function problems(...codes: (ErrorCode | Codes)[]): typeof other {
   const byStatus = new Map<number, Set<ErrorCode>>();
-  for (const code of [...ANYTHING, ...codes.flat()]) {
+  for (const code of [...COMMON_CODES, ...codes.flat()]) {
     const { status } = ERRORS[code];
     byStatus.set(status, (byStatus.get(status) ?? new Set()).add(code));
   }

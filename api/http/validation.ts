@@ -20,7 +20,7 @@ interface Field {
  * Parses a part of a request; the error names every field. A malformed id in the path is an error of its own.
  * @throws MayflyError invalid_id, invalid_request
  */
-export function checked<S extends z.ZodType>(part: 'path' | 'query' | 'header' | 'body', schema: S, value: unknown) {
+export function parsePart<S extends z.ZodType>(part: 'path' | 'query' | 'header' | 'body', schema: S, value: unknown) {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { issues } = result.error;
@@ -33,10 +33,10 @@ export function checked<S extends z.ZodType>(part: 'path' | 'query' | 'header' |
 function fieldsOf(issue: Issue): Field[] {
   const at = issue.path.map(String);
   if (issue.code === 'unrecognized_keys' && issue.keys) {
-    return issue.keys.map((key) => ({ field: shown([...at, key]), problem: 'is not a field of this request' }));
+    return issue.keys.map((key) => ({ field: toDisplayText([...at, key]), problem: 'is not a field of this request' }));
   }
   if (issue.code === 'invalid_union' && issue.errors) return fieldsOfOneOf(issue, issue.errors);
-  return [{ field: shown(at), problem: issue.message }];
+  return [{ field: toDisplayText(at), problem: issue.message }];
 }
 
 /**
@@ -52,13 +52,14 @@ function fieldsOfOneOf({ path, message }: Issue, kinds: Issue[][]): Field[] {
   const missing = kinds.flat().flatMap((issue) => issue.path.slice(0, 1).map(String));
   const known = [...new Set([...missing, ...[...given].filter((key) => !unknown.includes(key))])].join(', ');
   const at = path.map(String);
-  if (unknown.length > 0) return unknown.map((key) => ({ field: shown([...at, key]), problem: `is none of ${known}` }));
+  if (unknown.length > 0)
+    return unknown.map((key) => ({ field: toDisplayText([...at, key]), problem: `is none of ${known}` }));
   const problem = known === '' ? (kinds.flat()[0]?.message ?? message) : `must have exactly one of ${known}`;
-  return [{ field: shown(at), problem }];
+  return [{ field: toDisplayText(at), problem }];
 }
 
 /** Returns a bounded, printable field name: callers choose it. */
-function shown(path: string[]): string {
+function toDisplayText(path: string[]): string {
   const text = replaceControls(path.join('.'));
   return text.length > 200 ? `${text.slice(0, 200)}…` : text || '(body)';
 }

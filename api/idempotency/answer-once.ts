@@ -2,11 +2,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import { exactValue } from '../../model/events/json/exact-json.ts';
+import { parseExactJson } from '../../model/events/json/exact-json.ts';
 import { ID_BYTES } from '../../model/ids.ts';
 import { awaitDecision, PendingApproval } from '../../services/approvals/approval-events.ts';
 import { type IdempotentCall, releaseRefused } from '../../services/idempotent-call.ts';
-import type { Claim, Claimed, StoredAnswer } from '../../store/access/idempotency.ts';
+import type { Claim, ClaimResult, StoredAnswer } from '../../store/access/idempotency.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { approvalView } from '../approvals/approval-schemas.ts';
@@ -39,15 +39,15 @@ interface Subject {
 /**
  * Outcome that a retry gets again; otherwise a retry runs `answer` again. `@default` kept while the caller is connected
  */
-class Kept<T> {
+class StoredOutcome<T> {
   constructor(
     readonly outcome: Outcome<T>,
     readonly isKept: boolean,
   ) {}
 }
 
-export function keep<T>(outcome: Outcome<T>, isKept = true): Kept<T> {
-  return new Kept(outcome, isKept);
+export function keep<T>(outcome: Outcome<T>, isKept = true): StoredOutcome<T> {
+  return new StoredOutcome(outcome, isKept);
 }
 
 /**
@@ -60,12 +60,12 @@ export function keep<T>(outcome: Outcome<T>, isKept = true): Kept<T> {
 export async function answerOnce<T>(
   { c, respond }: Pick<Responder<T>, 'c' | 'respond'>,
   operation: Operation<T>,
-  answer: (call: IdempotentCall) => Promise<Outcome<T> | Kept<T>>,
+  answer: (call: IdempotentCall) => Promise<Outcome<T> | StoredOutcome<T>>,
 ): Promise<Response> {
   const { store } = c.get('deps');
   const freshId = operation.idFrom(randomBytes(ID_BYTES));
   const claim = await claimOf(c, freshId);
-  const claimed: Claimed = claim ? await store.idempotency.claim(claim) : { fresh: true };
+  const claimed: ClaimResult = claim ? await store.idempotency.claim(claim) : { fresh: true };
   if (!claimed.fresh && claimed.answer) return answerAgain({ c, respond }, operation, claimed, claimed.answer);
   const call: IdempotentCall = {
     apiKey: c.get('apiKey'),
@@ -80,7 +80,7 @@ export async function answerOnce<T>(
   for (;;) {
     try {
       const answered = await answer(call);
-      const { outcome, isKept } = answered instanceof Kept ? answered : keep(answered, isClientConnected(c));
+      const { outcome, isKept } = answered instanceof StoredOutcome ? answered : keep(answered, isClientConnected(c));
       const response = respond(outcome);
       if (isKept && claim) await keepAnswer(store, claim, response);
       return response;
@@ -159,7 +159,7 @@ async function claimOf(c: Context<Env>, subjectId: string): Promise<Claim | null
  */
 function exactBody(body: string): unknown {
   try {
-    return exactValue(body);
+    return parseExactJson(body);
   } catch {
     return body;
   }

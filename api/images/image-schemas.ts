@@ -2,14 +2,21 @@ import { z } from '@hono/zod-openapi';
 import { egress } from '../../model/fields.ts';
 import { imageRecord } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idOf, passed, printable, VARIABLES_FIT, variableName, variablesFit } from '../../model/request-fields.ts';
+import {
+  areVariablesPassable,
+  idSchema,
+  printable,
+  programText,
+  VARIABLES_FIT,
+  variableName,
+} from '../../model/request-fields.ts';
 import { isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { instant } from '../http/schemas.ts';
 
 const { image } = LIMITS;
 
 export const imageParams = z.strictObject({
-  id: idOf('image', 'an image id'),
+  id: idSchema('image', 'an image id'),
 });
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hexadecimal');
@@ -39,10 +46,10 @@ export const buildImage = z
         message: `must be 1 to ${LIMITS.bakedSourceName.maxLength} of A-Z a-z 0-9 . _ -, begin with a letter, and look like no id`,
       })
       .openapi({ example: 'web' }),
-    dockerfile: passed(image.dockerfileBytes).min(1).openapi({ example: 'FROM golden-debian12\nRUN true\n' }),
+    dockerfile: programText(image.dockerfileBytes).min(1).openapi({ example: 'FROM golden-debian12\nRUN true\n' }),
     args: z
-      .record(variableName, passed(LIMITS.command.maxVariableBytes))
-      .refine(variablesFit, VARIABLES_FIT)
+      .record(variableName, programText(LIMITS.command.maxVariableBytes))
+      .refine(areVariablesPassable, VARIABLES_FIT)
       .refine(few(image.args), `must have at most ${image.args} variables`)
       .optional(),
     target: printable(128).optional().openapi({ description: 'A stage, by name or place; the last unless said' }),
@@ -79,7 +86,7 @@ export const buildImage = z
         description: 'What RUN --mount=type=secret mounts, by id, in base64; kept, sealed, until the build is over',
         example: undefined,
       }),
-    ready: passed(image.readyBytes).min(1).optional().openapi({
+    ready: programText(image.readyBytes).min(1).optional().openapi({
       description:
         'What /bin/sh runs, as root and with ENV, in a fresh machine that reaches nobody, until it exits with 0: before that no source is made, and no template is saved. Else the build fails',
       example: 'systemctl is-active mayfly-image',

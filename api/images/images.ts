@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { z } from '@hono/zod-openapi';
 import { imageIdFrom } from '../../model/ids.ts';
-import { type ImageRecord, type ImageRequest, isImageOver } from '../../model/image/image.ts';
-import { stepCommandId } from '../../model/image/image-saga.ts';
-import { readyText } from '../../model/image/ready.ts';
-import { type BuildOutline, outlineOf } from '../../model/image/steps.ts';
+import { type ImageRecord, type ImageRequest, isImageFinal } from '../../model/image/image.ts';
+import { deriveStepCommandId } from '../../model/image/image-saga.ts';
+import { formatReadyCheck } from '../../model/image/ready.ts';
+import { type BuildOutline, outlineBuild } from '../../model/image/steps.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { buildImage } from '../../services/images/build-image.ts';
 import { describeContext, receiveContext } from '../../services/images/receive-context.ts';
@@ -82,7 +82,7 @@ export const imageRoutes: Route[] = [
     problems: ['image_not_found', 'temporal_unavailable'],
     handle: async ({ c, deps, params: { id } }) => {
       const record = await requireImage(deps, id);
-      if (isImageOver(record.state)) return imageView(record);
+      if (isImageFinal(record.state)) return imageView(record);
       await deps.sagas.images.cancel(record.name, { imageId: id, actor: actorOf(c) });
       return reply(202, imageView(record));
     },
@@ -97,7 +97,7 @@ function answerBuild(
   const { deps } = responder;
   const again = async (id: string) => {
     const record = await deps.store.images.get(id);
-    return record && reply(isImageOver(record.state) ? 200 : 202, imageView(record));
+    return record && reply(isImageFinal(record.state) ? 200 : 202, imageView(record));
   };
   return answerOnce(responder, { idFrom: imageIdFrom, again }, async (call) =>
     reply(202, imageView(await buildImage(deps, call, body))),
@@ -107,7 +107,7 @@ function answerBuild(
 /** Returns the API's view of an image, without the values of variables. */
 function imageView(record: ImageRecord): z.infer<typeof imageAnswer> {
   const { request, stages, checkerId } = record;
-  const build = outlineOf(request);
+  const build = outlineBuild(request);
   const { settings, unusedArgs, ignored } = build;
   const { env, workdir, user, labels, exposed, cmd, entrypoint } = settings;
   const lists = { exposed: [...exposed], cmd: cmd && [...cmd], entrypoint: entrypoint && [...entrypoint] };
@@ -131,7 +131,7 @@ function stepsOf(
     const place = all.findIndex(({ first, end }) => first <= index && index < end);
     const done = stages ? stages.find((stage) => stage.place === place) : { builderId, first: cached };
     const isCached = done === undefined || index < done.first;
-    const command = isCached ? null : { sandboxId: done.builderId, id: stepCommandId({ imageId: id, index }) };
+    const command = isCached ? null : { sandboxId: done.builderId, id: deriveStepCommandId({ imageId: id, index }) };
     return { line, text, command };
   });
 }
@@ -142,8 +142,8 @@ function readyOf(
   sandboxId: string | undefined,
 ) {
   if (sandboxId === undefined) return null;
-  const command = stepCommandId({ imageId: id, index: steps - 1, part: 'ready' });
-  return { text: readyText(request), command: { sandboxId, id: command } };
+  const command = deriveStepCommandId({ imageId: id, index: steps - 1, part: 'ready' });
+  return { text: formatReadyCheck(request), command: { sandboxId, id: command } };
 }
 
 const CONTEXT = '/v1/image-contexts/{digest}';

@@ -57,11 +57,11 @@ export function measureRequests(registry: Registry) {
   const registers = [registry];
   const labelNames = ['method', 'route', 'status'] as const;
   const requests =
-    registered<Counter<(typeof labelNames)[number]>>(registry, REQUESTS) ??
+    getRegistered<Counter<(typeof labelNames)[number]>>(registry, REQUESTS) ??
     new Counter({ name: REQUESTS, help: 'Requests answered', labelNames, registers });
   const help = 'Time to the beginning of the answer';
   const durations =
-    registered<Histogram<'method' | 'route'>>(registry, DURATIONS) ??
+    getRegistered<Histogram<'method' | 'route'>>(registry, DURATIONS) ??
     new Histogram({ name: DURATIONS, help, labelNames: ['method', 'route'] as const, buckets: BUCKETS, registers });
   return createMiddleware<Env>(async (c, next) => {
     const stop = durations.startTimer();
@@ -73,7 +73,7 @@ export function measureRequests(registry: Registry) {
   });
 }
 
-function registered<T extends Metric>(registry: Registry, name: string): T | undefined {
+function getRegistered<T extends Metric>(registry: Registry, name: string): T | undefined {
   return registry.getSingleMetric(name) as T | undefined;
 }
 

@@ -6,10 +6,10 @@ import { type HostRef, includesHost } from '../../model/host.ts';
 import { playbookIdFrom, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import { isPlaybookOver, type PlaybookRecord, playbookRecord } from '../../model/playbook/playbook.ts';
 import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
-import { idOf, snapshotId } from '../../model/request-fields.ts';
+import { idSchema, snapshotId } from '../../model/request-fields.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { hostOf, isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { contentsOf } from '../../model/source-content.ts';
+import { getHost, isFinal } from '../../model/sandbox/sandbox-state.ts';
+import { listContents } from '../../model/source-content.ts';
 import { checkPolicy, type PolicyRequest } from '../../services/approvals/check-policy.ts';
 import { deriveId, type IdempotentCall } from '../../services/idempotent-call.ts';
 import { admit } from '../../services/sandboxes/admission.ts';
@@ -22,7 +22,7 @@ import { viewOf } from '../http/schemas.ts';
 import { answerOnce } from '../idempotency/answer-once.ts';
 
 export const playbookParams = z.strictObject({
-  id: idOf('playbook'),
+  id: idSchema('playbook'),
 });
 
 export const writePlaybook = z
@@ -43,7 +43,7 @@ export const playbookAnswer = playbookRecord.omit({}).openapi('Playbook');
 export const playbookView = viewOf(playbookAnswer);
 
 /** Subject of a playbook: a sandbox, its host and its origin. */
-interface Described {
+interface PlaybookSubject {
   sandbox: SandboxRecord;
   host: HostRef;
   /** Creation of the sandbox or its snapshot; ISO 8601. */
@@ -57,11 +57,11 @@ interface Described {
  * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, snapshot_not_found, no_host, and errors of
  *   placement
  */
-async function describedBy(
+async function resolveSubject(
   deps: RequestDeps,
   sandboxId: string,
   { from, network }: WritePlaybookRequest,
-): Promise<Described> {
+): Promise<PlaybookSubject> {
   const sandbox = await requireSandbox(deps, sandboxId);
   const host = hostWith(sandbox);
   const { spec } = sandbox;
@@ -78,7 +78,7 @@ async function describedBy(
 }
 
 /** Returns the policy's view of a playbook: the fresh sandbox that it creates. */
-function playbookWish(
+function playbookPolicyRequest(
   deps: RequestDeps,
   playbookId: string,
   sandboxId: string,
@@ -89,12 +89,12 @@ function playbookWish(
     action: 'playbook.write',
     isBegun: async () => (await store.playbooks.get(playbookId)) !== null,
     resolve: async () => {
-      const { sandbox, snapshotId, origin } = await describedBy(deps, sandboxId, body);
+      const { sandbox, snapshotId, origin } = await resolveSubject(deps, sandboxId, body);
       const { network, size, source } = origin;
       return {
         facts: { egress: network.egress, memoryMib: size.memoryMib, sandboxes: 1 },
         request: { sandboxId: sandbox.id, source, snapshotId, network, ...size },
-        content: snapshotId === null ? contentsOf(await store.hosts.list(), source) : [],
+        content: snapshotId === null ? listContents(await store.hosts.list(), source) : [],
       };
     },
   };
@@ -105,7 +105,7 @@ function hostWith(sandbox: SandboxRecord): HostRef {
   const { id, state } = sandbox;
   if (isFinal(state) || state === 'destroying')
     throw new MayflyError('sandbox_ended', `${id} is ${state}: it has no present state.`);
-  const host = hostOf(sandbox);
+  const host = getHost(sandbox);
   if (host !== null && (state === 'running' || state === 'paused')) return host;
   throw new MayflyError(
     'sandbox_not_running',
@@ -129,12 +129,17 @@ export async function answerWrite(
     return record && reply(isPlaybookOver(record.state) ? 200 : 202, playbookView(record));
   };
   return answerOnce(responder, { idFrom: playbookIdFrom, again }, async (attempt) => {
-    await checkPolicy(deps, attempt, c.get('apiKey').project, playbookWish(deps, attempt.subjectId, sandboxId, body));
-    return reply(202, playbookView(await begun(c, deps, attempt, sandboxId, body)));
+    await checkPolicy(
+      deps,
+      attempt,
+      c.get('apiKey').project,
+      playbookPolicyRequest(deps, attempt.subjectId, sandboxId, body),
+    );
+    return reply(202, playbookView(await startPlaybook(c, deps, attempt, sandboxId, body)));
   });
 }
 
-async function begun(
+async function startPlaybook(
   c: Context<Env>,
   deps: RequestDeps,
   attempt: IdempotentCall,
@@ -145,18 +150,18 @@ async function begun(
   const { subjectId: id } = attempt;
   const present = attempt.isFresh ? null : await store.playbooks.get(id);
   if (present && present.state !== 'diffing') return present;
-  const { record, input } = await wished(c, deps, attempt, await describedBy(deps, sandboxId, body));
+  const { record, input } = await newPlaybook(c, deps, attempt, await resolveSubject(deps, sandboxId, body));
   await store.playbooks.create(record);
   await sagas.playbooks.write(input);
   return record;
 }
 
 /** @throws MayflyError errors of a create, sandbox_ended, sandbox_not_running, no_host */
-async function wished(
+async function newPlaybook(
   c: Context<Env>,
   deps: RequestDeps,
   attempt: IdempotentCall,
-  { sandbox, host, since, snapshotId, origin }: Described,
+  { sandbox, host, since, snapshotId, origin }: PlaybookSubject,
 ): Promise<{ record: PlaybookRecord; input: PlaybookInput }> {
   const { subjectId: id } = attempt;
   const actor = actorOf(c);

@@ -1,12 +1,12 @@
 import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import { archiveOf } from '../../model/playbook/archive.ts';
+import { finishArchive } from '../../model/playbook/archive.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { requirePlaybook } from '../../services/service-deps.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, type RequestDeps } from '../http/context.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
-import { ASKED_FOR, CREATE, json, keyHeaders, pageOf, pageQuery } from '../http/schemas.ts';
+import { CREATE, json, keyHeaders, POLICY_CODES, pageOf, pageQuery } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { answerWrite, playbookAnswer, playbookParams, playbookView, writePlaybook } from './described.ts';
 
@@ -29,7 +29,7 @@ export const playbookRoutes: Route[] = [
         z.union([playbookAnswer, approvalAnswer]),
       ),
     },
-    problems: [CREATE, ASKED_FOR, 'sandbox_not_found', 'sandbox_not_running', 'playbook_not_found'],
+    problems: [CREATE, POLICY_CODES, 'sandbox_not_found', 'sandbox_not_running', 'playbook_not_found'],
     location: ({ id }) => `${ALL}/${id}`,
     handle: (call) => answerWrite(call, call.params.id, call.body),
   }),
@@ -89,6 +89,6 @@ async function archiveWith(deps: RequestDeps, id: string): Promise<Uint8Array> {
     (['playbook', 'report'] as const).map((part) => deps.store.playbookParts.get(id, part)),
   );
   const [playbook, report] = parts;
-  if (playbook && report) return Buffer.concat(archiveOf([playbook, report]));
+  if (playbook && report) return Buffer.concat(finishArchive([playbook, report]));
   throw new MayflyError('playbook_not_written', `The playbook ${id} is ${state}: nothing of it is written.`);
 }

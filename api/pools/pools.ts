@@ -4,7 +4,7 @@ import { egress } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { type PoolRecord, poolRecord } from '../../model/pools/pool.ts';
 import { isShared, type PoolInput } from '../../model/pools/pool-saga.ts';
-import { sourceName, whole } from '../../model/request-fields.ts';
+import { intInRange, sourceName } from '../../model/request-fields.ts';
 import { idleMibHoursOf, requirePool, setPool } from '../../services/pools/set-pool.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { RequestDeps } from '../http/context.ts';
@@ -32,11 +32,11 @@ const poolQuery = z.strictObject({
 const setSchema = z
   .strictObject({
     source: sourceName,
-    cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
-    memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
+    cpus: intInRange(LIMITS.cpus, 'virtual CPUs').optional(),
+    memoryMib: intInRange(LIMITS.memoryMib, 'MiB').optional(),
     egress: egress.optional(),
-    min: whole(LIMITS.poolMembers, 'sandboxes'),
-    max: whole(LIMITS.poolMembers, 'sandboxes'),
+    min: intInRange(LIMITS.poolMembers, 'sandboxes'),
+    max: intInRange(LIMITS.poolMembers, 'sandboxes'),
     shared: z.boolean().optional().openapi({
       description:
         "For all projects: operators may. Its members are no project's until one claims them. Default: false",

@@ -2,20 +2,20 @@ import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { type ExposedPort, exposedPort } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
-import { whole } from '../../model/request-fields.ts';
-import { instant, listOf, wholeText } from '../http/schemas.ts';
+import { intInRange } from '../../model/request-fields.ts';
+import { instant, intParam, listOf } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { strip } from '../schema/strip.ts';
 
 const NUMBERS = { min: 1, max: 65_535 };
 
 export const portParams = sandboxParams.extend({
-  port: wholeText(NUMBERS.min, NUMBERS.max).openapi({
+  port: intParam(NUMBERS.min, NUMBERS.max).openapi({
     description: 'Of TCP, not 22',
   }),
 });
 
-const port = whole(NUMBERS, 'a TCP port').openapi({ example: 3_000 });
+const port = intInRange(NUMBERS, 'a TCP port').openapi({ example: 3_000 });
 const { visibility, host, cors, wake } = exposedPort.shape;
 
 export const openPort = z
@@ -43,7 +43,9 @@ export const portAnswer = exposedPort
 export const portList = listOf(portAnswer).openapi('PortList');
 
 export const issueToken = z
-  .strictObject({ ttlSeconds: whole(LIMITS.ports.tokenSeconds, 'seconds').default(LIMITS.ports.tokenSeconds.default) })
+  .strictObject({
+    ttlSeconds: intInRange(LIMITS.ports.tokenSeconds, 'seconds').default(LIMITS.ports.tokenSeconds.default),
+  })
   .openapi('IssuePortToken');
 
 export const tokenAnswer = z

@@ -10,11 +10,11 @@ import {
   voidPortTokens,
 } from '../../services/ports/opened-port.ts';
 import { TOKEN_NAME } from '../../services/ports/port-token.ts';
-import { refuseTypingBy } from '../../services/ports/refuse-typing.ts';
+import { assertPortTypingAllowed } from '../../services/ports/refuse-typing.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
 import { answerList, GUEST, json, preferHeaders, SAGA } from '../http/schemas.ts';
-import { enterSandbox, sandboxOfPath } from '../resources/entered-sandbox.ts';
+import { sandboxOfPath, wakeAndTouch } from '../resources/entered-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { issueToken, openPort, portAnswer, portList, portParams, portView, tokenAnswer } from './port-schemas.ts';
 
@@ -109,8 +109,8 @@ export const portRoutes: Route[] = [
     problems: ['policy_denied', GUEST, 'port_closed', 'port_refused'],
     handle: async ({ c, deps, actor, params: { id, port } }) => {
       refuseSsh(port);
-      await refuseTypingBy(port, deps, (await sandboxOfPath(c, id)).project);
-      const { hostId, signal: left } = await enterSandbox(c, id);
+      await assertPortTypingAllowed(port, deps, (await sandboxOfPath(c, id)).project);
+      const { hostId, signal: left } = await wakeAndTouch(c, id);
       await deps.connections.once({ by: actor.apiKeyId, sandboxId: id, port }, () =>
         recordAccess(deps, id, { kind: 'port.connected', actor, hostId, detail: { port } }),
       );

@@ -5,11 +5,11 @@ import { LIMITS } from '../../model/limits.ts';
 import { isProjectId, PROJECT_ID_PATTERN, type Project } from '../../model/project.ts';
 import { printable } from '../../model/request-fields.ts';
 import { grants } from '../../model/scopes.ts';
-import { sumOf } from '../../model/snapshots/storage.ts';
-import { deleteProject, refuseForeignSources } from '../../services/projects/delete-project.ts';
+import { sumBytes } from '../../model/snapshots/storage.ts';
+import { assertNoForeignSources, deleteProject } from '../../services/projects/delete-project.ts';
 import type { Store } from '../../store/connect.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
-import { storedParts } from '../../store/stored-parts.ts';
+import { listStorageUse } from '../../store/stored-parts.ts';
 import type { Env } from '../http/context.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { instant, json, pageOf } from '../http/schemas.ts';
@@ -107,7 +107,7 @@ export const projectRoutes: Route[] = [
     out: { 201: json('The project', projectAnswer) },
     problems: ['project_exists'],
     handle: async ({ wholeStore: store, body: { id, ...settings } }) => {
-      await refuseForeignSources(store, id);
+      await assertNoForeignSources(store, id);
       const project = await store.projects.create(id, changesOf(settings));
       return project;
     },
@@ -128,8 +128,8 @@ export const projectRoutes: Route[] = [
     problems: ['project_not_found'],
     handle: async ({ c, wholeStore: store, params }) => {
       const { id, limits } = await requireProject(c, store, params.id);
-      const [use, parts] = await Promise.all([store.admissions.useOf(id), storedParts(store)]);
-      const diskBytes = sumOf(parts.filter(({ project }) => project === id));
+      const [use, parts] = await Promise.all([store.admissions.useOf(id), listStorageUse(store)]);
+      const diskBytes = sumBytes(parts.filter(({ project }) => project === id));
       return { project: id, ...use, diskBytes, limits };
     },
   }),

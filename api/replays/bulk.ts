@@ -6,9 +6,9 @@ import { type BulkRecord, bulkRecord } from '../../model/functions/bulk.ts';
 import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run-state.ts';
 import { bulkIdFrom, ID_BYTES } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idOf } from '../../model/request-fields.ts';
+import { idSchema } from '../../model/request-fields.ts';
 import { sha256 } from '../../services/intake/accept-event.ts';
-import { keysNamed } from '../../services/runs/listed-contents.ts';
+import { parseKey } from '../../services/runs/listed-contents.ts';
 import { VERSIONS } from '../../services/runs/replay-run.ts';
 import { orThrow, requireFunction } from '../../services/service-deps.ts';
 import { functionParams } from '../functions/function-schemas.ts';
@@ -18,7 +18,7 @@ import { json, keyHeaders } from '../http/schemas.ts';
 import { pastInstant } from '../runs/run-schemas.ts';
 
 const bulkParams = functionParams.extend({
-  bulk: idOf('bulk', 'the id of a bulk action'),
+  bulk: idSchema('bulk', 'the id of a bulk action'),
 });
 
 const filter = z
@@ -64,11 +64,11 @@ export const bulkRoutes: Route[] = [
     location: ({ function: name, id }) => `/v1/functions/${name}/bulk/${id}`,
     handle: async ({ c, deps, params: { name }, body }) => {
       await requireFunction(deps, name);
-      const wished = wishedBulk(c, name, body);
-      const { bulk, isNew } = await recorded(deps, wished);
+      const wished = newBulk(c, name, body);
+      const { bulk, isNew } = await recordBulk(deps, wished);
       const { id: bulkId, project } = bulk;
       if (isNew)
-        await deps.sagas.functions.startBulk({ bulkId, project, function: name }).catch(isBegunLater(deps, bulkId));
+        await deps.sagas.functions.startBulk({ bulkId, project, function: name }).catch(logDelayedStart(deps, bulkId));
       return reply(202, bulk, !isNew);
     },
   }),
@@ -94,7 +94,7 @@ export const bulkRoutes: Route[] = [
   }),
 ];
 
-function wishedBulk(c: Context<Env>, name: string, { action, version, filter }: z.output<typeof bulkBody>): BulkRecord {
+function newBulk(c: Context<Env>, name: string, { action, version, filter }: z.output<typeof bulkBody>): BulkRecord {
   const at = new Date().toISOString();
   const apiKey = c.get('apiKey');
   const key = c.req.header('idempotency-key');
@@ -106,7 +106,7 @@ function wishedBulk(c: Context<Env>, name: string, { action, version, filter }: 
     function: name,
     action,
     version: version ?? (action === 'redrive' ? 'current' : 'same'),
-    filter: { ...rest, ...(value !== undefined && { keys: keysNamed(value) }) },
+    filter: { ...rest, ...(value !== undefined && { keys: parseKey(value) }) },
     state: 'running',
     counts: { done: 0, unchanged: 0, refused: 0 },
     refusals: [],
@@ -125,7 +125,7 @@ function idOfKey(text: string): Uint8Array {
 }
 
 /** @throws MayflyError too_many_requests, idempotency_key_reused */
-async function recorded({ store }: RequestDeps, wished: BulkRecord): Promise<{ bulk: BulkRecord; isNew: boolean }> {
+async function recordBulk({ store }: RequestDeps, wished: BulkRecord): Promise<{ bulk: BulkRecord; isNew: boolean }> {
   const present = await store.bulks.get(wished.id);
   const { open } = LIMITS.functions.bulk;
   if (!present && (await store.bulks.openOf(wished.function)) >= open) {
@@ -139,7 +139,7 @@ async function recorded({ store }: RequestDeps, wished: BulkRecord): Promise<{ b
 }
 
 /** Logs the error: the bulk action is recorded, and a poll starts it later. */
-function isBegunLater({ logger }: RequestDeps, bulkId: string) {
+function logDelayedStart({ logger }: RequestDeps, bulkId: string) {
   return (error: unknown) => logger.info({ err: error, bulkId }, 'a bulk action is begun when Temporal is back');
 }
 

@@ -1,6 +1,6 @@
-import { memberText } from '../../model/events/json/member-text.ts';
+import { getMemberText } from '../../model/events/json/member-text.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { type Door, redriven, replayed, samenessOf } from '../../services/runs/replay-run.ts';
+import { type ReplayIntake, redriven, replayDedupeKey, replayed } from '../../services/runs/replay-run.ts';
 import { requireRun } from '../../services/service-deps.ts';
 import { actorOf, type RequestDeps } from '../http/context.ts';
 import { type Route, reply, routeOf } from '../http/route.ts';
@@ -26,8 +26,8 @@ export const replayRoutes: Route[] = [
       const run = await requireRun(deps, params.id);
       const accepted = await replayed(deps, doorOf(deps), run, {
         version,
-        event: event && memberText(await c.req.text(), 'event'),
-        sameness: samenessOf(c.get('apiKey').id, c.req.header('idempotency-key')),
+        event: event && getMemberText(await c.req.text(), 'event'),
+        sameness: replayDedupeKey(c.get('apiKey').id, c.req.header('idempotency-key')),
         actor: actorOf(c),
       });
       return reply(202, runView(accepted.run), !accepted.isNew);
@@ -52,6 +52,6 @@ export const replayRoutes: Route[] = [
   }),
 ];
 
-function doorOf({ acceptance }: RequestDeps): Door {
+function doorOf({ acceptance }: RequestDeps): ReplayIntake {
   return { target: acceptance.target.bind(acceptance), accept: acceptance.acceptWhileRoom.bind(acceptance) };
 }

@@ -3,11 +3,24 @@ import { egress } from '../../model/fields.ts';
 import { ID_PATTERNS, isSandboxName, SANDBOX_NAME_PATTERNS } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { redactText } from '../../model/redaction/redact.ts';
-import { captureId, PRINTABLE_SCHEMA, printable, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
-import { bootWish, idleAction, type SandboxRecord, sandboxRecord, sandboxSpec } from '../../model/sandbox/sandbox.ts';
+import {
+  captureId,
+  intInRange,
+  PRINTABLE_SCHEMA,
+  printable,
+  snapshotId,
+  sourceName,
+} from '../../model/request-fields.ts';
+import {
+  idleAction,
+  requestedBoot,
+  type SandboxRecord,
+  sandboxRecord,
+  sandboxSpec,
+} from '../../model/sandbox/sandbox.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { cursor, keywords, limit, problemAnswer } from '../http/schemas.ts';
+import { cursor, limit, openapiExtras, problemAnswer } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
 
 /** Property names with a meaning in JavaScript objects, useless as metadata. */
@@ -32,7 +45,7 @@ const metadata = z
   .openapi({
     type: 'object',
     maxProperties: LIMITS.metadata.maxEntries,
-    ...keywords({
+    ...openapiExtras({
       propertyNames: {
         type: 'string',
         minLength: 1,
@@ -44,8 +57,8 @@ const metadata = z
     additionalProperties: { type: 'string', maxLength: LIMITS.metadata.maxValueLength, ...PRINTABLE_SCHEMA },
   });
 
-const ttlSeconds = whole(LIMITS.ttlSeconds, 'seconds');
-const idleSeconds = whole(LIMITS.idleSeconds, 'seconds');
+const ttlSeconds = intInRange(LIMITS.ttlSeconds, 'seconds');
+const idleSeconds = intInRange(LIMITS.idleSeconds, 'seconds');
 
 /** JSON Schema of names, without lookahead, which some tools lack. */
 const NAME_SCHEMA = { pattern: SANDBOX_NAME_PATTERNS.is, not: { pattern: SANDBOX_NAME_PATTERNS.isNot } };
@@ -76,9 +89,9 @@ export const createSandbox = z
     source: sourceName.optional(),
     snapshotId: snapshotId.optional(),
     captureId: captureId.optional(),
-    count: whole(LIMITS.fork.count, 'sandboxes').optional(),
-    cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
-    memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
+    count: intInRange(LIMITS.fork.count, 'sandboxes').optional(),
+    cpus: intInRange(LIMITS.cpus, 'virtual CPUs').optional(),
+    memoryMib: intInRange(LIMITS.memoryMib, 'MiB').optional(),
     ttlSeconds: ttlSeconds.optional(),
     idleSeconds: idleSeconds.optional(),
     onIdle: idleAction.optional(),
@@ -88,7 +101,7 @@ export const createSandbox = z
       .refine((id) => redactText(id) === id, 'looks like a secret, and would be in every log')
       .optional(),
     network: z.strictObject({ egress }).optional(),
-    boot: bootWish.optional(),
+    boot: requestedBoot.optional(),
   })
   .superRefine(({ name, source, snapshotId: snapshot, captureId: capture, count }, context) => {
     const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
@@ -100,7 +113,7 @@ export const createSandbox = z
   })
   .openapi('CreateSandbox', {
     oneOf: [{ required: ['source'] }, { required: ['snapshotId'] }],
-    ...keywords({
+    ...openapiExtras({
       dependentRequired: { captureId: ['source'], count: ['snapshotId'] },
       dependentSchemas: { count: { properties: { name: { not: {} } } } },
     }),

@@ -5,16 +5,16 @@ import { functionName } from '../../model/functions/deploy-request.ts';
 import { type RunRecord, runRecord } from '../../model/functions/run.ts';
 import { RUN_OUTCOMES, RUN_STATES } from '../../model/functions/run-state.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idOf } from '../../model/request-fields.ts';
+import { idSchema } from '../../model/request-fields.ts';
 import { type RunWaiting, runWaiting } from '../../model/waitpoints/waiting.ts';
 import { VERSIONS } from '../../services/runs/replay-run.ts';
-import type { LeftContent } from '../../services/runs/run-content.ts';
+import type { StoredContent } from '../../services/runs/run-content.ts';
 import { type Awaited, isOver, type RunWatch } from '../../services/runs/run-watch.ts';
 import { waitWithin } from '../../services/waiting.ts';
 import { offset } from '../commands/command-schemas.ts';
 import { functionParams } from '../functions/function-schemas.ts';
 import { type Env, type RequestDeps, waitLimit } from '../http/context.ts';
-import { cursor, idempotencyHeaders, limit, problemAnswer, wholeText } from '../http/schemas.ts';
+import { cursor, idempotencyHeaders, intParam, limit, problemAnswer } from '../http/schemas.ts';
 import { strip } from '../schema/strip.ts';
 
 /** View of a run's wait. */
@@ -24,7 +24,7 @@ const waitingAnswer = runWaiting
   .nullable()
   .openapi({ description: 'How its process waits for waitpoints; null: it has not waited' });
 
-const runId = idOf('run');
+const runId = idSchema('run');
 
 export const runParams = z.strictObject({ id: runId });
 /** RFC 3339, in the store's format. */
@@ -50,7 +50,7 @@ export const runsQuery = z.strictObject({
 });
 export const triggerParams = functionParams;
 export const triggerQuery = z.strictObject({
-  delaySeconds: wholeText(LIMITS.functions.delaySeconds.min, LIMITS.functions.delaySeconds.max)
+  delaySeconds: intParam(LIMITS.functions.delaySeconds.min, LIMITS.functions.delaySeconds.max)
     .optional()
     .openapi({ description: 'Not started before so many seconds are over' }),
 });
@@ -75,7 +75,7 @@ export const redriveQuery = z.strictObject({
 export const triggerHeaders = idempotencyHeaders;
 export const outputQuery = z.strictObject({
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
-  attempt: wholeText(1, LIMITS.functions.maxAttempts.max).optional().openapi({ description: 'The last, unless named' }),
+  attempt: intParam(1, LIMITS.functions.maxAttempts.max).optional().openapi({ description: 'The last, unless named' }),
   offset: offset.optional(),
   limit: offset.optional(),
 });
@@ -145,7 +145,7 @@ export const SAFE = {
 };
 
 /** Streams stored content of a run. @param partial true when its process did not succeed */
-export function answerContent(c: Context<Env>, { contentType, bytes, digest, body }: LeftContent, partial?: boolean) {
+export function answerContent(c: Context<Env>, { contentType, bytes, digest, body }: StoredContent, partial?: boolean) {
   if (partial !== undefined) c.header('Mayfly-Partial', String(partial));
   const length = { 'Content-Length': String(bytes), ETag: `"${digest}"` };
   return c.body(body, 200, { ...SAFE, ...length, 'Content-Type': contentType });

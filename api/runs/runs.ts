@@ -3,8 +3,8 @@ import { MayflyError } from '../../model/errors.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { sha256 } from '../../services/intake/accept-event.ts';
-import { cancelled } from '../../services/runs/cancel-run.ts';
-import { keysNamed, listedContents } from '../../services/runs/listed-contents.ts';
+import { cancelAndRead } from '../../services/runs/cancel-run.ts';
+import { parseKey, readListedContents } from '../../services/runs/listed-contents.ts';
 import { readArtifact, readResult, readRunDiff } from '../../services/runs/run-content.ts';
 import { isOver } from '../../services/runs/run-watch.ts';
 import { requireRun } from '../../services/service-deps.ts';
@@ -34,11 +34,11 @@ export const runRoutes: Route[] = [
     out: { 200: json('One page', pageOf(runAnswer)) },
     handle: async ({ deps, store, query }) => {
       const { limit, key, deadLetter, contents, ...rest } = query;
-      const keys = key === undefined ? undefined : keysNamed(key);
+      const keys = key === undefined ? undefined : parseKey(key);
       const page = await store.runs.list({ limit, ...rest, keys, deadLetter: deadLetter === 'true' });
       if (contents !== 'true') return { ...page, items: page.items.map(runView) };
       const items: z.input<typeof runAnswer>[] = [];
-      for (const run of page.items) items.push({ ...runView(run), contents: await listedContents(deps, run) });
+      for (const run of page.items) items.push({ ...runView(run), contents: await readListedContents(deps, run) });
       return { ...page, items };
     },
   }),
@@ -127,7 +127,7 @@ export const runRoutes: Route[] = [
     out: { 200: json('It has ended, now or before', runAnswer), 202: json('It is being ended', runAnswer) },
     problems: ['run_not_found', 'run_in_batch', 'temporal_unavailable'],
     handle: async ({ c, deps, params }) => {
-      const run = await cancelled(deps, await requireRun(deps, params.id), actorOf(c));
+      const run = await cancelAndRead(deps, await requireRun(deps, params.id), actorOf(c));
       return reply(run.state === 'ended' ? 200 : 202, runView(run));
     },
   }),

@@ -2,11 +2,11 @@ import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { ERRORS, MayflyError } from '../../model/errors.ts';
 import { readBatch } from '../../model/events/batch.ts';
-import { contentModeOf } from '../../model/events/content-mode.ts';
+import { detectContentMode } from '../../model/events/content-mode.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { type Accepted, sha256 } from '../../services/intake/accept-event.ts';
-import { receivedEvent, sameEvent } from '../../services/runs/received.ts';
+import { type IngestResult, sha256 } from '../../services/intake/accept-event.ts';
+import { eventDedupeKey, receivedEvent } from '../../services/runs/received.ts';
 import { readResult } from '../../services/runs/run-content.ts';
 import { actorOf, type Env, preferenceOf } from '../http/context.ts';
 import { REPLAYED, type Route, reply, routeOf } from '../http/route.ts';
@@ -61,7 +61,7 @@ export const triggerRoutes: Route[] = [
     problems: [BODY, TAKEN],
     location,
     handle: async ({ c, deps, params, query }) => {
-      const { run, isNew } = await accepted(c, params.name, query.delaySeconds);
+      const { run, isNew } = await toResponse(c, params.name, query.delaySeconds);
       const { seconds, applied } = preferenceOf(c.req.header('prefer'));
       if (applied === null) return reply(202, runView(run), !isNew);
       const latest = await endOfRun(c, deps, run, { watch: deps.runWatch, until: 'ended', seconds });
@@ -83,7 +83,7 @@ export const triggerRoutes: Route[] = [
     problems: [BODY, TAKEN],
     handle: async ({ c, deps, params: { name } }) => {
       const target = await deps.acceptance.target(deps, name);
-      if (contentModeOf(c.req.header('content-type'), false) !== 'batch') {
+      if (detectContentMode(c.req.header('content-type'), false) !== 'batch') {
         throw new MayflyError('unsupported_media_type', 'A batch is application/cloudevents-batch+json.');
       }
       const batch = readBatch(new Uint8Array(await c.req.arrayBuffer()), LIMITS.functions.batch);
@@ -93,7 +93,7 @@ export const triggerRoutes: Route[] = [
           if ('problem' in item) return refusedItem(item.problem);
           const { event } = item;
           try {
-            const arrival = { event, sameness: sameEvent(event), digest: sha256(event.json), actor };
+            const arrival = { event, sameness: eventDedupeKey(event), digest: sha256(event.json), actor };
             const { run, isNew } = await deps.acceptance.acceptWhileRoom(deps, target, arrival);
             return { status: isNew ? 202 : 200, runId: run.id, isNew };
           } catch (error) {
@@ -122,7 +122,7 @@ export const triggerRoutes: Route[] = [
     },
     problems: [BODY, TAKEN, 'run_skipped', 'run_failed', 'run_timed_out'],
     handle: async ({ c, deps, params }) => {
-      const { run, isNew } = await accepted(c, params.name);
+      const { run, isNew } = await toResponse(c, params.name);
       const { seconds } = preferenceOf(c.req.header('prefer'));
       const latest = await endOfRun(c, deps, run, { watch: deps.runWatch, until: 'ended', seconds });
       c.header('Mayfly-Run-Id', run.id);
@@ -135,7 +135,7 @@ export const triggerRoutes: Route[] = [
   }),
 ];
 
-async function accepted(c: Context<Env>, name: string, delaySeconds?: number): Promise<Accepted> {
+async function toResponse(c: Context<Env>, name: string, delaySeconds?: number): Promise<IngestResult> {
   const deps = c.get('deps');
   const target = await deps.acceptance.target(deps, name);
   const body = new Uint8Array(await c.req.arrayBuffer());

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { operationIdFrom } from '../../model/ids.ts';
 import type { PauseOperation } from '../../model/sagas/messages.ts';
-import { recordedInput } from '../../model/sagas/reconcile.ts';
+import { toAdoptionInput } from '../../model/sagas/reconcile.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { operate } from '../../services/sandboxes/operation.ts';
@@ -11,11 +11,11 @@ import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, preferredWait, type RequestDeps } from '../http/context.ts';
 import { fail, type Responder, type Route, reply, routeOf } from '../http/route.ts';
 import {
-  ASKED_FOR,
   CREATE,
   idempotencyHeaders,
   json,
   OPERATION,
+  POLICY_CODES,
   pageOf,
   preferHeaders,
   WAKE,
@@ -55,7 +55,7 @@ export const sandboxRoutes: Route[] = [
       ),
       207: json('With `count`: some will not run, and each item says whether it does', forksAnswer),
     },
-    problems: [ASKED_FOR, CREATE],
+    problems: [POLICY_CODES, CREATE],
     location: (made) => ('spec' in made ? `/v1/sandboxes/${made.id}` : undefined),
     handle: (call) => (call.body.count === undefined ? answerCreate : answerForks)(call, call.body),
   }),
@@ -149,7 +149,7 @@ function answerDelete(responder: Responder<SandboxView>, id: string): Promise<Re
     read: () => requireOrRestore(deps, id),
     view: sandboxView,
     isGone: ({ state }) => isFinal(state),
-    begin: (record, actor) => sagas.sandboxes.destroy(recordedInput(record, 'destroy'), { actor }),
+    begin: (record, actor) => sagas.sandboxes.destroy(toAdoptionInput(record, 'destroy'), { actor }),
     ended: (_record, signal) => sagas.sandboxes.ended(id, signal),
   });
 }

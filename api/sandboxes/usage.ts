@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { SCOPES } from '../../model/scopes.ts';
-import { type StoredPart, sumOf } from '../../model/snapshots/storage.ts';
+import { type StorageUsage, sumBytes } from '../../model/snapshots/storage.ts';
 import { requireSandbox } from '../../services/service-deps.ts';
 import { type Route, routeOf } from '../http/route.ts';
 import { instant, json } from '../http/schemas.ts';
@@ -73,9 +73,9 @@ export const usageRoutes: Route[] = [
   }),
 ];
 
-function split(parts: StoredPart[]) {
+function split(parts: StorageUsage[]) {
   const workspaces = parts.filter(({ kind }) => kind === 'workspace');
   const snapshots = parts.filter(({ kind }) => kind === 'snapshot');
-  const [workspaceBytes, snapshotBytes] = [sumOf(workspaces), sumOf(snapshots)];
+  const [workspaceBytes, snapshotBytes] = [sumBytes(workspaces), sumBytes(snapshots)];
   return { usedBytes: workspaceBytes + snapshotBytes, workspaceBytes, snapshotBytes, workspaces, snapshots };
 }

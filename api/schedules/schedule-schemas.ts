@@ -2,19 +2,19 @@ import { z } from '@hono/zod-openapi';
 import { functionName } from '../../model/functions/deploy-request.ts';
 import { FUNCTION_NAME_PATTERN, isFunctionName } from '../../model/functions/function.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { printable, whole } from '../../model/request-fields.ts';
-import { CRON_LENGTH, readCron } from '../../model/schedules/cron.ts';
+import { intInRange, printable } from '../../model/request-fields.ts';
+import { CRON_LENGTH, parseCron } from '../../model/schedules/cron.ts';
 import {
   dst,
   EVERY_PATTERN,
-  everySeconds,
   overlap,
+  parseInterval,
   scheduleRecord,
   scheduleSpec,
   scheduleTime,
 } from '../../model/schedules/schedule.ts';
-import { zoneOf } from '../../model/schedules/zone.ts';
-import { cursor, instant, limit, wholeText } from '../http/schemas.ts';
+import { canonicalZone } from '../../model/schedules/zone.ts';
+import { cursor, instant, intParam, limit } from '../http/schemas.ts';
 
 const { schedules: limits } = LIMITS.functions;
 
@@ -27,7 +27,7 @@ export const scheduleParams = z.strictObject({
 });
 export const schedulesQuery = z.strictObject({ function: functionName.optional() });
 export const nextQuery = z.strictObject({
-  count: wholeText(limits.next.min, limits.next.max)
+  count: intParam(limits.next.min, limits.next.max)
     .optional()
     .openapi({ description: `\`@default\` ${limits.next.default}` }),
 });
@@ -43,7 +43,7 @@ const cron = z
   .string()
   .max(CRON_LENGTH)
   .superRefine((text, context) => {
-    const read = readCron(text);
+    const read = parseCron(text);
     if ('problem' in read) context.addIssue({ code: 'custom', message: read.problem });
   })
   .openapi({
@@ -53,17 +53,17 @@ const cron = z
 
 const every = z
   .string()
-  .refine((text) => everySeconds(text) !== null, 'must be a number of s, m, h or d, such as 15m')
-  .refine((text) => (everySeconds(text) ?? 1) <= 31_536_000, 'must be a year at most')
+  .refine((text) => parseInterval(text) !== null, 'must be a number of s, m, h or d, such as 15m')
+  .refine((text) => (parseInterval(text) ?? 1) <= 31_536_000, 'must be a year at most')
   .openapi({ pattern: EVERY_PATTERN, example: '15m', description: 'Counted from 1970 in UTC' });
 
 const timeZone = z
   .string()
   .max(64)
-  .refine((name) => zoneOf(name) !== null, "is no time zone of IANA's, such as Europe/Berlin")
+  .refine((name) => canonicalZone(name) !== null, "is no time zone of IANA's, such as Europe/Berlin")
   .openapi({ example: 'Europe/Berlin' });
 
-const dstWish = z.strictObject({ gap: dst.shape.gap.default('skip'), repeat: dst.shape.repeat.default('first') });
+const dstRequest = z.strictObject({ gap: dst.shape.gap.default('skip'), repeat: dst.shape.repeat.default('first') });
 const event = z.strictObject({
   type: printable(256).default('mayfly.schedule.fired'),
   subject: printable(256).optional(),
@@ -82,12 +82,14 @@ export const setSchedule = z
     overlap: overlap
       .default('skip')
       .openapi({ description: 'When the run of a time before has not ended, or something of it is left' }),
-    catchupWindowSeconds: whole(limits.catchupWindowSeconds, 'seconds').default(limits.catchupWindowSeconds.default),
-    jitterSeconds: whole(limits.jitterSeconds, 'seconds').default(0),
+    catchupWindowSeconds: intInRange(limits.catchupWindowSeconds, 'seconds').default(
+      limits.catchupWindowSeconds.default,
+    ),
+    jitterSeconds: intInRange(limits.jitterSeconds, 'seconds').default(0),
     startAt: time.optional(),
     endAt: time.optional(),
     pauseOnFailure: z.boolean().default(false),
-    dst: dstWish.prefault({}),
+    dst: dstRequest.prefault({}),
     event: event.prefault({}),
   })
   .refine((wish) => (wish.cron === undefined) !== (wish.every === undefined), {

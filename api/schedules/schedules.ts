@@ -1,13 +1,13 @@
 import type { z } from '@hono/zod-openapi';
 import { RawJson } from '../../model/events/json/raw-json.ts';
-import { textAt } from '../../model/events/json-pointer.ts';
+import { resolvePointerText } from '../../model/events/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { ScheduleRecord, ScheduleTime } from '../../model/schedules/schedule.ts';
-import { LAST_TIME, nextRun, type Occurrence, timesBetween } from '../../model/schedules/times.ts';
-import { ask, askIdFrom, type Wish } from '../../services/schedules/ask-schedule.ts';
+import { eachTimeBetween, findNextRun, LAST_TIME, type Occurrence } from '../../model/schedules/times.ts';
+import { actionIdFrom, requestAction, type ScheduleAction } from '../../services/schedules/ask-schedule.ts';
 import { pauseSchedule, resumeSchedule, setSchedule } from '../../services/schedules/set-schedule.ts';
 import { orThrow, requireSchedule } from '../../services/service-deps.ts';
-import { timeKeyOf } from '../../store/schedules/schedule-times.ts';
+import { getTimeKey } from '../../store/schedules/schedule-times.ts';
 import { decodeCursor, encodeCursor } from '../../store/sealed/page-cursor.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
 import { actorOf } from '../http/context.ts';
@@ -29,7 +29,7 @@ import {
 } from './schedule-schemas.ts';
 
 function scheduleView(record: ScheduleRecord): z.infer<typeof scheduleAnswer> {
-  const next = record.pausedAt === null ? nextRun(record, Date.now()) : null;
+  const next = record.pausedAt === null ? findNextRun(record, Date.now()) : null;
   const { data, ...event } = record.event;
   const withData = { ...event, ...(data !== undefined && { data: new RawJson(data) }) };
   return { ...record, event: withData, nextAt: next && new Date(next.at).toISOString() };
@@ -38,7 +38,7 @@ function scheduleView(record: ScheduleRecord): z.infer<typeof scheduleAnswer> {
 /** Returns the next times, with those that are skipped and why. */
 function nextView(record: ScheduleRecord, count: number): z.infer<typeof nextTimes> {
   const items: Occurrence[] = [];
-  for (const time of timesBetween(record, Date.now(), LAST_TIME)) {
+  for (const time of eachTimeBetween(record, Date.now(), LAST_TIME)) {
     if (items.length === count) break;
     items.push(time);
   }
@@ -48,7 +48,7 @@ function nextView(record: ScheduleRecord, count: number): z.infer<typeof nextTim
 const POSITION = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z\/[\dT:.Z-]{16,24}(?:\/[0-9a-f]+)?$/;
 
 function cursorOfTime(time: ScheduleTime): string {
-  return encodeCursor(timeKeyOf(time));
+  return encodeCursor(getTimeKey(time));
 }
 
 /** @throws MayflyError invalid_request */
@@ -77,7 +77,7 @@ export const scheduleRoutes: Route[] = [
     out: { 200: json('It is as asked for', scheduleAnswer), 201: json('It is made', scheduleAnswer) },
     problems: ['function_not_found', 'function_draining', 'schedules_full', 'schedule_busy'],
     handle: async ({ c, deps, params: { name }, body }) => {
-      const data = textAt(await c.req.text(), '/event/data');
+      const data = resolvePointerText(await c.req.text(), '/event/data');
       const { record, isNew } = await setSchedule(deps, actorOf(c), name, body, data);
       return reply(isNew ? 201 : 200, scheduleView(record));
     },
@@ -161,7 +161,7 @@ export const scheduleRoutes: Route[] = [
     problems: ['schedule_not_found', 'schedule_busy'],
     handle: (call) => {
       const { overlap } = call.body;
-      return askOnce(call, call.params.name, { kind: 'trigger', ...(overlap && { overlap }) });
+      return requestOnce(call, call.params.name, { kind: 'trigger', ...(overlap && { overlap }) });
     },
   }),
   route('backfillSchedule', 'post', `${ONE}/backfill`, {
@@ -172,15 +172,19 @@ export const scheduleRoutes: Route[] = [
     problems: ['schedule_not_found', 'schedule_busy'],
     handle: (call) => {
       const { overlap, ...range } = call.body;
-      return askOnce(call, call.params.name, { kind: 'backfill', ...range, ...(overlap && { overlap }) });
+      return requestOnce(call, call.params.name, { kind: 'backfill', ...range, ...(overlap && { overlap }) });
     },
   }),
 ];
 
-/** Records an action once for each Idempotency-Key. @throws as {@link ask} does */
-function askOnce(call: Responder<z.infer<typeof askAnswer>>, name: string, wish: Wish): Promise<Response> {
+/** Records an action once for each Idempotency-Key. @throws as {@link requestAction} does */
+function requestOnce(
+  call: Responder<z.infer<typeof askAnswer>>,
+  name: string,
+  wish: ScheduleAction,
+): Promise<Response> {
   const { deps } = call;
-  return answerOnce(call, { idFrom: askIdFrom }, async ({ subjectId }) =>
-    keep(await ask(deps, await requireSchedule(deps, name), subjectId, wish)),
+  return answerOnce(call, { idFrom: actionIdFrom }, async ({ subjectId }) =>
+    keep(await requestAction(deps, await requireSchedule(deps, name), subjectId, wish)),
   );
 }

@@ -5,26 +5,26 @@ import { z } from '@hono/zod-openapi';
  * under other limits pass.
  */
 export function strip<T extends z.ZodType>(schema: T, value: z.input<T>): z.output<T> {
-  return stripped(schema, value) as z.output<T>;
+  return stripValue(schema, value) as z.output<T>;
 }
 
-function stripped(schema: z.core.$ZodType, value: unknown): unknown {
+function stripValue(schema: z.core.$ZodType, value: unknown): unknown {
   if (schema instanceof z.ZodObject) return isFields(value) ? fieldsOf(schema, value) : value;
   if (schema instanceof z.ZodArray)
-    return Array.isArray(value) ? value.map((item) => stripped(schema.element, item)) : value;
+    return Array.isArray(value) ? value.map((item) => stripValue(schema.element, item)) : value;
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
-    return value === null ? null : stripped(schema.unwrap(), value);
+    return value === null ? null : stripValue(schema.unwrap(), value);
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
-    return value === undefined ? schema.parse(value) : stripped(schema.unwrap(), value);
-  if (schema instanceof z.ZodPipe) return stripped(schema.in, value);
-  if (schema instanceof z.ZodUnion) return stripped(optionFor(schema, value), value);
+    return value === undefined ? schema.parse(value) : stripValue(schema.unwrap(), value);
+  if (schema instanceof z.ZodPipe) return stripValue(schema.in, value);
+  if (schema instanceof z.ZodUnion) return stripValue(optionFor(schema, value), value);
   if (schema instanceof z.ZodRecord && isFields(value))
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, stripped(schema.valueType, one)]));
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, stripValue(schema.valueType, one)]));
   return value;
 }
 
 function fieldsOf({ shape }: z.ZodObject, value: Record<string, unknown>): object {
-  const fields = Object.entries(shape).map(([name, field]) => [name, stripped(field, value[name])] as const);
+  const fields = Object.entries(shape).map(([name, field]) => [name, stripValue(field, value[name])] as const);
   return Object.fromEntries(fields.filter(([, one]) => one !== undefined));
 }
 

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
-import { type SecretRecord, secretName, secretRecord, warningOf } from '../../model/secrets/secret.ts';
+import { formatUnmaskedWarning, type SecretRecord, secretName, secretRecord } from '../../model/secrets/secret.ts';
 import { deleteSecret, putSecret as put, requireSecret } from '../../services/secrets/put-secret.ts';
 import type { SecretUsed } from '../../store/secrets/secret-uses.ts';
 import { actorOf } from '../http/context.ts';
@@ -45,7 +45,7 @@ const secretDetail = secretAnswer
 
 function secretView(record: SecretRecord): z.infer<typeof secretAnswer> {
   const { project, name, version, notMasked, createdAt, updatedAt } = record;
-  const warnings = notMasked === null ? [] : [warningOf(name, notMasked)];
+  const warnings = notMasked === null ? [] : [formatUnmaskedWarning(name, notMasked)];
   return { project, name, version, isMasked: notMasked === null, warnings, createdAt, updatedAt };
 }
 

@@ -4,7 +4,7 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { earlyProblem, refusedBytes } from '../../services/problems/problem.ts';
+import { earlyProblem, toParserError } from '../../services/problems/problem.ts';
 import type { App } from '../http/context.ts';
 import { isFilePath } from '../http/file-path.ts';
 
@@ -71,7 +71,7 @@ export function apiServer(
     if (refused.has(socket)) return; // one response per connection
     refused.add(socket);
     const before = answering.get(socket);
-    const refuseNow = () => refuse(socket, refusedBytes(error));
+    const refuseNow = () => refuse(socket, toParserError(error));
     // The error may follow a request in progress: responses keep the order of requests.
     if (!before || before.closed) refuseNow();
     else if (before.req.complete) before.once('close', refuseNow);

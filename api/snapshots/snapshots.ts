@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { snapshotIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { idOf, snapshotId } from '../../model/request-fields.ts';
+import { idSchema, snapshotId } from '../../model/request-fields.ts';
 import {
   type SnapshotRecord,
   type SnapshotState,
@@ -38,7 +38,7 @@ export const restoreSandbox = z
   });
 
 const snapshotParams = z.strictObject({
-  id: idOf('snapshot'),
+  id: idSchema('snapshot'),
 });
 
 const snapshotAnswer = snapshotRecord

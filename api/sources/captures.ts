@@ -6,14 +6,14 @@ import { type CaptureRecord, captureRecord } from '../../model/snapshots/capture
 import { checkPolicy } from '../../services/approvals/check-policy.ts';
 import { requireCapture } from '../../services/service-deps.ts';
 import { placeSource } from '../../services/sources/source-host.ts';
-import { beginCapture, beginCaptureDeletion } from '../../services/sources/take-capture.ts';
+import { beginCaptureDeletion, startCapture } from '../../services/sources/take-capture.ts';
 import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, waitAsPreferred } from '../http/context.ts';
 import { fail, type Outcome, type Route, reply, routeOf } from '../http/route.ts';
 import {
-  ASKED_FOR,
   idempotencyHeaders,
   json,
+  POLICY_CODES,
   pageOf,
   pageQuery,
   preferHeaders,
@@ -53,7 +53,7 @@ export const captureRoutes: Route[] = [
         z.union([captureAnswer, approvalAnswer]),
       ),
     },
-    problems: [SOURCE_TASK, ASKED_FOR, 'capture_failed', 'capacity_exhausted', 'host_disk_full', 'quota_exceeded'],
+    problems: [SOURCE_TASK, POLICY_CODES, 'capture_failed', 'capacity_exhausted', 'host_disk_full', 'quota_exceeded'],
     location: ({ id }) => `/v1/captures/${id}`,
     handle: ({ c, deps, respond, params: { name: source }, body }) => {
       const again = async (id: string) => {
@@ -71,7 +71,7 @@ export const captureRoutes: Route[] = [
             return { facts: { source: 'capture' }, request: { source, sourceId, hostId, projects, allowedEgress } };
           },
         });
-        const begun = await beginCapture(deps, call, actorOf(c), { source, ...body });
+        const begun = await startCapture(deps, call, actorOf(c), { source, ...body });
         await waitAsPreferred(c, (signal) => deps.sagas.captures.ended(begun, signal));
         return outcomeOf((await deps.store.captures.get(begun.id)) ?? begun);
       });

@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { commandIdFrom } from '../../model/ids.ts';
 import { checkPolicy } from '../../services/approvals/check-policy.ts';
-import { refuseUnlessAllowed } from '../../services/approvals/policy-check.ts';
+import { assertAllowed } from '../../services/approvals/policy-check.ts';
 import { fileEntry, listingAnswer } from '../../services/files/directory-listing.ts';
 import { contentAnswer, headersOf } from '../../services/files/file-content.ts';
-import { refusalOf } from '../../services/guests.ts';
+import { toGuestError } from '../../services/guests.ts';
 import {
   readableCommand,
   readSourceFile,
@@ -16,7 +16,7 @@ import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf } from '../http/context.ts';
 import { filePathOf } from '../http/file-path.ts';
 import { type Route, routeOf } from '../http/route.ts';
-import { ASKED_FOR, idempotencyHeaders, json, pageOf, SAGA, SOURCE } from '../http/schemas.ts';
+import { idempotencyHeaders, json, POLICY_CODES, pageOf, SAGA, SOURCE } from '../http/schemas.ts';
 import { answerOnce, keep } from '../idempotency/answer-once.ts';
 import { onHost, sourceCommand, sourceFileParams, sourceParams } from './source-schemas.ts';
 
@@ -37,7 +37,7 @@ export const sourceReadRoutes: Route[] = [
       202: json('It waits for approval; Location says where to look', approvalAnswer),
     },
     problems: [
-      ASKED_FOR,
+      POLICY_CODES,
       SAGA,
       SOURCE,
       'source_not_prepared',
@@ -102,14 +102,14 @@ export const sourceReadRoutes: Route[] = [
     ],
     handle: async ({ c, deps, actor, params: { name }, query: { hostId }, headers }) => {
       const path = filePathOf(c.req.path);
-      await refuseUnlessAllowed(deps, actor.project, { source: 'look' }, 'read it with a command');
+      await assertAllowed(deps, actor.project, { source: 'look' }, 'read it with a command');
       const source = await preparedSource(deps.store, name, hostId);
       const look = { source, actor, signal: c.req.raw.signal };
       const response = await readSourceFile(deps, look, path, headers.range);
       if (!response.ok) {
         const where = headersOf(response, BYTES).get('Content-Range');
         if (where !== null) c.header('Content-Range', where);
-        throw await refusalOf(response);
+        throw await toGuestError(response);
       }
       if (response.headers.get('X-Mayfly-Type') === 'directory') return listingAnswer(response, path.bytes);
       return contentAnswer(response, BYTES);

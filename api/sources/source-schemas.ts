@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { sourceInfo } from '../../model/host-record.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isProjectId } from '../../model/project.ts';
-import { hostId, printable, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
+import { hostId, intInRange, printable, snapshotId, sourceName } from '../../model/request-fields.ts';
 import { bakedSource, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { sourceAccess } from '../../model/snapshots/source-access.ts';
 import { auditQuery } from '../http/schemas.ts';
@@ -63,8 +63,8 @@ export const sourceCommand = z
     command: printable(bounds.maxLength).openapi({ example: 'journalctl -u nginx --no-pager | tail -n 50' }),
     hostId: sourceHostId,
     agentId: printable(LIMITS.agentId.maxLength).optional(),
-    timeoutSeconds: whole(bounds.timeoutSeconds, 'seconds').default(bounds.timeoutSeconds.default),
-    maxOutputBytes: whole({ min: 0, max: bounds.maxOutputBytes }, 'bytes').default(bounds.maxOutputBytes),
+    timeoutSeconds: intInRange(bounds.timeoutSeconds, 'seconds').default(bounds.timeoutSeconds.default),
+    maxOutputBytes: intInRange({ min: 0, max: bounds.maxOutputBytes }, 'bytes').default(bounds.maxOutputBytes),
   })
   .openapi('SourceCommand');
 

@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts';
 import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
-import type { SourcePowerEnd, SourcePowerTask } from '../../model/snapshots/source-power.ts';
+import type { SourcePowerOutcome, SourcePowerTask } from '../../model/snapshots/source-power.ts';
 import { changedSource, type PlacedSource, placeSource } from '../../services/sources/source-host.ts';
 import { actorOf, waitAsPreferred } from '../http/context.ts';
 import { fail, type Outcome, type Responder, type Route, reply, routeOf } from '../http/route.ts';
@@ -89,7 +89,7 @@ async function answerPower(
   const input = { task, sourceId, hostId, installationId, name, force, actor: actorOf(c) };
   return answerOnce(responder, { idFrom: () => sourceId }, async () => {
     await sagas.sources.beginPower(input);
-    let end: SourcePowerEnd | undefined;
+    let end: SourcePowerOutcome | undefined;
     await waitAsPreferred(c, async (signal) => {
       end = await sagas.sources.powerEnded(source, signal);
     });
@@ -100,7 +100,7 @@ async function answerPower(
 function powerOutcome(
   task: SourcePowerTask,
   { hostId, name }: PlacedSource,
-  end: SourcePowerEnd | undefined,
+  end: SourcePowerOutcome | undefined,
 ): Outcome<PowerView> {
   const { done, pending } = POWER_STATES[task];
   const view = { name, hostId, state: pending, guestAnswers: null };
@@ -121,7 +121,7 @@ async function answerAccess(
   return answerOnce(responder, { idFrom: () => sourceId }, async () => {
     await sagas.sources.beginTask(input);
     const isOver = await waitAsPreferred(c, (signal) => sagas.sources.taskEnded(source, signal));
-    const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);
+    const record = (await store.sources.get(sourceId)) ?? unpreparedSource(source);
     const outcome = isOver ? accessOutcome(task, record) : reply(202, record);
     return keep(outcome, isOver && isClientConnected(c));
   });
@@ -140,7 +140,7 @@ function accessOutcome(task: SourceTask, record: SourceAccess): Outcome<AccessVi
 }
 
 /** Returns a placeholder for the record of a workflow that has not written yet. */
-function nothingKnown(source: PlacedSource): SourceAccess {
+function unpreparedSource(source: PlacedSource): SourceAccess {
   const nothing = { sshd: null, gateVersion: null, changes: [], preparedAt: null, preparedBy: null };
   const at = { failure: null, waitingFor: null, updatedAt: new Date().toISOString() };
   return { ...source, state: 'unprepared', ...nothing, ...at };

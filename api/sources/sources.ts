@@ -3,7 +3,7 @@ import { isErrorCode, MayflyError } from '../../model/errors.ts';
 import { operationIdFrom } from '../../model/ids.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { describeSource, listSources } from '../../services/sources/known-sources.ts';
-import { auditedSource, bakedSourceOf, bakeOf, beginBake } from '../../services/sources/source-host.ts';
+import { auditedSource, bakedSourceOf, bakeOf, startBake } from '../../services/sources/source-host.ts';
 import { auditPage, pageOfChain } from '../audit/audit.ts';
 import { waitAsPreferred } from '../http/context.ts';
 import { fail, type Outcome, type Route, reply, routeOf } from '../http/route.ts';
@@ -89,7 +89,7 @@ export const sourceRoutes: Route[] = [
         return record ? outcomeOf(record) : null;
       };
       return answerOnce({ c, respond }, { idFrom: operationIdFrom, again }, async (call) => {
-        const input = await beginBake(deps, call, actor, body);
+        const input = await startBake(deps, call, actor, body);
         const isOver = await waitAsPreferred(c, (signal) => deps.sagas.sources.bakeEnded(input, signal));
         return outcomeOf(await bakeOf(deps.store, input, isOver));
       });

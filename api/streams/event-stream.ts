@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { keywords } from '../http/schemas.ts';
+import { openapiExtras } from '../http/schemas.ts';
 
 /**
  * Returns a response of server-sent events. By convention of tools, `schema` is that of one event: OpenAPI 3.1 does not
@@ -12,5 +12,5 @@ export function eventStream<T extends z.ZodType>(description: string, event: T) 
 /** @param component name of the schema of an event's `data`, as JSON */
 export function eventData(component: string) {
   const contentSchema = { $ref: `#/components/schemas/${component}` };
-  return z.string().openapi(keywords({ contentMediaType: 'application/json', contentSchema }));
+  return z.string().openapi(openapiExtras({ contentMediaType: 'application/json', contentSchema }));
 }

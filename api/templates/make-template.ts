@@ -5,9 +5,9 @@ import { MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { snapshotIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { hostId, snapshotId, sourceName, whole } from '../../model/request-fields.ts';
+import { hostId, intInRange, snapshotId, sourceName } from '../../model/request-fields.ts';
 import { type TemplateRecord, templateRecord } from '../../model/templates/template.ts';
-import type { MadeTemplate, MakeTemplateInput } from '../../model/templates/template-saga.ts';
+import type { MakeTemplateInput, TemplateResult } from '../../model/templates/template-saga.ts';
 import { placeableOrigin } from '../../services/sandboxes/placement.ts';
 import { requireTemplate } from '../../services/service-deps.ts';
 import { waitWithin } from '../../services/waiting.ts';
@@ -24,8 +24,8 @@ const templateParams = z.strictObject({
 const makeTemplate = z
   .strictObject({
     source: sourceName,
-    cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
-    memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
+    cpus: intInRange(LIMITS.cpus, 'virtual CPUs').optional(),
+    memoryMib: intInRange(LIMITS.memoryMib, 'MiB').optional(),
     hostId: hostId.optional().openapi({ description: 'Else the one with most memory to spare' }),
   })
   .openapi('MakeTemplate', {
@@ -42,7 +42,7 @@ type TemplateView = z.infer<typeof templateAnswer>;
 type Request = z.output<typeof makeTemplate>;
 
 /** Poll interval of the store, ms. */
-const LOOK_EVERY_MS = 250;
+const POLL_MS = 250;
 
 /** Answers POST /v1/templates: a second request for the same template returns the existing one. */
 async function answerMake(responder: Responder<TemplateView>, request: Request): Promise<Response> {
@@ -56,7 +56,7 @@ async function answerMake(responder: Responder<TemplateView>, request: Request):
     const templateId = attempt.subjectId;
     const input = await inputOf(c, deps, templateId, request);
     await sagas.templates.make(input);
-    const made = await known(c, deps, input);
+    const made = await awaitTemplate(c, deps, input);
     return outcomeOf(await requireTemplate(deps, made.templateId));
   });
 }
@@ -88,12 +88,12 @@ function hostAmong(hosts: readonly HostRef[], wanted: string | undefined, source
 }
 
 /** @throws MayflyError of the refusal; host_unavailable while undecided */
-async function known(
+async function awaitTemplate(
   c: Context<Env>,
   deps: RequestDeps,
   { templateId, hostId }: MakeTemplateInput,
 ): Promise<{ templateId: string }> {
-  let made: MadeTemplate | undefined;
+  let made: TemplateResult | undefined;
   await waitWithin(deps, waitLimit(c, LIMITS.waitSeconds.default), async (signal) => {
     made = await deps.sagas.templates.made(templateId, signal);
   });
@@ -118,7 +118,7 @@ function answerRemove(responder: Responder<TemplateView>, id: string): Promise<R
     begin: ({ key: templateKey, hostId, installationId, project, source, cpus, memoryMib }, actor) =>
       deps.sagas.templates.remove({ templateKey, hostId, installationId, project, source, cpus, memoryMib, actor }, id),
     ended: async (_record, signal) => {
-      while ((await read()).state !== 'gone') await sleep(LOOK_EVERY_MS, undefined, { signal });
+      while ((await read()).state !== 'gone') await sleep(POLL_MS, undefined, { signal });
     },
   });
 }

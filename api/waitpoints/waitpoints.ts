@@ -1,13 +1,13 @@
 import { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import { memberText } from '../../model/events/json/member-text.ts';
+import { getMemberText } from '../../model/events/json/member-text.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { whole } from '../../model/request-fields.ts';
+import { intInRange } from '../../model/request-fields.ts';
 import { WAITPOINT_TOKEN_PATTERN } from '../../model/waitpoints/token.ts';
 import {
   DEFAULT_WAITPOINT,
-  stateOf,
+  getEffectiveState,
   WAITPOINT_NAME,
   type WaitpointRecord,
   waitpointRecord,
@@ -29,7 +29,7 @@ const createWaitpoint = z
       .regex(WAITPOINT_NAME, 'is not of a-z, 0-9 and -, of 63 characters at most, a letter first')
       .default(DEFAULT_WAITPOINT)
       .openapi({ description: 'By which the process of the run waits for it', example: 'approval' }),
-    timeoutSeconds: whole(timeoutSeconds, 'seconds')
+    timeoutSeconds: intInRange(timeoutSeconds, 'seconds')
       .optional()
       .openapi({
         description: `From now on. Of one that is there it is set anew. ${timeoutSeconds.default} when it is made and nothing is said`,
@@ -70,7 +70,7 @@ const completedAnswer = waitpointRecord
   .openapi('CompletedWaitpoint');
 
 function waitpointView(record: WaitpointRecord) {
-  return { ...record, state: stateOf(record, Date.now()) };
+  return { ...record, state: getEffectiveState(record, Date.now()) };
 }
 
 const route = routeOf('runs');
@@ -108,7 +108,7 @@ export const waitpointRoutes: Route[] = [
 ];
 
 /** Shared bucket of all invalid tokens: with one each, guesses would be unlimited. */
-const NOWHERE = '';
+const UNKNOWN_BUCKET = '';
 const { requestsPerSecond } = LIMITS.functions.waitpoints;
 
 const completeWith = (buckets: TokenBuckets) =>
@@ -124,15 +124,15 @@ const completeWith = (buckets: TokenBuckets) =>
     problems: ['waitpoint_not_found', 'waitpoint_completed', 'waitpoint_expired', 'too_many_requests'],
     handle: async ({ c, wholeStore: store, params }) => {
       const found = await waitpointOf(store, params.token);
-      if (!buckets.take(found?.waitpoint.id ?? NOWHERE)) {
+      if (!buckets.take(found?.waitpoint.id ?? UNKNOWN_BUCKET)) {
         throw new MayflyError('too_many_requests', `More than ${requestsPerSecond} requests a second come here.`, {
           retryAfterSeconds: 1,
         });
       }
       if (!found) throw new MayflyError('waitpoint_not_found', 'There is no such waitpoint.');
-      const data = memberText(await c.req.text(), 'data') ?? '';
+      const data = getMemberText(await c.req.text(), 'data') ?? '';
       return complete(store, found.waitpoint, data, found.token);
     },
   });
 
-export const waitpointDoorRoutes: Route[] = [(app) => completeWith(new TokenBuckets(requestsPerSecond))(app)];
+export const waitpointEndpointRoutes: Route[] = [(app) => completeWith(new TokenBuckets(requestsPerSecond))(app)];

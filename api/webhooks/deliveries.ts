@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
-import { idOf } from '../../model/request-fields.ts';
+import { idSchema } from '../../model/request-fields.ts';
 import { grants } from '../../model/scopes.ts';
 import { type DeliveryRecord, deliveryRecord } from '../../model/webhooks/delivery.ts';
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
@@ -12,7 +12,7 @@ import { cursor, json, limit, pageOf } from '../http/schemas.ts';
 import { endpointParams } from './endpoint-schemas.ts';
 
 const deliveryParams = endpointParams.extend({
-  deliveryId: idOf('delivery', 'the id of a delivery'),
+  deliveryId: idSchema('delivery', 'the id of a delivery'),
 });
 const deliveriesQuery = z.strictObject({ limit, cursor, state: deliveryRecord.shape.state.optional() });
 

@@ -1,10 +1,10 @@
 import { endpointIdFrom } from '../../model/ids.ts';
 import { orThrow, requireEndpoint } from '../../services/service-deps.ts';
 import {
+  assertEndpointLimit,
   changedEndpoint,
-  recordedEndpoint,
-  refuseUnlessRoom,
-  rotatedEndpoint,
+  recordEndpoint,
+  rotateEndpointKey,
   wantedEndpoint,
 } from '../../services/webhooks/change-endpoint.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
@@ -38,8 +38,8 @@ export const endpointRoutes: Route[] = [
     handle: ({ c, deps, respond, body }) =>
       answerOnce({ c, respond }, { idFrom: endpointIdFrom }, async (call) => {
         const wanted = wantedEndpoint(call.subjectId, actorOf(c), body);
-        if (call.isFresh) await refuseUnlessRoom(deps);
-        const endpoint = await recordedEndpoint(deps, wanted);
+        if (call.isFresh) await assertEndpointLimit(deps);
+        const endpoint = await recordEndpoint(deps, wanted);
         c.header('Cache-Control', 'no-store');
         return keep(newEndpointView(endpoint));
       }),
@@ -91,7 +91,7 @@ export const endpointRoutes: Route[] = [
     out: { 200: json('The secret is in this answer and nowhere else', newEndpointAnswer) },
     problems: ['endpoint_not_found'],
     handle: async ({ c, deps, params }) => {
-      const endpoint = await rotatedEndpoint(deps, params.id);
+      const endpoint = await rotateEndpointKey(deps, params.id);
       c.header('Cache-Control', 'no-store');
       return newEndpointView(endpoint);
     },

@@ -4,7 +4,7 @@ import { connectStore, type Store } from '../../store/connect.ts';
 import type { Config } from '../../worker/config/config.ts';
 import type { Installation } from '../../worker/installation.ts';
 import { installationKeys } from '../../worker/payloads/data-converter.ts';
-import { recallServers } from '../../worker/servers/remembered-servers.ts';
+import { loadServerAddresses } from '../../worker/servers/remembered-servers.ts';
 import type { Figures } from './measure.ts';
 
 /** Extent of a run of the bench. */
@@ -61,7 +61,7 @@ function assertState(sandbox: Sandbox, wanted: Sandbox['state']): Sandbox {
 
 /** Runs `use` with a connection of the bench's own to the installation's store. */
 export async function withStore<T>({ config }: Bench, use: (store: Store, uri: string) => Promise<T>): Promise<T> {
-  const servers = await recallServers(config.stateDir);
+  const servers = await loadServerAddresses(config.stateDir);
   if (!servers) throw new Error('the installation did not say where its servers are');
   const store = await connectStore(servers.storeUri, { keys: await installationKeys(config) });
   try {

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import type { PolicyRule } from '../../clients/typescript/http/openapi.ts';
 import { approvalRecord } from '../../model/approvals/approval.ts';
 import { isApprovalId } from '../../model/ids.ts';
-import { checked, JSON_OPTION, option, positional, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
+import { createCheck, JSON_OPTION, option, positional, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
 import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { command, customCommand, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { SHORT_DIGEST } from '../terminal/connection.ts';
@@ -28,7 +28,7 @@ function decideCommand(verb: 'approve' | 'refuse', description: string) {
     async call({ args, connect, options }) {
       const { approvals } = connect();
       const id = approvalId(args.id);
-      const digest = wholeDigest(args.digest, (await approvals.get(id, options)).digest);
+      const digest = completeDigest(args.digest, (await approvals.get(id, options)).digest);
       const decision = { digest, ...(args.reason !== undefined && { reason: args.reason }) };
       return approvals[verb](id, decision, options);
     },
@@ -37,14 +37,14 @@ function decideCommand(verb: 'approve' | 'refuse', description: string) {
 }
 
 /** @throws CliError when the typed digest belongs to another request */
-function wholeDigest(typed: string, digest: string): string {
+function completeDigest(typed: string, digest: string): string {
   if (typed.length < SHORT_DIGEST) throw usageError(`--digest takes ${SHORT_DIGEST} characters or more of it`);
   if (digest.startsWith(typed)) return digest;
   const why = 'its digest is another one';
   throw new CliError(EXIT.failed, 'That is not what you have seen', why, 'Look again with `mayfly approval get`.');
 }
 
-const approvalId = checked(isApprovalId, 'is not an approval id', 'List them with `mayfly approval list`.');
+const approvalId = createCheck(isApprovalId, 'is not an approval id', 'List them with `mayfly approval list`.');
 
 export const approvalCommand = nounCommand({
   list: pagedCommand({

@@ -44,13 +44,13 @@ export async function verifyExport(path: string, publicKeys: readonly string[]):
     }
     last = line;
   }
-  const signed = sealOf(last, { lines, sha256: digest.digest('hex') }, publicKeys);
+  const signed = verifySeal(last, { lines, sha256: digest.digest('hex') }, publicKeys);
   const problems = [...('why' in signed ? [signed.why] : []), ...links.end()];
   const keyid = 'why' in signed ? null : signed.keyid;
   return { ok: problems.length === 0, keyid, entries: links.entries, chains: links.chains, problems };
 }
 
-function sealOf(
+function verifySeal(
   last: string | null,
   found: AuditExportSeal,
   publicKeys: readonly string[],

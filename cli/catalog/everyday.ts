@@ -1,7 +1,7 @@
-import type { Listed } from './listed.ts';
+import type { CatalogEntry } from './listed.ts';
 
 /** Commands in the order of `mayfly --help`. */
-export const EVERYDAY: Listed[] = [
+export const EVERYDAY: CatalogEntry[] = [
   {
     name: 'sandbox',
     description: 'Sandboxes: create, look at, extend and destroy them',
@@ -107,7 +107,7 @@ export const EVERYDAY: Listed[] = [
 ];
 
 /** Commands in the order of `mayfly --help`. */
-export const EVENTS: Listed[] = [
+export const EVENTS: CatalogEntry[] = [
   {
     name: 'function',
     description: 'Functions: programs that run once for each event, in a sandbox of its own',
@@ -164,7 +164,7 @@ export const EVENTS: Listed[] = [
 ];
 
 /** Commands in the order of `mayfly --help`. */
-export const BUILD: Listed[] = [
+export const BUILD: CatalogEntry[] = [
   {
     name: 'source',
     description: 'Golden VMs',

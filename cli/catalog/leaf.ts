@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, parseArgs } from 'citty';
 import { type CliError, usageError } from '../terminal/cli-error.ts';
-import { getVerbs, type Listed } from './listed.ts';
+import { type CatalogEntry, getVerbs } from './listed.ts';
 import { suggest } from './suggestion.ts';
 
 /** Command, the words that name it, and the rest of the command line. */
@@ -12,7 +12,7 @@ interface Leaf {
 }
 
 /** Follows the words of a command line down the tree; stops at a word that names no command. */
-export async function leafOf(root: CommandDef, argv: string[]): Promise<Leaf> {
+export async function findCommand(root: CommandDef, argv: string[]): Promise<Leaf> {
   let command = root;
   const path = ['mayfly'];
   let rest = argv;
@@ -28,7 +28,7 @@ export async function leafOf(root: CommandDef, argv: string[]): Promise<Leaf> {
 }
 
 /** Returns the error for an unknown command, with the probably intended one. */
-export function unknownCommand({ path, command }: Leaf, word: string, all: Listed[]): CliError {
+export function unknownCommand({ path, command }: Leaf, word: string, all: CatalogEntry[]): CliError {
   const beside = namesBelow(command);
   const known = all.map((listed) => ({ name: listed.name, verbs: getVerbs(listed) }));
   const meant = suggest(word, { path, beside, all: known });
@@ -63,11 +63,11 @@ export async function subCommandsOf(command: CommandDef): Promise<[string, Comma
  */
 export async function runLeaf({ command, rest }: Leaf): Promise<number> {
   const definition = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
-  const args = parsed(rest, definition);
+  const args = parseArguments(rest, definition);
   return (await command.run?.({ rawArgs: rest, args, cmd: command })) as number;
 }
 
-function parsed(rest: string[], definition: Parameters<typeof parseArgs>[1]) {
+function parseArguments(rest: string[], definition: Parameters<typeof parseArgs>[1]) {
   try {
     return parseArgs(rest, definition);
   } catch (error) {

@@ -2,7 +2,7 @@ import type { SubCommandsDef } from 'citty';
 import type { Io } from '../terminal/io.ts';
 
 /** Entry of `mayfly --help`, which loads no command. */
-export interface Listed {
+export interface CatalogEntry {
   name: string;
   description: string;
   /** Imports its module. */
@@ -14,13 +14,13 @@ export interface Listed {
 }
 
 /** Lists the names below a command. */
-export function getVerbs({ verbs = '' }: Pick<Listed, 'verbs'>): string[] {
+export function getVerbs({ verbs = '' }: Pick<CatalogEntry, 'verbs'>): string[] {
   return verbs.split(' ').filter((verb) => verb !== '');
 }
 
 /** Returns the help of `mayfly` itself: each command on a line, grouped by purpose. */
-export function overview(io: Io, groups: { title: string; commands: Listed[] }[]): string {
-  const names = ({ name, aliases = [] }: Listed) => [name, ...aliases].join(', ');
+export function overview(io: Io, groups: { title: string; commands: CatalogEntry[] }[]): string {
+  const names = ({ name, aliases = [] }: CatalogEntry) => [name, ...aliases].join(', ');
   const width = Math.max(...groups.flatMap(({ commands }) => commands.map((one) => names(one).length)));
   const lines = groups.flatMap(({ title, commands }) => [
     '',

@@ -1,7 +1,7 @@
-import type { Listed } from './listed.ts';
+import type { CatalogEntry } from './listed.ts';
 
 /** Commands in the order of `mayfly --help`. */
-export const OPERATE: Listed[] = [
+export const OPERATE: CatalogEntry[] = [
   {
     name: 'up',
     description: 'Run all of Mayfly on this machine, in the foreground',

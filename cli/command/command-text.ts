@@ -4,7 +4,7 @@ import { between, duration } from '../terminal/arguments.ts';
 import { EXIT } from '../terminal/cli-error.ts';
 
 /** Exit code of ssh when it is not the remote program's own (ssh(1), EXIT STATUS). */
-const NOT_ITS_OWN = 255;
+const SSH_FAILURE = 255;
 
 /**
  * Returns the exit code of `mayfly run`: the command's own; 128 plus the signal, as in shells; 124 after a timeout, as
@@ -13,7 +13,7 @@ const NOT_ITS_OWN = 255;
 export function exitCodeOfCommand({ outcome, exitCode, signal, failure }: Command): number {
   switch (outcome) {
     case 'exited':
-      return exitCode ?? NOT_ITS_OWN;
+      return exitCode ?? SSH_FAILURE;
     case 'signaled':
       return 128 + ((signal && (constants.signals as Record<string, number>)[signal]) || 0);
     case 'timed-out':
@@ -27,7 +27,7 @@ export function exitCodeOfCommand({ outcome, exitCode, signal, failure }: Comman
     case 'interrupted':
     case 'unknown':
     case null:
-      return NOT_ITS_OWN;
+      return SSH_FAILURE;
   }
 }
 

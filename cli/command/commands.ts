@@ -1,7 +1,7 @@
 import type { Command } from '../../clients/typescript/http/openapi.ts';
 import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
 import { isCommandId } from '../../model/ids.ts';
-import { checked, idOrName, positional } from '../terminal/arguments.ts';
+import { createCheck, idOrName, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, customCommand, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { columns, type Io } from '../terminal/io.ts';
@@ -14,7 +14,7 @@ const ONE_ARGS = {
 
 const HEADER = ['ID', 'STATE', 'TOOK', 'COMMAND'];
 
-export const commandId = checked(isCommandId, 'is not a command id', 'List them with `mayfly command list`.');
+export const commandId = createCheck(isCommandId, 'is not a command id', 'List them with `mayfly command list`.');
 
 /** `mayfly command`: finished and running commands of a sandbox. `mayfly run` starts one. */
 export const commandCommands = nounCommand({

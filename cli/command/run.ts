@@ -61,7 +61,7 @@ function variableOf(text: string): [string, string] {
 }
 
 /** Time to fetch the id of the command to cancel after a Ctrl-C, ms. */
-const ASK_AGAIN_MS = 5_000;
+const RETRY_MS = 5_000;
 
 /**
  * Starts the command. After a Ctrl-C during the request, repeats it by its idempotency key to get the id, so that the
@@ -73,7 +73,7 @@ async function start(io: Io, client: MayflyClient, sandbox: string, request: Sta
     return await client.commands.run(sandbox, request, { ...options, signal: io.signal });
   } catch (error) {
     if (!io.signal.aborted) throw error;
-    const signal = AbortSignal.timeout(ASK_AGAIN_MS);
+    const signal = AbortSignal.timeout(RETRY_MS);
     return await client.commands.run(sandbox, request, { ...options, signal }).catch((cause: unknown) => {
       throw new CliError(EXIT.interrupted, 'Interrupted', 'the API did not say whether it started', LOOK, { cause });
     });
@@ -94,9 +94,9 @@ async function followCommand(
       io.note(`  not cancelled: ${messageOf(error)}; its time-out still ends it`);
     });
   };
-  const interrupted = () => void cancel();
-  io.signal.addEventListener('abort', interrupted, { once: true });
-  if (io.signal.aborted) interrupted();
+  const onInterrupt = () => void cancel();
+  io.signal.addEventListener('abort', onInterrupt, { once: true });
+  if (io.signal.aborted) onInterrupt();
   io.whenUnread = cancel;
   const pump = stdinOpen ? new StdinPump(client.commands, sandbox, id, io.stdin.open()) : null;
   pump?.start((error) => io.note(`standard input ends early: ${messageOf(error)}`));
@@ -106,7 +106,7 @@ async function followCommand(
       if (!json) await io.write(piece.stream, piece.bytes);
     }
   } finally {
-    io.signal.removeEventListener('abort', interrupted);
+    io.signal.removeEventListener('abort', onInterrupt);
     io.whenUnread = null;
     pump?.stop();
   }
@@ -123,7 +123,7 @@ function messageOf(error: unknown): string {
 }
 
 /** Formats the outcome; the guest or the API wrote the reason. */
-function howItEnded({ outcome, reason, failure }: Command): string {
+function formatOutcome({ outcome, reason, failure }: Command): string {
   const why = reason ?? failure?.message;
   return printable(`${outcome}${why ? `: ${why}` : ''}`);
 }
@@ -148,7 +148,7 @@ export const runCommand = customCommand({
     }
     const ended = await followCommand(io, client, accepted, { json: args.json, stdinOpen });
     if (args.json) io.printJson(ended);
-    else if (ended.outcome !== 'exited') io.note(`mayfly: ${howItEnded(ended)}`);
+    else if (ended.outcome !== 'exited') io.note(`mayfly: ${formatOutcome(ended)}`);
     if (ended.outcome === 'timed-out' && args.timeout === undefined)
       io.note(`  Its time-out was ${DEFAULT_TIMEOUT}, the default: --timeout 1h gives it more, --detach has none.`);
     return exitCodeOfCommand(ended);

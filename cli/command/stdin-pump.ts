@@ -58,12 +58,12 @@ export class StdinPump {
         this.#offset = (await this.commands.writeStdin(this.sandboxId, this.commandId, rest, options)).offset;
         isTaken = true;
       } catch (error) {
-        const place = placeIn(error);
+        const place = parseOffset(error);
         const isAhead = place !== null && place > this.#offset && place <= begin + bytes.length;
         if (isLost && isAhead) {
           this.#offset = place;
           isTaken = place === begin + bytes.length;
-        } else if (this.#stopped || !mayPass(error)) throw error;
+        } else if (this.#stopped || !isTransient(error)) throw error;
         else {
           isLost = true;
           await sleep(PAUSE_MS, undefined, { ref: false });
@@ -73,12 +73,12 @@ export class StdinPump {
   }
 }
 
-function mayPass(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   return error instanceof MayflyConnectionError || (error instanceof MayflyApiError && error.retryable);
 }
 
 /** Returns the offset of standard input in a `stdin_conflict`. */
-function placeIn(error: unknown): number | null {
+function parseOffset(error: unknown): number | null {
   if (!(error instanceof MayflyApiError) || error.code !== 'stdin_conflict') return null;
   const place = /^Standard input is at (\d+),/.exec(error.problem.detail ?? '')?.[1];
   return place === undefined ? null : Number(place);

@@ -4,13 +4,13 @@ import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { type Io, printable } from '../terminal/io.ts';
 import { download, downloadStream } from './download.ts';
-import { identified, type Side, shownSide, sideOf } from './side.ts';
+import { type Endpoint, formatEndpoint, parseEndpoint, resolveSandboxId } from './side.ts';
 import { type CopyOptions, Progress, upload, uploadStream } from './upload.ts';
 
 const ONE_SIDE = 'one side must be in a sandbox, as in sbx-…:/path or web:/path, and the other here';
 
 /** Copies between two sides. @returns the target */
-async function copy(io: Io, files: Files, source: Side, target: Side, options: CopyOptions): Promise<Side> {
+async function copy(io: Io, files: Files, source: Endpoint, target: Endpoint, options: CopyOptions): Promise<Endpoint> {
   if (source.kind === 'local' && target.kind === 'sandbox') return upload(files, source, target, options);
   if (source.kind === 'pipe' && target.kind === 'sandbox') return uploadStream(files, process.stdin, target, options);
   if (source.kind === 'sandbox' && target.kind === 'local') return download(files, source, target, options);
@@ -37,18 +37,18 @@ export const cpCommand = customCommand({
     ...JSON_OPTION,
   },
   async run({ io, args, connect }) {
-    const sides = [sideOf(args.source), sideOf(args.target)] as const;
+    const sides = [parseEndpoint(args.source), parseEndpoint(args.target)] as const;
     if ((sides[0].kind === 'sandbox') === (sides[1].kind === 'sandbox')) throw usageError(ONE_SIDE);
     if (sides[1].kind === 'pipe' && args.json) throw usageError('standard output cannot take both the file and --json');
     const client = connect();
-    const source = await identified(client, sides[0], io.signal);
-    const target = await identified(client, sides[1], io.signal);
-    const progress = new Progress(io, shownSide(source));
+    const source = await resolveSandboxId(client, sides[0], io.signal);
+    const target = await resolveSandboxId(client, sides[1], io.signal);
+    const progress = new Progress(io, formatEndpoint(source));
     const onNote = (note: string) => io.note(printable(note));
     const options = { recursive: args.recursive, progress, onNote, signal: io.signal };
     const placed = await copy(io, client.files, source, target, options).catch(explain);
     const { bytes, seconds } = progress;
-    if (args.json) io.printJson({ source: shownSide(source), target: shownSide(placed), bytes, seconds });
-    else io.note(`${printable(shownSide(placed))}: ${progress.summary()}`);
+    if (args.json) io.printJson({ source: formatEndpoint(source), target: formatEndpoint(placed), bytes, seconds });
+    else io.note(`${printable(formatEndpoint(placed))}: ${progress.summary()}`);
   },
 });

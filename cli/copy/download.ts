@@ -1,8 +1,8 @@
 import { chmod, lstat, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import type { FileContent, Files } from '../../clients/typescript/sandbox/files.ts';
 import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
-import { inTheWay, refuseLinkOut, temporaryBeside, unlessAbsent, writeWhole } from './local-file.ts';
-import { baseName, join, type LocalSide, type SandboxSide, SLASH, shownPath, trimSlashes } from './side.ts';
+import { pathConflictError, refuseLinkOut, temporaryBeside, valueIfMissing, writeAtomically } from './local-file.ts';
+import { baseName, formatPath, join, type LocalSide, type SandboxSide, SLASH, trimSlashes } from './side.ts';
 import { unpack } from './tar.ts';
 import { type CopyOptions, isDirectory } from './upload.ts';
 
@@ -39,9 +39,9 @@ async function checkTree(path: Buffer): Promise<void> {
 }
 
 async function settle(from: Buffer, to: Buffer): Promise<void> {
-  const present = await lstat(to).catch(unlessAbsent(null));
+  const present = await lstat(to).catch(valueIfMissing(null));
   const isDirectory = (await lstat(from)).isDirectory();
-  if (present && present.isDirectory() !== isDirectory) throw inTheWay(to);
+  if (present && present.isDirectory() !== isDirectory) throw pathConflictError(to);
   if (!present || !isDirectory) return rename(from, to);
   for (const child of await childrenOf(from)) await settle(child, join(to, child.subarray(from.length + 1)));
 }
@@ -52,7 +52,7 @@ async function childrenOf(directory: Buffer): Promise<Buffer[]> {
 }
 
 function refusedEntry(path: Buffer): CliError {
-  const why = `${shownPath(path)} is a device, a FIFO or a socket`;
+  const why = `${formatPath(path)} is a device, a FIFO or a socket`;
   return new CliError(
     EXIT.failed,
     'The sandbox sent what is not copied',
@@ -144,11 +144,11 @@ export async function download(
   if (!(await isDirectory(files, sandboxId, path, options.signal))) {
     const placed = await within(source, target);
     const read = await files.read(sandboxId, path, { signal: options.signal });
-    await writeWhole(placed.path, whole(read, options), Number.parseInt(read.mode, 8));
+    await writeAtomically(placed.path, assertComplete(read, options), Number.parseInt(read.mode, 8));
     return placed;
   }
   if (!options.recursive) {
-    throw usageError(`${shownPath(path)} is a directory`, 'Give -r to copy it with all that is in it.');
+    throw usageError(`${formatPath(path)} is a directory`, 'Give -r to copy it with all that is in it.');
   }
   const placed = await within(source, { ...target, path: trimSlashes(target.path) });
   await refuseLinkOut(placed.path);
@@ -167,11 +167,11 @@ export async function downloadStream(
   options: CopyOptions,
 ): Promise<void> {
   const read = await files.read(sandboxId, path, { signal: options.signal });
-  for await (const chunk of whole(read, options)) await write(chunk);
+  for await (const chunk of assertComplete(read, options)) await write(chunk);
 }
 
 /** Counts the content; fails when it is truncated. */
-async function* whole({ body, size }: FileContent, { progress }: CopyOptions) {
+async function* assertComplete({ body, size }: FileContent, { progress }: CopyOptions) {
   progress.total = size;
   yield* progress.counting(body);
   if (size === null || progress.bytes === size) return;
@@ -180,12 +180,12 @@ async function* whole({ body, size }: FileContent, { progress }: CopyOptions) {
 }
 
 async function within(source: SandboxSide, target: LocalSide): Promise<LocalSide> {
-  const present = await stat(target.path).catch(unlessAbsent(null));
+  const present = await stat(target.path).catch(valueIfMissing(null));
   if (!present?.isDirectory()) {
     if (target.path.at(-1) !== SLASH) return target;
-    throw usageError(`there is no directory ${shownPath(target.path)}`, 'Make it first, or leave the slash out.');
+    throw usageError(`there is no directory ${formatPath(target.path)}`, 'Make it first, or leave the slash out.');
   }
   const name = baseName(source.path);
-  if (name === null) throw usageError(`${shownPath(source.path)} has no name`, 'Say how the copy shall be named.');
+  if (name === null) throw usageError(`${formatPath(source.path)} has no name`, 'Say how the copy shall be named.');
   return { ...target, path: join(target.path, name) };
 }

@@ -2,8 +2,8 @@ import { constants, type Dirent } from 'node:fs';
 import { lstat, open, readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orAbsent } from '../../host/os/absent.ts';
-import { ignoredBy } from '../../model/dockerfile/patterns/ignored.ts';
-import { END, headOf, paddingOf, type TarEntry } from '../../model/image/tar.ts';
+import { compileIgnore } from '../../model/dockerfile/patterns/ignored.ts';
+import { END, type TarEntry, tarHeader, tarPadding } from '../../model/image/tar.ts';
 import { usageError } from '../terminal/cli-error.ts';
 
 /** Bytes per read of a file. */
@@ -17,9 +17,9 @@ export type Found = Omit<TarEntry, 'bytes'> & { size: number };
  * @param ignoreFile name of that file, which is listed itself; it may be missing
  * @throws CliError for anything but files, folders and links
  */
-export async function* foundIn(folder: string, ignoreFile: string): AsyncGenerator<Found> {
+export async function* listFolder(folder: string, ignoreFile: string): AsyncGenerator<Found> {
   const ignore = (await orAbsent(readFile(join(folder, ignoreFile), 'utf8'))) ?? '';
-  const isIgnored = ignoredBy(ignore, ignoreFile);
+  const isIgnored = compileIgnore(ignore, ignoreFile);
   for await (const path of pathsOf(folder, '')) {
     if (path === ignoreFile || !isIgnored(path)) yield await entryOf(folder, path, ignoreFile);
   }
@@ -28,17 +28,17 @@ export async function* foundIn(folder: string, ignoreFile: string): AsyncGenerat
 /** Returns the length of the entries' archive in bytes. */
 export function archiveBytes(found: readonly Found[]): number {
   return found.reduce(
-    (sum, entry) => sum + headOf(entry).length + entry.size + paddingOf(entry.size).length,
+    (sum, entry) => sum + tarHeader(entry).length + entry.size + tarPadding(entry.size).length,
     END.length,
   );
 }
 
 /** Makes a tar archive without owners and times: the same content gives the same archive. @throws CliError */
-export async function* archiveOf(folder: string, found: readonly Found[]): AsyncGenerator<Uint8Array> {
+export async function* createArchive(folder: string, found: readonly Found[]): AsyncGenerator<Uint8Array> {
   for (const entry of found) {
-    yield headOf(entry);
+    yield tarHeader(entry);
     if (entry.type === 'file') yield* contentOf(join(folder, entry.path), entry.size);
-    yield paddingOf(entry.size);
+    yield tarPadding(entry.size);
   }
   yield END;
 }

@@ -2,17 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { CliError, EXIT } from '../terminal/cli-error.ts';
-import { join, parentOf, shownPath } from './side.ts';
+import { formatPath, join, parentOf } from './side.ts';
 
 /**
  * Writes a local file atomically; an existing file keeps its mode. Follows a link only within its folder: one that
  * leads out may come from a guest. @throws CliError
  */
-export async function writeWhole(path: Buffer, content: AsyncIterable<Uint8Array>, newMode: number): Promise<void> {
-  const target = await realpath(path, { encoding: 'buffer' }).catch(unlessAbsent(path));
+export async function writeAtomically(
+  path: Buffer,
+  content: AsyncIterable<Uint8Array>,
+  newMode: number,
+): Promise<void> {
+  const target = await realpath(path, { encoding: 'buffer' }).catch(valueIfMissing(path));
   await refuseLinkOut(path);
-  const present = await stat(target).catch(unlessAbsent(null));
-  if (present && !present.isFile()) throw inTheWay(path);
+  const present = await stat(target).catch(valueIfMissing(null));
+  if (present && !present.isFile()) throw pathConflictError(path);
   const temporary = temporaryBeside(target);
   const { O_CREAT, O_EXCL, O_WRONLY } = constants;
   const file = await open(temporary, O_CREAT | O_EXCL | O_WRONLY, 0o600);
@@ -46,7 +50,7 @@ export async function refuseLinkOut(path: Buffer): Promise<void> {
 }
 
 function real(path: Buffer): Promise<Buffer | null> {
-  return realpath(path, { encoding: 'buffer' }).catch(unlessAbsent(null));
+  return realpath(path, { encoding: 'buffer' }).catch(valueIfMissing(null));
 }
 
 function isWithin(folder: Buffer, path: Buffer): boolean {
@@ -55,7 +59,7 @@ function isWithin(folder: Buffer, path: Buffer): boolean {
 }
 
 function leadsOut(path: Buffer, target: Buffer): CliError {
-  const why = `${shownPath(path)} leads by a link to ${shownPath(target)}, which is outside`;
+  const why = `${formatPath(path)} leads by a link to ${formatPath(target)}, which is outside`;
   return new CliError(EXIT.failed, 'Nothing was copied', why, 'Name that place itself, or remove the link.');
 }
 
@@ -65,18 +69,18 @@ export function temporaryBeside(path: Buffer): Buffer {
 }
 
 /** Makes a `catch` handler that returns `value` for a missing file, and rethrows other errors. */
-export function unlessAbsent<T>(value: T): (error: NodeJS.ErrnoException) => T {
+export function valueIfMissing<T>(value: T): (error: NodeJS.ErrnoException) => T {
   return (error) => {
     if (error.code === 'ENOENT') return value;
     throw error;
   };
 }
 
-export function inTheWay(path: Buffer): CliError {
+export function pathConflictError(path: Buffer): CliError {
   const why = 'only a file can be replaced by a file, and only a directory added to';
   return new CliError(
     EXIT.failed,
-    `Something else is at ${shownPath(path)}`,
+    `Something else is at ${formatPath(path)}`,
     why,
     'Choose another path, or remove it.',
   );

@@ -7,7 +7,7 @@ import { usageError } from '../terminal/cli-error.ts';
 
 export interface SandboxSide {
   kind: 'sandbox';
-  /** Id, or the name until it is {@link identified}. */
+  /** Id, or the name until it is {@link resolveSandboxId}. */
   sandboxId: string;
   /** Absolute. */
   path: Buffer;
@@ -19,14 +19,14 @@ export interface LocalSide {
 }
 
 /** End of a copy; `pipe` is standard input or output. */
-export type Side = SandboxSide | LocalSide | { kind: 'pipe' };
+export type Endpoint = SandboxSide | LocalSide | { kind: 'pipe' };
 
 /** Prefix of a sandbox's path; as in scp(1), a slash before the colon makes it a local path. */
 const IN_A_SANDBOX = /^([a-z0-9-]+):/;
 export const SLASH = 0x2f;
 
 /** @throws CliError */
-export function sideOf(text: string): Side {
+export function parseEndpoint(text: string): Endpoint {
   if (text === '-') return { kind: 'pipe' };
   const bytes = rawArgument(text);
   const [prefix, sandboxId = ''] = IN_A_SANDBOX.exec(text) ?? [];
@@ -41,13 +41,13 @@ export function sideOf(text: string): Side {
 }
 
 /** Replaces a name by the id: a copy is many requests, during which the name may move to another sandbox. */
-export async function identified(client: MayflyClient, side: Side, signal: AbortSignal): Promise<Side> {
+export async function resolveSandboxId(client: MayflyClient, side: Endpoint, signal: AbortSignal): Promise<Endpoint> {
   if (side.kind !== 'sandbox') return side;
   return { ...side, sandboxId: await client.sandboxIdOf(side.sandboxId, { signal }) };
 }
 
 /** Formats a side as an argument of `mayfly cp`, if it is UTF-8. */
-export function shownSide(side: Side): string {
+export function formatEndpoint(side: Endpoint): string {
   if (side.kind === 'pipe') return '-';
   return side.kind === 'local' ? side.path.toString() : `${side.sandboxId}:${side.path.toString()}`;
 }
@@ -79,7 +79,7 @@ export function join(directory: Buffer, name: Buffer | string): Buffer {
 }
 
 /** Formats a path for messages; paths that are not UTF-8 stay distinguishable. */
-export function shownPath(path: Buffer): string {
+export function formatPath(path: Buffer): string {
   const text = path.toString('utf8');
   return Buffer.from(text).equals(path) ? JSON.stringify(text) : percentEncode(path);
 }

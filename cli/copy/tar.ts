@@ -18,7 +18,7 @@ const CHANGED = 1;
  * Makes an archive of a directory with the system's tar; throws when tar fails.
  * @param onNote called with each file that changed while it was read
  */
-export async function* packed(
+export async function* packFolder(
   directory: Buffer,
   onNote: (note: string) => void,
   signal: AbortSignal,
@@ -112,9 +112,9 @@ class Tar {
   async ended(good: readonly unknown[] = [0]): Promise<string[]> {
     const [code, signal] = await this.#over.catch((cause: unknown) => {
       this.signal.throwIfAborted();
-      throw failed(cause instanceof Error ? cause.message : String(cause), cause);
+      throw tarError(cause instanceof Error ? cause.message : String(cause), cause);
     });
-    if (!good.includes(code)) throw failed(this.#complaint.trim() || `it ended with ${String(code ?? signal)}`);
+    if (!good.includes(code)) throw tarError(this.#complaint.trim() || `it ended with ${String(code ?? signal)}`);
     return this.#complaint.split('\n').filter((line) => line !== '');
   }
 
@@ -125,6 +125,6 @@ class Tar {
   }
 }
 
-function failed(why: string, cause?: unknown): CliError {
+function tarError(why: string, cause?: unknown): CliError {
   return new CliError(EXIT.failed, 'The local tar failed', why, 'Mend what it says, and copy again.', { cause });
 }

@@ -5,8 +5,8 @@ import type { Files } from '../../clients/typescript/sandbox/files.ts';
 import { duration } from '../terminal/arguments.ts';
 import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { type Io, printable } from '../terminal/io.ts';
-import { baseName, join, type LocalSide, parentOf, type SandboxSide, shownPath } from './side.ts';
-import { packed } from './tar.ts';
+import { baseName, formatPath, join, type LocalSide, parentOf, type SandboxSide } from './side.ts';
+import { packFolder } from './tar.ts';
 
 /** Interval between two updates of the line on the terminal, ms. */
 const EVERY_MS = 200;
@@ -88,7 +88,7 @@ export async function upload(
   });
   if (!found.isDirectory()) return uploadFile(files, source, target, found, options);
   if (options.recursive) return uploadDirectory(files, source, target, options);
-  throw usageError(`${shownPath(source.path)} is a directory`, 'Give -r to copy it with all that is in it.');
+  throw usageError(`${formatPath(source.path)} is a directory`, 'Give -r to copy it with all that is in it.');
 }
 
 /** Copies a stream, such as standard input, to a file of a sandbox. */
@@ -129,10 +129,10 @@ async function uploadDirectory(
   const placed = await within(files, source, target, signal);
   const { sandboxId, path } = placed;
   if (!(await isDirectory(files, sandboxId, parentOf(path), signal))) {
-    const why = `there is no directory ${shownPath(parentOf(path))} in ${sandboxId}`;
+    const why = `there is no directory ${formatPath(parentOf(path))} in ${sandboxId}`;
     throw new CliError(EXIT.notFound, 'Nothing was copied', why, 'Make it first, or copy to another place.');
   }
-  const archive = progress.counting(packed(source.path, onNote, signal));
+  const archive = progress.counting(packFolder(source.path, onNote, signal));
   await sending(archive, (stream) => files.writeArchive(sandboxId, path, stream, { parents: true, signal }));
   return placed;
 }
@@ -144,7 +144,7 @@ async function sending<T>(
 ): Promise<T> {
   let broken: unknown;
   let isOver = false;
-  async function* watched() {
+  async function* recordFailure() {
     try {
       for await (const chunk of source) {
         if (isOver) return; // an aborted fetch of Node reads on to the end
@@ -156,7 +156,7 @@ async function sending<T>(
     }
   }
   try {
-    return await send(ReadableStream.from(watched()));
+    return await send(ReadableStream.from(recordFailure()));
   } catch (error) {
     throw broken ?? error;
   } finally {
@@ -168,7 +168,7 @@ async function sending<T>(
 async function within(files: Files, source: LocalSide, target: SandboxSide, signal: AbortSignal): Promise<SandboxSide> {
   if (!(await isDirectory(files, target.sandboxId, target.path, signal))) return target;
   const name = baseName(source.path) ?? baseName(await realpath(source.path, { encoding: 'buffer' }));
-  if (name === null) throw usageError(`${shownPath(source.path)} has no name`, 'Say how the copy shall be named.');
+  if (name === null) throw usageError(`${formatPath(source.path)} has no name`, 'Say how the copy shall be named.');
   return { ...target, path: join(target.path, name) };
 }
 
@@ -190,5 +190,5 @@ export async function isDirectory(
 
 function cannotRead(path: Buffer, cause: NodeJS.ErrnoException): CliError {
   const exitCode = cause.code === 'ENOENT' ? EXIT.notFound : EXIT.failed;
-  return new CliError(exitCode, `${shownPath(path)} cannot be read`, cause.code ?? cause.message, 'Check the path.');
+  return new CliError(exitCode, `${formatPath(path)} cannot be read`, cause.code ?? cause.message, 'Check the path.');
 }

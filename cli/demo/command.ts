@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { ArgsDef } from 'citty';
 import { readConfig } from '../../worker/config/config.ts';
-import { isInPlace, runInPlace } from '../place/run-in-place.ts';
+import { isIsolated, runIsolated } from '../place/run-in-place.ts';
 import { flag } from '../terminal/arguments.ts';
 import { EXIT } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
@@ -21,9 +21,9 @@ next: \`bin/mayfly demo --ways\` also wakes a VM from a template and claims one 
 export const demoCommand = customCommand({
   args: ARGS,
   async run({ io, args, rawArgs }) {
-    if (isInPlace(io.env)) return runDemo(io, args.source, args.ways);
+    if (isIsolated(io.env)) return runDemo(io, args.source, args.ways);
     io.print(introduction(readConfig(io.env).hostKind === 'simulated', args.ways));
-    const code = await runInPlace(io, 'demo', [PROGRAM, 'demo', ...rawArgs]);
+    const code = await runIsolated(io, 'demo', [PROGRAM, 'demo', ...rawArgs]);
     if (code === EXIT.ok) io.print(NEXT);
     return code;
   },

@@ -44,23 +44,23 @@ async function domains(uri: string, sandboxId: string): Promise<Evidence> {
 async function processes(sandboxId: string): Promise<Evidence> {
   let found = false;
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    found ||= (await unlessGone(readFile(join('/proc', pid, 'cmdline'), 'utf8'), '')).includes(sandboxId);
+    found ||= (await absentIfMissing(readFile(join('/proc', pid, 'cmdline'), 'utf8'), '')).includes(sandboxId);
   }
   return { lookedAt: 'the command lines in /proc', found };
 }
 
 async function file(path: string, sandboxId: string): Promise<Evidence> {
-  const text = await unlessGone(readFile(path, 'utf8'), '');
+  const text = await absentIfMissing(readFile(path, 'utf8'), '');
   return { lookedAt: path, found: text.includes(sandboxId) };
 }
 
 async function folder(path: string, sandboxId: string): Promise<Evidence> {
-  const names = await unlessGone(readdir(path), []);
+  const names = await absentIfMissing(readdir(path), []);
   return { lookedAt: `ls ${join(path, sandboxId)}`, found: names.some((name) => name.includes(sandboxId)) };
 }
 
 /** Returns `absent` for ENOENT, and for ESRCH of a process that ends while it is read. */
-async function unlessGone<T>(read: Promise<T>, absent: T): Promise<T> {
+async function absentIfMissing<T>(read: Promise<T>, absent: T): Promise<T> {
   try {
     return await read;
   } catch (error) {

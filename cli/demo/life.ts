@@ -15,7 +15,7 @@ const CREATES = 3;
 const COMMAND = 'echo "$(id -un) on $(uname -sr)"; echo "and this is stderr" >&2';
 
 /** Running sandbox, and its caller's waits, ms. */
-export interface Way {
+export interface BootedSandbox {
   record: Sandbox;
   way: BootWay;
   /** From the request until it runs. */
@@ -27,12 +27,12 @@ export interface Way {
 /**
  * Shows a sandbox that boots, from request to proof. @returns true when the proof and plain tools agree on its absence
  */
-export async function showLife(
+export async function showLifecycle(
   io: Io,
   installation: Installation,
   client: MayflyClient,
   source: string,
-): Promise<Way & { isProved: boolean }> {
+): Promise<BootedSandbox & { isProved: boolean }> {
   io.print(`\n2. create a sandbox of ${printable(source)}: it boots`);
   const created = await createSandbox(io, client, { source });
   const { id, steps } = created.record;
@@ -68,7 +68,7 @@ export async function createSandbox(
   io: Io,
   client: MayflyClient,
   request: CreateOneSandbox,
-): Promise<Omit<Way, 'commandMs'>> {
+): Promise<Omit<BootedSandbox, 'commandMs'>> {
   for (let attempt = 1; ; attempt++) {
     const created = await tryCreate(io, client, request);
     if ('way' in created) return created;
@@ -87,7 +87,7 @@ async function tryCreate(
   io: Io,
   client: MayflyClient,
   request: CreateOneSandbox,
-): Promise<Omit<Way, 'commandMs'> | Sandbox> {
+): Promise<Omit<BootedSandbox, 'commandMs'> | Sandbox> {
   const began = performance.now();
   const requested = await client.createSandbox(request, { waitSeconds: 0, signal: io.signal });
   const isReached = (state: SandboxState) => state === 'running' || isFinal(state);

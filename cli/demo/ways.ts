@@ -6,7 +6,7 @@ import { duration } from '../terminal/arguments.ts';
 import { CliError, EXIT } from '../terminal/cli-error.ts';
 import { type Io, printable } from '../terminal/io.ts';
 import { gatherEvidence, isProvedGone, poll } from './evidence.ts';
-import { createSandbox, runCommand, showLife, type Way } from './life.ts';
+import { type BootedSandbox, createSandbox, runCommand, showLifecycle } from './life.ts';
 
 const POOL = 'demo';
 /** Claims without a member after which the demo continues without one. */
@@ -20,7 +20,7 @@ async function showWays(
   installation: Installation,
   client: MayflyClient,
   source: string,
-  cold: Way,
+  cold: BootedSandbox,
 ): Promise<boolean> {
   const { signal } = io;
   io.print('\n6. create another: it wakes from the memory of a template');
@@ -61,7 +61,7 @@ function pollTemplate(io: Io, client: MayflyClient): Promise<Template> {
  * Claims a member of the pool; on a busy machine none may answer in time, and then the sandbox boots. @returns null:
  * none did
  */
-async function claim(io: Io, client: MayflyClient, source: string): Promise<Way | null> {
+async function claim(io: Io, client: MayflyClient, source: string): Promise<BootedSandbox | null> {
   const until = performance.now() + POOL_MS;
   for (let misses = 0; misses < MISSES; misses++) {
     await poll(io, async () => {
@@ -80,7 +80,7 @@ async function claim(io: Io, client: MayflyClient, source: string): Promise<Way 
   return null;
 }
 
-async function createAndRun(io: Io, client: MayflyClient, request: CreateOneSandbox): Promise<Way> {
+async function createAndRun(io: Io, client: MayflyClient, request: CreateOneSandbox): Promise<BootedSandbox> {
   const created = await createSandbox(io, client, request);
   return { ...created, commandMs: await runCommand(io, client, created.record.id) };
 }
@@ -111,7 +111,7 @@ export async function runDemo(io: Io, source: string, ways: boolean): Promise<nu
   const installation = await startInstallation(config, (line) => io.print(`  ${printable(line)}`), io.signal);
   try {
     const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
-    const { isProved, ...cold } = await showLife(io, installation, client, source);
+    const { isProved, ...cold } = await showLifecycle(io, installation, client, source);
     const isClean = !ways || (await showWays(io, installation, client, source, cold));
     return isProved && isClean ? EXIT.ok : EXIT.failed;
   } finally {

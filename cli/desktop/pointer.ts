@@ -26,7 +26,7 @@ export function actCommand<const A extends ArgsDef>(spec: {
 }
 
 /** Parses `640,400`. @throws CliError */
-function place(text: string): { x: number; y: number } {
+function parsePoint(text: string): { x: number; y: number } {
   const [, x, y] = /^(\d{1,5}),(\d{1,5})$/.exec(text) ?? [];
   const { max } = LIMITS.desktop.coordinate;
   if (x !== undefined && Number(x) <= max && Number(y) <= max) return { x: Number(x), y: Number(y) };
@@ -42,7 +42,7 @@ const AT = {
 export const moveCommand = actCommand({
   description: 'Move the pointer',
   args: { at: AT },
-  action: (args) => ({ action: 'move', ...place(args.at) }),
+  action: (args) => ({ action: 'move', ...parsePoint(args.at) }),
 });
 
 export const clickCommand = actCommand({
@@ -57,7 +57,7 @@ export const clickCommand = actCommand({
     if (args.right && args.middle) throw usageError('--right and --middle are two buttons');
     const other = args.middle ? 'middle' : 'left';
     const button = args.right ? 'right' : other;
-    return { action: 'click', ...place(args.at), button, count: args.double ? 2 : 1 };
+    return { action: 'click', ...parsePoint(args.at), button, count: args.double ? 2 : 1 };
   },
 });
 
@@ -65,8 +65,8 @@ export const dragCommand = actCommand({
   description: 'Drag from one place to another',
   args: { from: AT, to: AT },
   action(args) {
-    const { x: toX, y: toY } = place(args.to);
-    return { action: 'drag', ...place(args.from), toX, toY };
+    const { x: toX, y: toY } = parsePoint(args.to);
+    return { action: 'drag', ...parsePoint(args.from), toX, toY };
   },
 });
 
@@ -79,7 +79,7 @@ export const scrollCommand = actCommand({
   },
   action(args) {
     const [down, right] = [steps('down', args.down), steps('right', args.right)];
-    return { action: 'scroll', ...place(args.at), down, right };
+    return { action: 'scroll', ...parsePoint(args.at), down, right };
   },
 });
 

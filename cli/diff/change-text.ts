@@ -54,7 +54,7 @@ function aspectTexts(change: FileChange, before: FileState): string[] {
   const owner = ({ uid, gid }: Pick<FileState, 'uid' | 'gid'>) => `${uid}:${gid}`;
   const texts = {
     content: () => `content ${growthText(growthOf(change)) || 'of the same size'}`,
-    target: () => `target ${named(before.target)}→${named(change.target)}`,
+    target: () => `target ${formatTarget(before.target)}→${formatTarget(change.target)}`,
     device: () => `device ${before.device?.join(':') ?? ''}→${change.device?.join(':') ?? ''}`,
     mode: () => `mode ${before.mode}→${change.mode}`,
     owner: () => `owner ${owner(before)}→${owner(change)}`,
@@ -62,10 +62,10 @@ function aspectTexts(change: FileChange, before: FileState): string[] {
     mtime: () => 'time',
   };
   // The time changes with nearly every other aspect.
-  const told = what.length > 1 ? what.filter((aspect) => aspect !== 'mtime') : what;
-  return told.map((aspect) => texts[aspect]());
+  const shownAspects = what.length > 1 ? what.filter((aspect) => aspect !== 'mtime') : what;
+  return shownAspects.map((aspect) => texts[aspect]());
 }
 
-function named(target: FileState['target']): string {
+function formatTarget(target: FileState['target']): string {
   return target === null ? '' : quotedPath(target);
 }

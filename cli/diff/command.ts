@@ -4,7 +4,7 @@ import type { FileComparison } from '../../model/files/file-comparison.ts';
 import { quotedPath } from '../../model/files/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { commandRow } from '../command/command-text.ts';
-import { writeWhole } from '../copy/local-file.ts';
+import { writeAtomically } from '../copy/local-file.ts';
 import { rawArgument } from '../copy/side.ts';
 import { findSnapshotId, SNAPSHOT, snapshotIdOrName } from '../snapshot/named.ts';
 import { size } from '../snapshot/snapshot-text.ts';
@@ -80,11 +80,11 @@ export async function printFile(io: Io, { path, before, after, kind, diff }: Fil
   } else if (!io.isTerminal) {
     await io.write('stdout', Buffer.from(diff ?? ''));
   } else {
-    for (const line of (diff ?? '').replace(/\n$/, '').split('\n')) io.print(painted(io, line));
+    for (const line of (diff ?? '').replace(/\n$/, '').split('\n')) io.print(colourLine(io, line));
   }
 }
 
-function painted(io: Io, line: string): string {
+function colourLine(io: Io, line: string): string {
   const shown = line.replaceAll('\t', '        ');
   if (/^(?:---|\+\+\+) /.test(line)) return io.paint('bold', shown);
   if (line.startsWith('@@')) return io.paint('dim', shown);
@@ -152,7 +152,7 @@ async function showFile(io: Io, diff: Diffs, { a, b }: Pair, path: Buffer, json:
 async function writeTar(io: Io, diff: Diffs, pair: Pair, target: string): Promise<void> {
   const archive = diff.tar(pair.a, pair.b, optionsOf(io, pair));
   if (target === '-') for await (const bytes of archive) await io.write('stdout', bytes);
-  else await writeWhole(rawArgument(target), archive, 0o644);
+  else await writeAtomically(rawArgument(target), archive, 0o644);
 }
 
 async function showChanges(io: Io, diff: Diffs, pair: Pair, shown: ChangeList | FolderSums): Promise<void> {

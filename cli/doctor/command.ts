@@ -4,7 +4,7 @@ import type { AuditFault } from '../../store/audit/audit-queue.ts';
 import type { Config } from '../../worker/config/config.ts';
 import type { Check } from '../../worker/doctor/check.ts';
 import { checkInstallationParts, checkStore } from '../../worker/doctor/probes.ts';
-import { OTHER_LAYOUT } from '../../worker/doctor/store.ts';
+import { LAYOUT_MISMATCH } from '../../worker/doctor/store.ts';
 import { HostLock } from '../../worker/machine/host-lock.ts';
 import { withOneStoreServer, withPresentStore } from '../../worker/servers/local-store.ts';
 import type { SavedKind, SavedResidue } from '../../worker/upkeep/saved-residue.ts';
@@ -13,7 +13,7 @@ import { EXIT } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
 import { type Io, printable } from '../terminal/io.ts';
 import { checkMachine } from './checks.ts';
-import { lookForSuspended, orWhyNot, suspendedLines } from './or-why-not.ts';
+import { findSuspended, suspendedLines, tryCheck } from './or-why-not.ts';
 import { checkServers, settingsOf } from './servers.ts';
 
 /** Residue of a sandbox that is not alive; `removed`: `--fix` removed it. */
@@ -22,11 +22,11 @@ interface Residue extends Mark {
 }
 
 /** Residue of the machine with the reason why it was not removed; or the reason why it is unknown. */
-type Look = { residue: Residue[]; notRemoved?: string } | { unknown: string };
+type ResidueResult = { residue: Residue[]; notRemoved?: string } | { unknown: string };
 
 const MEND_FIRST = 'first mend what is missing';
 /** Checks whose failure prevents creates, but not the search for residue. */
-const NOT_NEEDED_TO_LOOK = ['memory', 'disk', 'disk reserve', 'store is fit', 'store is quick', 'clocks'];
+const NOT_NEEDED_FOR_SEARCH = ['memory', 'disk', 'disk reserve', 'store is fit', 'store is quick', 'clocks'];
 
 /** `mayfly doctor`: checks the machine, and lists residue. */
 export const doctorCommand = customCommand({
@@ -45,7 +45,7 @@ export const doctorCommand = customCommand({
     ]);
     const checks = [...settings, ...machine, ...servers, ...store];
     // Connecting migrates a store, which must not happen to another version's store.
-    if (store.some(({ name }) => name === OTHER_LAYOUT)) return examine(io, given, checks, args);
+    if (store.some(({ name }) => name === LAYOUT_MISMATCH)) return examine(io, given, checks, args);
     return withOneStoreServer(given, (config) => examine(io, config, checks, args));
   },
 });
@@ -56,7 +56,7 @@ async function examine(
   machine: readonly Check[],
   args: { fix: boolean; json: boolean },
 ): Promise<number> {
-  const isOther = machine.some(({ name }) => name === OTHER_LAYOUT);
+  const isOther = machine.some(({ name }) => name === LAYOUT_MISMATCH);
   const [installation, parts] = isOther
     ? [[], []]
     : await Promise.all([checkInstallation(config).then((check) => [check]), checkInstallationParts(config)]);
@@ -65,15 +65,15 @@ async function examine(
   if (!args.json) for (const check of checks) io.print(checkLine(io, check));
   const faults = checks.filter(isFault);
   // Without its programs and servers a machine cannot be searched: its residue is unknown, rather than none.
-  const blind = needed.some((check) => isFault(check) && !NOT_NEEDED_TO_LOOK.includes(check.name));
+  const isUnsearchable = needed.some((check) => isFault(check) && !NOT_NEEDED_FOR_SEARCH.includes(check.name));
   const fixing = { fix: args.fix, isServed: await HostLock.isHeld(config.stateDir) };
-  const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, fixing);
+  const look = isUnsearchable ? { unknown: MEND_FIRST } : await findAndRemoveResidue(config, fixing);
   // Sandboxes first: a deleted snapshot may have been kept for their residue.
-  const snapshots = blind ? { unknown: MEND_FIRST } : await findSaved(config, 'snapshots', fixing);
-  const captures = blind ? { unknown: MEND_FIRST } : await findSaved(config, 'captures', fixing);
+  const snapshots = isUnsearchable ? { unknown: MEND_FIRST } : await findSaved(config, 'snapshots', fixing);
+  const captures = isUnsearchable ? { unknown: MEND_FIRST } : await findSaved(config, 'captures', fixing);
   // Suspended for space: not a fault of this machine.
-  const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForSuspended(config);
-  const audit = blind ? { auditUnknown: MEND_FIRST } : await lookForAuditFaults(config);
+  const waiting = isUnsearchable ? { stalledUnknown: MEND_FIRST } : await findSuspended(config);
+  const audit = isUnsearchable ? { auditUnknown: MEND_FIRST } : await checkAuditFaults(config);
   const clean =
     'residue' in look && look.residue.every(({ removed }) => removed) && isClean(snapshots) && isClean(captures);
   const healthy = clean && isAuditWhole(audit) && faults.length === 0;
@@ -86,16 +86,16 @@ async function examine(
   return healthy ? EXIT.ok : EXIT.failed;
 }
 
-async function lookFor(config: Config, { fix, isServed }: Fixing): Promise<Look> {
-  const { askedRemoval } = await import('../../worker/upkeep/asked-removal.ts');
-  const { findResidue, removeResidue, isSame } = await import('../../worker/upkeep/residue.ts');
-  const found = await orWhyNot(findResidue(config));
+async function findAndRemoveResidue(config: Config, { fix, isServed }: Fixing): Promise<ResidueResult> {
+  const { remoteRemoval: askedRemoval } = await import('../../worker/upkeep/asked-removal.ts');
+  const { findResidue, removeResidue, isSameMark: isSame } = await import('../../worker/upkeep/residue.ts');
+  const found = await tryCheck(findResidue(config));
   if ('why' in found) return { unknown: found.why };
   const residue = found.result.map((mark) => ({ ...mark, removed: false }));
   if (!fix || residue.length === 0) return { residue };
   const ids = [...new Set(residue.map(({ sandboxId }) => sandboxId))];
   // A running host worker owns the machine, so it removes the residue.
-  const removal = await orWhyNot(isServed ? askedRemoval(config).sandboxes(ids) : removeResidue(config, ids));
+  const removal = await tryCheck(isServed ? askedRemoval(config).sandboxes(ids) : removeResidue(config, ids));
   if ('why' in removal) return { residue, notRemoved: removal.why };
   const left = await findResidue(config);
   return { residue: residue.map((mark) => ({ ...mark, removed: !left.some((other) => isSame(mark, other)) })) };
@@ -111,7 +111,7 @@ function checkLine(io: Io, { name, ok, optional, found, remedy }: Check): string
   return `${verdict}${pad}${name.padEnd(19)} ${printable(found)}${remedy ? `\n${' '.repeat(28)}do: ${remedy}` : ''}`;
 }
 
-function residueLines(io: Io, look: Look): string[] {
+function residueLines(io: Io, look: ResidueResult): string[] {
   if ('unknown' in look) return [`residue was not looked for: ${printable(look.unknown)}`];
   const { residue } = look;
   if (residue.length === 0) return ['no residue'];
@@ -127,9 +127,9 @@ function residueLines(io: Io, look: Look): string[] {
 /** Audit trails that cannot be continued, or the reason why they are unknown. */
 type AuditLook = { auditFaults: AuditFault[] } | { auditUnknown: string };
 
-export async function lookForAuditFaults(config: Config): Promise<AuditLook> {
+export async function checkAuditFaults(config: Config): Promise<AuditLook> {
   const { findAuditFaults } = await import('../../worker/upkeep/audit.ts');
-  const found = await orWhyNot(findAuditFaults(config));
+  const found = await tryCheck(findAuditFaults(config));
   return 'why' in found ? { auditUnknown: found.why } : { auditFaults: found.result };
 }
 
@@ -151,7 +151,7 @@ export function auditLines(io: Io, look: AuditLook): string[] {
  */
 export async function checkInstallation(config: Config): Promise<Check> {
   const { hostId, hostKind, stateDir } = config;
-  const said = await orWhyNot(withPresentStore(config, (store) => store.hosts.get(hostId)));
+  const said = await tryCheck(withPresentStore(config, (store) => store.hosts.get(hostId)));
   if ('why' in said) return installation(true, `not known: ${said.why}`);
   const host = said.result;
   if (!host) return installation(true, `no worker has served ${stateDir} as ${hostId} yet`);
@@ -174,13 +174,13 @@ interface FoundSaved extends SavedResidue {
 export type SavedLook = { found: FoundSaved[]; notRemoved?: string } | { unknown: string };
 
 export async function findSaved(config: Config, kind: SavedKind, { fix, isServed }: Fixing): Promise<SavedLook> {
-  const { askedRemoval } = await import('../../worker/upkeep/asked-removal.ts');
+  const { remoteRemoval: askedRemoval } = await import('../../worker/upkeep/asked-removal.ts');
   const { findSavedResidue, removeSavedResidue } = await import('../../worker/upkeep/saved-residue.ts');
-  const residue = await orWhyNot(findSavedResidue(config, kind));
+  const residue = await tryCheck(findSavedResidue(config, kind));
   if ('why' in residue) return { unknown: residue.why };
   const found = residue.result.map((one) => ({ ...one, removed: false }));
   if (!fix || !found.some(({ isSafe }) => isSafe)) return { found };
-  const removal = await orWhyNot(isServed ? askedRemoval(config)[kind]() : removeSavedResidue(config, kind));
+  const removal = await tryCheck(isServed ? askedRemoval(config)[kind]() : removeSavedResidue(config, kind));
   if ('why' in removal) return { found, notRemoved: removal.why };
   const left = new Set((await findSavedResidue(config, kind)).map(({ id }) => id));
   return { found: found.map((one) => ({ ...one, removed: !left.has(one.id) })) };

@@ -8,7 +8,7 @@ import { type Io, printable } from '../terminal/io.ts';
 const ABSENT: readonly string[] = ['host_unavailable', 'store_unavailable', 'payload_key_unusable'];
 
 /** Returns the result of an attempt, or why it was impossible: also for data that another version wrote. */
-export async function orWhyNot<T>(attempt: Promise<T>): Promise<{ result: T } | { why: string }> {
+export async function tryCheck<T>(attempt: Promise<T>): Promise<{ result: T } | { why: string }> {
   try {
     return { result: await attempt };
   } catch (error) {
@@ -25,9 +25,9 @@ function firstOf({ issues: [first] }: ZodError): string {
 /** Sandboxes suspended for space, or the reason why they are unknown. */
 type SuspendedForSpaceLook = { stalled: SuspendedForSpace[] } | { stalledUnknown: string };
 
-export async function lookForSuspended(config: Config): Promise<SuspendedForSpaceLook> {
+export async function findSuspended(config: Config): Promise<SuspendedForSpaceLook> {
   const { findSuspendedForSpace } = await import('../../worker/upkeep/suspended-for-space.ts');
-  const found = await orWhyNot(findSuspendedForSpace(config));
+  const found = await tryCheck(findSuspendedForSpace(config));
   return 'why' in found ? { stalledUnknown: found.why } : { stalled: found.result };
 }
 

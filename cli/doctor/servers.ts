@@ -4,8 +4,8 @@ import { connect as connectTcp } from 'node:net';
 import { z } from 'zod';
 import { exec } from '../../host/os/exec.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
-import { settingsLeft } from '../../worker/config/left-settings.ts';
-import { type Check, fine, note } from '../../worker/doctor/check.ts';
+import { loadSavedSettings } from '../../worker/config/left-settings.ts';
+import { type Check, note, passed } from '../../worker/doctor/check.ts';
 import { connectionFileOf } from '../terminal/connection.ts';
 
 /** Timeout of connecting to a server, ms. */
@@ -71,7 +71,7 @@ const connection = z.object({ apiUrl: z.url() });
  */
 export async function settingsOf(env: NodeJS.ProcessEnv): Promise<{ config: Config; checks: Check[] }> {
   const given = readConfig(env);
-  const left = await settingsLeft(given.stateDir);
+  const left = await loadSavedSettings(given.stateDir);
   const taken = Object.keys(left.env).filter((name) => env[name] === undefined);
   const problem = left.problem ?? problemOf({ ...left.env, ...env });
   if (problem !== null) {
@@ -79,8 +79,8 @@ export async function settingsOf(env: NodeJS.ProcessEnv): Promise<{ config: Conf
     return { config: given, checks: [note('settings', problem, remedy)] };
   }
   const config = readConfig({ ...left.env, ...env });
-  const api = { ...config.api, ...(config.api.port === 0 && (await placeOfApi(config.stateDir))) };
-  const checks = taken.length > 0 ? [fine('settings', `as \`mayfly up\` had them: ${taken.join(', ')}`)] : [];
+  const api = { ...config.api, ...(config.api.port === 0 && (await findApiAddress(config.stateDir))) };
+  const checks = taken.length > 0 ? [passed('settings', `as \`mayfly up\` had them: ${taken.join(', ')}`)] : [];
   return { config: { ...config, api }, checks };
 }
 
@@ -96,7 +96,7 @@ function problemOf(env: NodeJS.ProcessEnv): string | null {
 }
 
 /** Returns the address of the running `mayfly up`; null: none runs, or its file is unreadable. */
-async function placeOfApi(stateDir: string): Promise<{ address: string; port: number } | null> {
+async function findApiAddress(stateDir: string): Promise<{ address: string; port: number } | null> {
   try {
     const { apiUrl } = connection.parse(JSON.parse(await readFile(connectionFileOf(stateDir), 'utf8')));
     const { hostname, port } = new URL(apiUrl);

@@ -1,6 +1,6 @@
 import type { FunctionVersion } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { archiveBytes, archiveOf, type Found, foundIn } from '../copy/folder.ts';
+import { archiveBytes, createArchive, type Found, listFolder } from '../copy/folder.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
@@ -18,7 +18,7 @@ const NAMED = 5;
  */
 async function filesOf(folder: string): Promise<Uint8Array | null> {
   const found: Found[] = [];
-  for await (const entry of foundIn(folder, IGNORE_FILE)) {
+  for await (const entry of listFolder(folder, IGNORE_FILE)) {
     if (entry.path !== MANIFEST && entry.path !== IGNORE_FILE) found.push(entry);
   }
   if (found.length === 0) return null;
@@ -26,7 +26,7 @@ async function filesOf(folder: string): Promise<Uint8Array | null> {
   const { filesBytes } = LIMITS.functions;
   if (bytes > filesBytes) throw tooLarge(folder, found, bytes);
   const pieces: Uint8Array[] = [];
-  for await (const piece of archiveOf(folder, found)) pieces.push(piece);
+  for await (const piece of createArchive(folder, found)) pieces.push(piece);
   return Buffer.concat(pieces);
 }
 

@@ -8,16 +8,16 @@ import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
 import { reportError } from '../terminal/report-error.ts';
 import { deployFolder } from './deploy.ts';
-import { EVENT_ARGS, eventOf, stored } from './input/event-data.ts';
+import { EVENT_ARGS, readEvent, storeEvent } from './input/event-data.ts';
 import { manifestOf } from './manifest.ts';
-import { tellEndOfStderr } from './run/open.ts';
+import { printEndOfStderr } from './run/open.ts';
 import { outcomeOf } from './run/run-text.ts';
 
 const { data, file, type } = EVENT_ARGS;
 /** Debounce of changes, ms: an editor writes several files, each several times. */
 const SETTLES_MS = 200;
 
-type Asked = Pick<Parameters<typeof eventOf>[0], 'data' | 'file' | 'type'>;
+type EventOptions = Pick<Parameters<typeof readEvent>[0], 'data' | 'file' | 'type'>;
 
 /** `mayfly dev`: runs until Ctrl-C. A change during a run cancels it, and starts a new one. */
 export const devCommand = customCommand({
@@ -34,7 +34,7 @@ export const devCommand = customCommand({
       for (let isFirst = true; ; isFirst = false) {
         const change = nextChange(watcher, io.signal);
         change.catch(() => {}); // awaited below, once the run is cancelled
-        await deployedAndRun(io, args.folder, args, change, isFirst);
+        await deployAndRun(io, args.folder, args, change, isFirst);
         await change;
       }
     } finally {
@@ -44,16 +44,16 @@ export const devCommand = customCommand({
 });
 
 /** Deploys and runs the function. Reports errors, so that the next change can fix them. */
-async function deployedAndRun(io: Io, folder: string, args: Asked, change: Promise<void>, isFirst: boolean) {
+async function deployAndRun(io: Io, folder: string, args: EventOptions, change: Promise<void>, isFirst: boolean) {
   try {
     const { version, isNew } = await deployFolder(io, folder);
     if (!isNew && !isFirst) return;
     io.note(`${version.function} version ${version.version}`);
     const { runs } = connect(io);
-    const { id } = await stored(io, runs, version.function, await eventOf(args), {}); // a started run can be cancelled
-    const run = await endedOrChanged(runs, id, change);
+    const { id } = await storeEvent(io, runs, version.function, await readEvent(args), {}); // a started run can be cancelled
+    const run = await awaitEndOrChange(runs, id, change);
     if (run.result) await io.write('stdout', (await runs.result(id, { signal: io.signal })).bytes);
-    if (run.outcome !== 'succeeded') await tellEndOfStderr(io, runs, run);
+    if (run.outcome !== 'succeeded') await printEndOfStderr(io, runs, run);
     io.note(`${outcomeOf(run)}. Ctrl-C ends it, a change of ${folder} runs it again.`);
   } catch (error) {
     if (io.signal.aborted) throw error;
@@ -62,7 +62,7 @@ async function deployedAndRun(io: Io, folder: string, args: Asked, change: Promi
 }
 
 /** Waits for the run, and cancels it when the folder changes or the wait ends. */
-async function endedOrChanged(runs: Runs, id: string, change: Promise<void>): Promise<Run> {
+async function awaitEndOrChange(runs: Runs, id: string, change: Promise<void>): Promise<Run> {
   let hasEnded = false;
   const cancel = async () => {
     if (!hasEnded) await runs.cancel(id);

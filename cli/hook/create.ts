@@ -6,7 +6,7 @@ import { isHookId } from '../../model/ids.ts';
 import type { SignatureScheme } from '../../model/webhooks/signature-scheme.ts';
 import { newSecret } from '../../services/webhooks/signing/standard-key.ts';
 import { functionName, NAME } from '../function/input/names.ts';
-import { checked, option, positional } from '../terminal/arguments.ts';
+import { createCheck, option, positional } from '../terminal/arguments.ts';
 import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { command } from '../terminal/command.ts';
 import { findConnection } from '../terminal/connection.ts';
@@ -18,7 +18,7 @@ const FROM = 'MAYFLY_HOOK_SECRET';
  * Reads a secret from a file or the environment, since every user can read a process's arguments. @returns null: none
  * is given. @throws CliError
  */
-async function givenSecret(env: NodeJS.ProcessEnv, file: string | undefined): Promise<string | null> {
+async function readSecret(env: NodeJS.ProcessEnv, file: string | undefined): Promise<string | null> {
   if (file === undefined) return env[FROM] || null;
   const text = await readFile(file === '-' ? '/dev/stdin' : file, 'utf8').catch((error: unknown) => {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
@@ -31,7 +31,7 @@ async function givenSecret(env: NodeJS.ProcessEnv, file: string | undefined): Pr
 
 /** @throws CliError when there is none */
 export async function requiredSecret(env: NodeJS.ProcessEnv, file: string | undefined): Promise<string> {
-  const secret = await givenSecret(env, file);
+  const secret = await readSecret(env, file);
   if (secret !== null) return secret;
   throw usageError('the secret is missing', `Give it by --secret-file, or set ${FROM}.`);
 }
@@ -71,7 +71,7 @@ export const SECRET_FILE = {
 } as const satisfies ArgsDef;
 
 /** @throws CliError when `text` is not the id of a hook */
-export const hookId = checked(isHookId, 'is not the id of a hook', 'List them with `mayfly hook list FUNCTION`.');
+export const hookId = createCheck(isHookId, 'is not the id of a hook', 'List them with `mayfly hook list FUNCTION`.');
 
 type Scheme = SignatureScheme['scheme'];
 const SCHEMES: readonly Scheme[] = ['github', 'stripe', 'standard-webhooks', 'hmac', 'bearer', 'basic'];
@@ -96,8 +96,8 @@ export const createCommand = command({
     const types = repeated('type');
     const scheme = SCHEMES.find((each) => each === args.scheme);
     if (!scheme) throw usageError(`--scheme must be one of ${SCHEMES.join(', ')}`);
-    const given = await givenSecret(io.env, args['secret-file']);
-    const secret = given ?? made(scheme);
+    const given = await readSecret(io.env, args['secret-file']);
+    const secret = given ?? generateSecret(scheme);
     const hmac = hmacOf(scheme, args);
     const request: CreateHook = {
       function: functionName(args.name),
@@ -120,7 +120,7 @@ export const createCommand = command({
 });
 
 /** @throws CliError when only the sender can create the secret */
-function made(scheme: Scheme): string {
+function generateSecret(scheme: Scheme): string {
   if (scheme === 'standard-webhooks') return newSecret();
   if (scheme !== 'stripe' && scheme !== 'basic') return randomBytes(SECRET_BYTES).toString('base64url');
   const what = scheme === 'stripe' ? 'the whsec_… that Stripe shows for the endpoint' : 'user:password';

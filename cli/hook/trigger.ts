@@ -11,7 +11,7 @@ import { findConnection } from '../terminal/connection.ts';
 import { hookId, requiredSecret, SECRET_FILE } from './create.ts';
 
 /** Response of a hook's endpoint. */
-interface Taken {
+interface HookResponse {
   runId?: string;
   duplicate?: true;
   filtered?: true;
@@ -37,12 +37,12 @@ export const triggerCommand = command({
       throw usageError(`${JSON.stringify(args.file)} cannot be read`, 'Name a file with the body of the event.');
     });
     const id = args.delivery ?? randomUUID();
-    const headers = signed(scheme, secret, { id, body, now: Date.now() });
+    const headers = signHeaders(scheme, secret, { id, body, now: Date.now() });
     headers.set('content-type', args.type);
     if (scheme.scheme === 'github') headers.set('x-github-event', githubName(args.event));
     else if (args.event !== undefined) throw usageError(`an event of ${scheme.scheme} has no name`);
     const url = new URL(hook.url ?? hook.path, findConnection(io.env).apiUrl);
-    return sent(url, { method: 'POST', headers, body, signal: io.signal });
+    return sendDelivery(url, { method: 'POST', headers, body, signal: io.signal });
   },
   print: (_io, taken) => textOf(taken),
 });
@@ -61,7 +61,7 @@ function githubName(event: string | undefined): string {
 }
 
 /** @throws CliError when the secret does not fit the scheme */
-function signed(scheme: SignatureScheme, secret: string, delivery: Parameters<typeof signDelivery>[2]): Headers {
+function signHeaders(scheme: SignatureScheme, secret: string, delivery: Parameters<typeof signDelivery>[2]): Headers {
   try {
     return new Headers(signDelivery(scheme, [secret], delivery) as [string, string][]);
   } catch (error) {
@@ -71,17 +71,17 @@ function signed(scheme: SignatureScheme, secret: string, delivery: Parameters<ty
 }
 
 /** Sends without an API key: the signature authenticates. @throws MayflyApiError, MayflyConnectionError */
-async function sent(url: URL, request: RequestInit): Promise<Taken> {
+async function sendDelivery(url: URL, request: RequestInit): Promise<HookResponse> {
   const answer = await fetch(url, request).catch((error: unknown) => {
     if (request.signal?.aborted) throw error;
     throw new MayflyConnectionError(url.origin, error);
   });
   const text = await answer.text();
-  if (answer.ok) return JSON.parse(text) as Taken;
+  if (answer.ok) return JSON.parse(text) as HookResponse;
   throw new MayflyApiError(problemFrom(answer.status, text), Number(answer.headers.get('retry-after')) || null);
 }
 
-function textOf({ runId, duplicate, filtered, ping }: Taken): string {
+function textOf({ runId, duplicate, filtered, ping }: HookResponse): string {
   if (filtered) return 'The filter of the hook leaves it out: it is not run.';
   if (ping) return 'The hook is there: a ping is not run.';
   return duplicate ? `${runId} (it came before)` : `${runId}`;

@@ -2,7 +2,7 @@ import { open, readFile } from 'node:fs/promises';
 import type { ArgsDef } from 'citty';
 import type { BuildImage, Image } from '../../clients/typescript/http/openapi.ts';
 import { orAbsent } from '../../host/os/absent.ts';
-import { isImageOver } from '../../model/image/image.ts';
+import { isImageFinal } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { waitSignal } from '../sandbox/sandbox-text.ts';
 import { JSON_OPTION, option, WAIT_OPTION, waitSeconds, wholeNumber } from '../terminal/arguments.ts';
@@ -51,13 +51,13 @@ export const buildCommand = customCommand({
       ...readyOf(args.ready, args['ready-seconds']),
     };
     const begun = await images.build(request, { signal: io.signal });
-    if (isImageOver(begun.state)) io.note(`${begun.id} was the same and is over: nothing runs, and this is its log`);
+    if (isImageFinal(begun.state)) io.note(`${begun.id} was the same and is over: nothing runs, and this is its log`);
     const { signal } = waitSignal(io, waitSeconds(args.wait));
     const followed = await followBuild(io, { images, commands }, begun, signal);
     const isUndone = io.signal.aborted && codeOf(followed) === EXIT.waitedTooLong;
     const image = isUndone ? await images.cancel(begun.id) : followed;
     if (isUndone) io.note(`${begun.id} is undone: its sandboxes go. The next build knows the steps that were done.`);
-    if (!io.signal.aborted && !isImageOver(image.state))
+    if (!io.signal.aborted && !isImageFinal(image.state))
       io.note(`${image.id} goes on: mayfly image show ${image.id} --follow`);
     if (args.json) io.printJson(image);
     else for (const line of builtLines(io, image)) io.print(line);

@@ -1,5 +1,5 @@
 import type { Image } from '../../clients/typescript/http/openapi.ts';
-import { isImageOver } from '../../model/image/image.ts';
+import { isImageFinal } from '../../model/image/image.ts';
 import { type ImageName, pulledImages, shortImageName } from '../../worker/config/artifacts.mjs';
 import { readConfig } from '../../worker/config/config.ts';
 import { type ImageState, imageStates } from '../../worker/machine/images.ts';
@@ -9,7 +9,7 @@ import { flag, imageId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.t
 import { EXIT } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { buildCommand, codeOf } from './build.ts';
-import { builtLines, followBuild, stepLines, untilOver } from './follow-build.ts';
+import { awaitBuildEnd, builtLines, followBuild, stepLines } from './follow-build.ts';
 import { pullCommand } from './pull.ts';
 
 const IMAGE_HEADER = ['NAME', 'BUILT', 'SIZE', 'SOURCE'];
@@ -91,14 +91,14 @@ export const cancelCommand = command({
     const seconds = waitSeconds(args.wait);
     const { images } = connect();
     const asked = await images.cancel(imageId(args.id), options);
-    if (isImageOver(asked.state)) io.note(`${asked.id} was over before`);
+    if (isImageFinal(asked.state)) io.note(`${asked.id} was over before`);
     const { signal } = waitSignal(io, seconds);
-    return untilOver(io, images, asked, signal);
+    return awaitBuildEnd(io, images, asked, signal);
   },
   print: (io, image) => builtLines(io, image),
   exit(image, io) {
     if (io.signal.aborted) return EXIT.interrupted;
-    return isImageOver(image.state) ? EXIT.ok : EXIT.waitedTooLong;
+    return isImageFinal(image.state) ? EXIT.ok : EXIT.waitedTooLong;
   },
 });
 

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import type { BuildImage } from '../../clients/typescript/http/openapi.ts';
 import type { Images } from '../../clients/typescript/images.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { archiveBytes, archiveOf, type Found, foundIn } from '../copy/folder.ts';
+import { archiveBytes, createArchive, type Found, listFolder } from '../copy/folder.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import type { Io } from '../terminal/io.ts';
 
@@ -12,32 +12,32 @@ const { contextBytes, sentContextBytes, contextEntries } = LIMITS.image;
 const MIB = 1_048_576;
 
 /** Fields of a build request for its folder. */
-type AskedContext = Pick<BuildImage, 'context' | 'contextDigest'>;
+type ContextFields = Pick<BuildImage, 'context' | 'contextDigest'>;
 
 /**
  * Sends a folder without the entries that its `.dockerignore` excludes: within the request, or, when too large,
  * uploaded before it, unless already stored.
  * @throws CliError
  */
-export async function contextOf(io: Io, images: Images, folder: string): Promise<AskedContext> {
+export async function contextOf(io: Io, images: Images, folder: string): Promise<ContextFields> {
   const found = await entriesOf(folder);
   const bytes = archiveBytes(found);
   if (bytes > sentContextBytes) throw tooLarge(folder, `${sentContextBytes} bytes`);
   if (bytes <= contextBytes) {
     const pieces: Uint8Array[] = [];
-    for await (const piece of archiveOf(folder, found)) pieces.push(piece);
+    for await (const piece of createArchive(folder, found)) pieces.push(piece);
     return { context: Buffer.concat(pieces).toString('base64') };
   }
   const { signal } = io;
   try {
     const hash = createHash('sha256');
-    for await (const piece of told(io, 'reading the context', bytes, archiveOf(folder, found))) {
+    for await (const piece of showProgress(io, 'reading the context', bytes, createArchive(folder, found))) {
       signal.throwIfAborted();
       hash.update(piece);
     }
     const contextDigest = hash.digest('hex');
     if (!(await images.hasContext(contextDigest, { signal }))) {
-      const archive = Readable.from(told(io, 'sending the context', bytes, archiveOf(folder, found)), {
+      const archive = Readable.from(showProgress(io, 'sending the context', bytes, createArchive(folder, found)), {
         objectMode: false,
       });
       await images.sendContext(contextDigest, Readable.toWeb(archive) as ReadableStream<Uint8Array>, { signal });
@@ -53,7 +53,7 @@ async function entriesOf(folder: string): Promise<Found[]> {
   if (!about?.isDirectory())
     throw usageError(`${folder} is no folder`, 'Name the folder that COPY takes from, such as `.`.');
   const entries: Found[] = [];
-  for await (const entry of foundIn(folder, '.dockerignore')) {
+  for await (const entry of listFolder(folder, '.dockerignore')) {
     entries.push(entry);
     if (entries.length > contextEntries) throw tooLarge(folder, `${contextEntries} entries`);
   }
@@ -61,7 +61,7 @@ async function entriesOf(folder: string): Promise<Found[]> {
 }
 
 /** Shows the progress of a stream in percent. */
-async function* told(
+async function* showProgress(
   io: Io,
   doing: string,
   bytes: number,

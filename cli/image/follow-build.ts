@@ -2,29 +2,29 @@ import type { Command, Image } from '../../clients/typescript/http/openapi.ts';
 import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import type { Images } from '../../clients/typescript/images.ts';
 import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
-import { isImageOver } from '../../model/image/image.ts';
+import { isImageFinal } from '../../model/image/image.ts';
 import { followRecord, type Io, printable } from '../terminal/io.ts';
 
-interface Doors {
+interface Clients {
   images: Images;
   commands: Commands;
 }
 
 /**
  * Prints each step when it starts, and its output, on standard error.
- * @returns as {@link untilOver}
+ * @returns as {@link awaitBuildEnd}
  */
-export async function followBuild(io: Io, doors: Doors, begun: Image, signal: AbortSignal): Promise<Image> {
+export async function followBuild(io: Io, doors: Clients, begun: Image, signal: AbortSignal): Promise<Image> {
   const told = new Set<string>();
   if (begun.cached > 0) io.note(`${begun.cached} of ${begun.steps.length} steps were done before`);
-  return untilOver(io, doors.images, begun, signal, (image) => tell(io, doors.commands, image, told, signal));
+  return awaitBuildEnd(io, doors.images, begun, signal, (image) => printSteps(io, doors.commands, image, told, signal));
 }
 
 /**
  * @param look called with each new state
  * @returns the latest state of the build when the wait ends first
  */
-export async function untilOver(
+export async function awaitBuildEnd(
   io: Io,
   images: Images,
   begun: Image,
@@ -34,20 +34,26 @@ export async function untilOver(
   return followRecord(begun, {
     async show(image) {
       await look(image);
-      if (!isImageOver(image.state))
+      if (!isImageFinal(image.state))
         io.noteForNow(io.paint('dim', `  ${printable(image.waitingFor ?? image.state)} …`));
     },
-    isOver: ({ state }) => isImageOver(state),
+    isOver: ({ state }) => isImageFinal(state),
     read: ({ id }) => images.get(id, { signal }),
     signal,
   });
 }
 
-async function tell(io: Io, commands: Commands, image: Image, told: Set<string>, signal: AbortSignal): Promise<void> {
+async function printSteps(
+  io: Io,
+  commands: Commands,
+  image: Image,
+  told: Set<string>,
+  signal: AbortSignal,
+): Promise<void> {
   const { steps, ready } = image;
   for (const [index, { line, text, command }] of [...steps, ...(ready ? [{ ...ready, line: null }] : [])].entries()) {
     if (!command || told.has(command.id)) continue;
-    if (!(await hasBegun(commands, command, signal))) return;
+    if (!(await isStarted(commands, command, signal))) return;
     told.add(command.id);
     const place = index < steps.length ? `[${index + 1}/${steps.length}] ` : '';
     io.note(`${place}${line ? `line ${line}: ` : ''}${printable(text)}`);
@@ -58,7 +64,7 @@ async function tell(io: Io, commands: Commands, image: Image, told: Set<string>,
 }
 
 /** @returns false while the step has no sandbox, or is queued */
-async function hasBegun(
+async function isStarted(
   commands: Commands,
   { sandboxId, id }: Pick<Command, 'sandboxId' | 'id'>,
   signal: AbortSignal,

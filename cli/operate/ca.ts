@@ -44,7 +44,7 @@ export const caCommand = nounCommand({ get: showCommand, rotate: rotateCommand }
 function stepFrom(args: Record<RotationStep, boolean>): RotationStep {
   const [step, ...others] = (['begin', 'finish', 'forget'] as const).filter((name) => args[name]);
   if (step && others.length === 0) return step;
-  throw usageError('give one of --begin, --finish, --forget', 'docs/operations.md has the steps.');
+  throw usageError('give one of --begin, --finish, --forget', 'docs/backup-upgrade.md has the steps.');
 }
 
 function printState(io: Io, { stage, signing, next, previous }: CaState): undefined {

@@ -4,7 +4,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { DEFAULT_PROJECT } from '../../model/project.ts';
 import { SCOPES, type Scope } from '../../model/scopes.ts';
-import { GIB, type StorageQuota, sizeText } from '../../model/snapshots/storage.ts';
+import { formatSize, GIB, type StorageQuota } from '../../model/snapshots/storage.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import { flag, limit, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
@@ -90,7 +90,7 @@ function bytesFrom(name: string, text: string): number | null {
 }
 
 function limitText(bytes: number | null): string {
-  return bytes === null ? '-' : sizeText(bytes);
+  return bytes === null ? '-' : formatSize(bytes);
 }
 
 const limitKey = command({

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { ArgsDef } from 'citty';
-import { showingOf } from '../../mcp/lib/showing.ts';
+import { createPresentation } from '../../mcp/lib/showing.ts';
 import { createMcpServer } from '../../mcp/mcp-server.ts';
 import { AnsweringTransport } from '../../mcp/stdio-transport.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
-import { connectImpatient, findConnection } from '../terminal/connection.ts';
+import { connectWithoutApproval, findConnection } from '../terminal/connection.ts';
 
 /** Time limit for undoing a leaving client's unfinished calls, ms. */
 const LAST_MS = 1_500;
@@ -34,9 +34,9 @@ export const mcpCommand = customCommand({
   args: ARGS,
   async run({ io, args: { prefix } }) {
     if (!/^[a-z0-9_]{0,20}$/.test(prefix)) throw usageError('--prefix takes at most 20 of a-z, 0-9 and _');
-    const client = connectImpatient(io);
+    const client = connectWithoutApproval(io);
     const { apiUrl, apiKey } = findConnection(io.env);
-    const showing = showingOf(apiUrl, apiKey);
+    const showing = createPresentation(apiUrl, apiKey);
     const connection = randomUUID();
     const { version } = packageJson;
     const transport = new AnsweringTransport(process.stdin, process.stdout);

@@ -6,7 +6,7 @@ import { customCommand, nounCommand } from '../terminal/command.ts';
 const encryptCommand = customCommand({
   description: 'Encrypt what another key has written with the key that encrypts now',
   async run({ io }) {
-    const { resealStore } = await import('../../worker/servers/store-commands.ts');
+    const { reencryptStore: resealStore } = await import('../../worker/servers/store-commands.ts');
     const { sealed, unreadable } = await resealStore(readConfig(io.env));
     io.print(
       sealed === 0 ? 'all was encrypted with the key that encrypts now' : `${sealed} documents are encrypted anew`,
@@ -16,7 +16,7 @@ const encryptCommand = customCommand({
   },
 });
 
-/** `mayfly store copy`: moves from one machine to several (docs/several-machines.md). */
+/** `mayfly store copy`: moves from one machine to several (docs/deploy.md). */
 const copyCommand = customCommand({
   description: 'Copy the store of `mayfly up`, stopped, into the empty one of MONGODB_URI',
   async run({ io }) {

@@ -18,11 +18,11 @@ export const uninstallCommand = customCommand({
     ...JSON_OPTION,
   },
   async run({ io, args }) {
-    const { withInstalled } = await import('../../worker/machine/uninstall.ts');
+    const { withInstalledParts: withInstalled } = await import('../../worker/machine/uninstall.ts');
     const installed = withInstalled(readConfig(io.env), async ({ sandboxIds, removals }) => {
       const whats = removals.map(({ what }) => what);
       if (args.yes && sandboxIds.length > 0) throw refusal(sandboxIds);
-      if (!args.json) for (const line of listed(whats, sandboxIds)) io.print(line);
+      if (!args.json) for (const line of formatRemovals(whats, sandboxIds)) io.print(line);
       if (args.yes) {
         for (const { what, remove } of removals) {
           await remove();
@@ -42,7 +42,7 @@ export const uninstallCommand = customCommand({
   },
 });
 
-function listed(whats: string[], sandboxIds: string[]): string[] {
+function formatRemovals(whats: string[], sandboxIds: string[]): string[] {
   return [...sandboxIds.map((id) => `${id}: something of it is here`), ...whats];
 }
 

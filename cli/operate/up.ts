@@ -3,9 +3,9 @@ import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { onPath } from '../../worker/config/artifacts.mjs';
 import { type RetentionSettings, readConfig } from '../../worker/config/config.ts';
-import { leaveSettings } from '../../worker/config/left-settings.ts';
+import { saveSettings } from '../../worker/config/left-settings.ts';
 import type { Installation } from '../../worker/installation.ts';
-import { StopWatch } from '../../worker/stop-watch.ts';
+import { ShutdownWatchdog } from '../../worker/stop-watch.ts';
 import { JSON_OPTION, positional } from '../terminal/arguments.ts';
 import { CliError, EXIT, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
@@ -33,7 +33,7 @@ interface Welcome {
 }
 
 /** Describes the retention. */
-export function keptText({ recordDays, auditDays }: RetentionSettings): string {
+export function formatRetention({ recordDays, auditDays }: RetentionSettings): string {
   const days = (n: number | null) => (n === null ? 'for ever' : `${n} ${n === 1 ? 'day' : 'days'}`);
   return `records of ended sandboxes ${days(recordDays)} (MAYFLY_RETENTION_DAYS), their audit ${days(auditDays)}`;
 }
@@ -57,7 +57,7 @@ function welcome(io: Io, { installation, keyFile, source, retention }: Welcome):
     ...(temporalUiUrl ? [`  Temporal UI  ${temporalUiUrl}`] : []),
     `  admin key    in ${keyFile} (0600); \`mayfly\` on this machine finds it there`,
     `  host         ${hostId}, ${kind}${kind === 'simulated' ? io.paint('yellow', ': it isolates NOTHING') : ''}`,
-    `  keeps        ${keptText(retention)}`,
+    `  keeps        ${formatRetention(retention)}`,
     '',
     '  another terminal:',
     ...exportText(installation.stateDir).map((line) => `    ${line}`),
@@ -89,11 +89,11 @@ export const upCommand = customCommand({
       config,
       (line) => io.note(`  ${line}`),
       io.signal,
-      watchStop(io).closers,
+      watchShutdown(io).closers,
     );
     try {
       const { apiUrl, hooksUrl, ingressUrl, adminKey, hostId, kind, stateDir } = installation;
-      await leaveSettings(stateDir, io.env);
+      await saveSettings(stateDir, io.env);
       const keyFile = await writeConnection(stateDir, { apiUrl, apiKey: adminKey });
       if (args.json)
         io.printJson({ apiUrl, hooksUrl, ingressUrl, hostId, kind, stateDir, keyFile, ...installation.describe() });
@@ -115,8 +115,8 @@ export const upCommand = customCommand({
 });
 
 /** Watches the shutdown of a long-running command: it exits in time, with `failed` when it had to be killed. */
-export function watchStop(io: Io): StopWatch {
-  return new StopWatch({
+export function watchShutdown(io: Io): ShutdownWatchdog {
+  return new ShutdownWatchdog({
     signal: io.signal,
     say: (line) => io.note(line),
     end: () => process.exit(EXIT.failed),
@@ -135,6 +135,6 @@ export const serveCommand = customCommand({
   async run({ io, args }) {
     const name = nameOf(args.process);
     const { serve } = await import('../../worker/serve.ts');
-    await serve(name, readConfig(io.env), io.signal, watchStop(io).closers);
+    await serve(name, readConfig(io.env), io.signal, watchShutdown(io).closers);
   },
 });

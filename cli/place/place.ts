@@ -13,14 +13,14 @@ const GRACE_MS = 5_000;
 const namespaces = z.array(z.object({ name: z.string() }));
 
 /** Isolated network namespace and folder of a demo or benchmark, named after the process that created them. */
-export interface Place {
+export interface IsolatedEnvironment {
   namespace: string;
   /** Below /var/tmp, mode 0711: QEMU, another user, must reach its disks, and no other user may list them. */
   stateDir: string;
 }
 
 /** Creates a place, whose network has only loopback. */
-export async function makePlace(kind: 'demo' | 'bench'): Promise<Place> {
+export async function createEnvironment(kind: 'demo' | 'bench'): Promise<IsolatedEnvironment> {
   const namespace = `mayfly-${kind}-${process.pid}`;
   const stateDir = await mkdtemp(join(PARENT, `${namespace}-`));
   const place = { namespace, stateDir };
@@ -30,7 +30,7 @@ export async function makePlace(kind: 'demo' | 'bench'): Promise<Place> {
     await exec('ip', ['-n', namespace, 'link', 'set', 'lo', 'up']);
     return place;
   } catch (error) {
-    await removePlace(place);
+    await removeEnvironment(place);
     throw error;
   }
 }
@@ -40,7 +40,10 @@ export async function makePlace(kind: 'demo' | 'bench'): Promise<Place> {
  * @param graceMs between SIGTERM and SIGKILL, `@default` 5 s
  * @returns number of processes that it ended
  */
-export async function removePlace({ namespace, stateDir }: Place, graceMs = GRACE_MS): Promise<number> {
+export async function removeEnvironment(
+  { namespace, stateDir }: IsolatedEnvironment,
+  graceMs = GRACE_MS,
+): Promise<number> {
   let ended = 0;
   if ((await listNamespaces()).includes(namespace)) {
     ended = (await pidsIn(namespace)).length;
@@ -52,16 +55,16 @@ export async function removePlace({ namespace, stateDir }: Place, graceMs = GRAC
 }
 
 /** Removes places of killed processes. @returns the names */
-export async function removeDeadPlaces(): Promise<string[]> {
+export async function removeStaleEnvironments(): Promise<string[]> {
   const removed: string[] = [];
   for (const name of await listNamespaces()) {
-    if (!isDead(name)) continue;
+    if (!isStale(name)) continue;
     await endProcesses(name, GRACE_MS);
     await exec('ip', ['netns', 'delete', name]);
     removed.push(name);
   }
   for (const name of await readdir(PARENT)) {
-    if (!isDead(name)) continue;
+    if (!isStale(name)) continue;
     await rm(join(PARENT, basename(name)), { recursive: true, force: true });
     removed.push(join(PARENT, name));
   }
@@ -69,7 +72,7 @@ export async function removeDeadPlaces(): Promise<string[]> {
 }
 
 /** Reports whether the name is a place's and its process has ended; a reused pid only delays the removal. */
-function isDead(name: string): boolean {
+function isStale(name: string): boolean {
   const pid = Number(OWN_NAME.exec(name)?.[1] ?? Number.NaN);
   if (!Number.isSafeInteger(pid)) return false;
   try {

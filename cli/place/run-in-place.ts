@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { CliError, EXIT } from '../terminal/cli-error.ts';
 import type { Io } from '../terminal/io.ts';
-import { makePlace, type Place, removeDeadPlaces, removePlace } from './place.ts';
+import { createEnvironment, type IsolatedEnvironment, removeEnvironment, removeStaleEnvironments } from './place.ts';
 
 /** Variable that marks the process inside. */
 const INSIDE = 'MAYFLY_PLACE';
 
-export function isInPlace(env: NodeJS.ProcessEnv): boolean {
+export function isIsolated(env: NodeJS.ProcessEnv): boolean {
   return Boolean(env[INSIDE]);
 }
 
@@ -18,26 +18,26 @@ export function isInPlace(env: NodeJS.ProcessEnv): boolean {
  * @returns the program's exit code
  * @throws CliError when this is not root
  */
-export async function runInPlace(io: Io, kind: 'demo' | 'bench', argv: string[]): Promise<number> {
+export async function runIsolated(io: Io, kind: 'demo' | 'bench', argv: string[]): Promise<number> {
   if (process.getuid?.() !== 0) {
     const why = 'it makes a network namespace and machines in it';
     throw new CliError(EXIT.refused, `The ${kind} needs root`, why, 'Run it with sudo.');
   }
   io.endsItself = true; // cleanup must finish, even after more Ctrl-C
-  const stale = await removeDeadPlaces();
+  const stale = await removeStaleEnvironments();
   if (stale.length > 0) io.note(`removed what a killed run left: ${stale.join(', ')}`);
-  const place = await makePlace(kind);
+  const place = await createEnvironment(kind);
   try {
     return await runInside(io, place, argv);
   } finally {
-    const ended = await removePlace(place);
+    const ended = await removeEnvironment(place);
     const helped = ended > 0 ? ` (${ended} processes were still there and were ended)` : '';
     io.note(`removed the namespace ${place.namespace} and ${place.stateDir}${helped}: nothing is left`);
   }
 }
 
 /** Isolates the installation: the environment must not point it to external servers or machines. */
-async function runInside(io: Io, place: Place, argv: string[]): Promise<number> {
+async function runInside(io: Io, place: IsolatedEnvironment, argv: string[]): Promise<number> {
   const { MONGODB_URI: _store, TEMPORAL_ADDRESS: _temporal, MAYFLY_LIBVIRT_URI: _libvirt, ...env } = io.env;
   const child = spawn('ip', ['netns', 'exec', place.namespace, process.execPath, ...argv], {
     stdio: 'inherit',

@@ -36,14 +36,14 @@ export function playbookLines(io: Io, { id, state, written, check, unchecked, fa
     ['unchecked', unchecked],
     ['failure', failure?.message ?? null],
   ];
-  return [...recordLines(io, id, fields), ...leftLines(check ?? written)];
+  return [...recordLines(io, id, fields), ...unreproducedLines(check ?? written)];
 }
 
 function packagesText(packages: NonNullable<Playbook['written']>['packages']): string {
   return packages.map(({ name, change }) => `${name} ${change}`).join(', ');
 }
 
-function leftLines(said: Pick<NonNullable<Playbook['check']>, 'left' | 'leftCount'> | null): string[] {
+function unreproducedLines(said: Pick<NonNullable<Playbook['check']>, 'left' | 'leftCount'> | null): string[] {
   if (!said || said.leftCount === 0) return [];
   const lines = said.left.slice(0, SHOWN).map(({ path, why }) => `    ${printable(`${path}: ${why}`)}`);
   const more = said.leftCount > SHOWN ? [`    and ${said.leftCount - SHOWN} more: report.md has all`] : [];
@@ -84,7 +84,7 @@ export async function followPlaybook(
 const OURS = /^(?:playbook\.yml|vars\.example\.yml|report\.md|files\/\d{4,6})$/;
 
 /** Refuses to overwrite a file, before anything starts. @throws CliError */
-export async function refuseTaken(output: string): Promise<void> {
+export async function assertOutputFree(output: string): Promise<void> {
   if (output === '-') return;
   if (await orAbsent(lstat(output)))
     throw usageError(`${output} is there already`, 'Name a folder, or a file that ends with .tar, which is not.');
@@ -120,14 +120,14 @@ export const playbookCommand = customCommand({
   async run({ io, args, connect, options }) {
     const { of, output, wait, json } = args;
     if (output === '-' && json) throw usageError('--json and --output - exclude each other');
-    if (output !== undefined) await refuseTaken(output);
+    if (output !== undefined) await assertOutputFree(output);
     const seconds = waitSeconds(wait);
     const client = connect();
     const { playbooks } = client;
-    const begin = beginning(io, client, args);
+    const begin = prepareRequest(io, client, args);
     const { signal } = waitSignal(io, seconds);
     const playbook = await followPlaybook(io, playbooks, await begin(), signal);
-    if (!isPlaybookOver(playbook.state)) return leave(io, playbooks, playbook, isPlaybookId(of));
+    if (!isPlaybookOver(playbook.state)) return handleUnfinished(io, playbooks, playbook, isPlaybookId(of));
     const isWritten = playbook.state === 'checked' || playbook.state === 'unchecked';
     if (isWritten && output !== undefined)
       await writeArchive(io, output, await playbooks.archive(playbook.id, options));
@@ -145,7 +145,7 @@ interface Asked {
 }
 
 /** @throws CliError before any request */
-function beginning(io: Io, client: MayflyClient, { of, from, network }: Asked): () => Promise<Playbook> {
+function prepareRequest(io: Io, client: MayflyClient, { of, from, network }: Asked): () => Promise<Playbook> {
   const { signal } = io;
   const { playbooks } = client;
   if (isPlaybookId(of)) {
@@ -164,7 +164,7 @@ function beginning(io: Io, client: MayflyClient, { of, from, network }: Asked): 
 }
 
 /** Handles an unfinished playbook: Ctrl-C undoes one that this command started; otherwise it continues. */
-async function leave(io: Io, playbooks: Playbooks, { id }: Playbook, isFollowed: boolean): Promise<number> {
+async function handleUnfinished(io: Io, playbooks: Playbooks, { id }: Playbook, isFollowed: boolean): Promise<number> {
   const { aborted: isInterrupted } = io.signal;
   if (isInterrupted && !isFollowed) {
     await playbooks.cancel(id);

@@ -4,7 +4,7 @@ import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import type { Ports } from '../../clients/typescript/sandbox/ports.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { END, PieceReader, pieceOf } from '../../model/ports/pieces.ts';
+import { END_FRAME, encodeFrame, FrameReader } from '../../model/ports/pieces.ts';
 import { idOrName, JSON_OPTION, positional } from '../terminal/arguments.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../terminal/cli-error.ts';
 import { customCommand } from '../terminal/command.ts';
@@ -38,7 +38,7 @@ export const forwardCommand = customCommand({
       for (const pair of pairs) {
         const address = await forwarding.listen(args.address, pair);
         if (args.json) io.printJson({ ...address, sandboxId: id, port: pair.remote });
-        else io.note(`${shown(address)} leads to port ${pair.remote} of ${id}; Ctrl-C ends it`);
+        else io.note(`${formatAddress(address)} leads to port ${pair.remote} of ${id}; Ctrl-C ends it`);
       }
       return await forwarding.over();
     } finally {
@@ -54,7 +54,7 @@ function pairOf(text: string): Pair {
   throw usageError(`${JSON.stringify(text)} is not <local>:<remote>`, 'Such as 8080:3000; local 0 takes a free port.');
 }
 
-function shown({ address, localPort }: { address: string; localPort: number }): string {
+function formatAddress({ address, localPort }: { address: string; localPort: number }): string {
   return `${address.includes(':') ? `[${address}]` : address}:${localPort}`;
 }
 
@@ -143,13 +143,13 @@ async function carry(
 async function* pieces(socket: Socket): AsyncGenerator<Uint8Array, void, undefined> {
   // The end of reading must not end the writing.
   for await (const chunk of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    yield pieceOf(chunk);
+    yield encodeFrame(chunk);
   }
-  yield END;
+  yield END_FRAME;
 }
 
 async function write(socket: Socket, incoming: ReadableStream<Uint8Array>): Promise<void> {
-  const reader = new PieceReader();
+  const reader = new FrameReader();
   for await (const chunk of incoming) {
     for (const part of reader.read(chunk)) {
       if (!socket.write(part)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);

@@ -100,8 +100,8 @@ function portNumber(text: string): number {
 }
 
 function row({ port, visibility, host, cors, wake, openedAt, url }: Port): string[] {
-  const said = (is: boolean) => (is ? 'yes' : 'no');
-  return [String(port), visibility, host, said(cors), said(wake), openedAt, url];
+  const formatToken = (is: boolean) => (is ? 'yes' : 'no');
+  return [String(port), visibility, host, formatToken(cors), formatToken(wake), openedAt, url];
 }
 
 export const portCommand = nounCommand({

@@ -3,7 +3,7 @@ import type { PatchProject, ProjectUsage } from '../../clients/typescript/http/o
 import { LIMITS } from '../../model/limits.ts';
 import type { Project } from '../../model/project.ts';
 import type { ProjectLimits } from '../../model/project-limits.ts';
-import { GIB, sizeText } from '../../model/snapshots/storage.ts';
+import { formatSize, GIB } from '../../model/snapshots/storage.ts';
 import { limit, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
@@ -34,7 +34,7 @@ const OPTIONS: Readonly<Record<string, LimitOption>> = {
     unit: MIB_A_GIB,
     min: 0,
     max: maxMemoryMib,
-    text: (mib) => sizeText(mib * 1_048_576),
+    text: (mib) => formatSize(mib * 1_048_576),
   },
   'disk-gib': {
     field: 'diskBytes',
@@ -42,7 +42,7 @@ const OPTIONS: Readonly<Record<string, LimitOption>> = {
     unit: GIB,
     min: minBytes,
     max: maxBytes,
-    text: sizeText,
+    text: formatSize,
   },
   'creates-per-minute': { field: 'createsPerMinute', description: 'New sandboxes within 60 s', ...count },
   streams: { field: 'streams', description: 'Event streams that are open at one API process', ...count },

@@ -15,14 +15,14 @@ import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { command, customCommand, nounCommand } from '../terminal/command.ts';
 import { type Io, printable } from '../terminal/io.ts';
 import {
+  checkFile,
+  checkFolder,
   type Finding,
-  findingOf,
-  findingsIn,
+  listSavedFiles,
   pathIn,
   RECEIPT_FILE,
   readPublicKeys,
   readReceipt,
-  savedOf,
 } from './receipt-file.ts';
 
 const FILES = {
@@ -52,7 +52,7 @@ export const verifyCommand = customCommand({
       return EXIT.failed;
     }
     const { statement, keyid } = verified;
-    const inFolder = isFolder ? await findingsIn(args.file, statement) : [];
+    const inFolder = isFolder ? await checkFolder(args.file, statement) : [];
     const files = [...inFolder, ...(await findingsOf(args, statement))];
     const ok = files.every(({ found }) => found === 'same');
     if (args.json) io.printJson({ ok, signature: 'valid', keyid, statement, files });
@@ -75,7 +75,7 @@ async function findingsOf(
   args: Partial<Record<keyof typeof FILES, string | undefined>>,
   statement: Statement,
 ): Promise<Finding[]> {
-  const named = savedOf(statement);
+  const named = listSavedFiles(statement);
   const last = Math.max(0, ...named.map(({ name }) => Number(/^attempt-(\d+)\//.exec(name)?.[1] ?? 0)));
   const names: Record<keyof typeof FILES, string> = {
     result: RESULT_NAME,
@@ -90,7 +90,7 @@ async function findingsOf(
     if (!descriptor) throw usageError(`the receipt speaks of no ${option}`, `Leave --${option} out.`);
     return [[descriptor, path]];
   });
-  return Promise.all(given.map(([descriptor, path]) => findingOf(descriptor, path)));
+  return Promise.all(given.map(([descriptor, path]) => checkFile(descriptor, path)));
 }
 
 function printVerified(io: Io, { statement, keyid }: VerifiedReceipt, files: readonly Finding[]): void {
@@ -133,7 +133,7 @@ async function saveAll(
     throw usageError(`${folder} is there already`, 'Name a folder that is not.');
   });
   const statement = JSON.parse(Buffer.from(receipt.payload, 'base64').toString()) as Statement;
-  const files = savedOf(statement);
+  const files = listSavedFiles(statement);
   for (const { name, content } of files) {
     const path = pathIn(folder, name);
     await mkdir(dirname(path), { recursive: true });

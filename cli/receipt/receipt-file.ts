@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Descriptor, describedBy, type Statement } from '../../model/receipts/in-toto.ts';
+import { type Descriptor, listDescriptors, type Statement } from '../../model/receipts/in-toto.ts';
 import { usageError } from '../terminal/cli-error.ts';
 
 /** Receipt in a folder of `mayfly receipt get --save`. */
@@ -18,8 +18,8 @@ export interface Finding {
 }
 
 /** Lists the files of a receipt that are saved with it. */
-export function savedOf(statement: Statement): Descriptor[] {
-  return describedBy(statement).filter(({ name }) => !NOT_SAVED.test(name));
+export function listSavedFiles(statement: Statement): Descriptor[] {
+  return listDescriptors(statement).filter(({ name }) => !NOT_SAVED.test(name));
 }
 
 /** @throws CliError for a name that leads out of the folder */
@@ -30,16 +30,16 @@ export function pathIn(folder: string, name: string): string {
 }
 
 /** Compares one file with its digest. */
-export async function findingOf({ name, digest }: Descriptor, path: string): Promise<Finding> {
+export async function checkFile({ name, digest }: Descriptor, path: string): Promise<Finding> {
   const sha256 = await digestOf(path);
   if (sha256 === null) return { name, found: 'missing' };
   return { name, found: sha256 === digest?.sha256 ? 'same' : 'differs' };
 }
 
 /** Compares a folder with a receipt: complete, and without other files. */
-export async function findingsIn(folder: string, statement: Statement): Promise<Finding[]> {
-  const named = savedOf(statement);
-  const findings = await Promise.all(named.map((each) => findingOf(each, pathIn(folder, each.name))));
+export async function checkFolder(folder: string, statement: Statement): Promise<Finding[]> {
+  const named = listSavedFiles(statement);
+  const findings = await Promise.all(named.map((each) => checkFile(each, pathIn(folder, each.name))));
   const known = new Set([RECEIPT_FILE, ...named.map(({ name }) => name)]);
   const others = (await filesIn(folder)).filter((name) => !known.has(name));
   return [...findings, ...others.map((name): Finding => ({ name, found: 'not of the receipt' }))];

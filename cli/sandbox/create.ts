@@ -3,7 +3,7 @@ import type { ArgsDef, ParsedArgs } from 'citty';
 import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
 import type { CreateOneSandbox, MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { bootWish, idleAction } from '../../model/sandbox/sandbox.ts';
+import { idleAction, requestedBoot } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import {
   captureId,
@@ -53,7 +53,7 @@ const ARGS = {
   },
   boot: {
     type: 'enum',
-    options: [...bootWish.options],
+    options: [...requestedBoot.options],
     description: 'Wake from a template, boot, or what is quickest (server default: auto)',
   },
   agent: option('Which agent it is for; kept in the audit'),
@@ -100,7 +100,12 @@ async function defaultSource(io: Io, client: MayflyClient): Promise<string> {
 }
 
 /** Requests the create; after a Ctrl-C before the answer, explains how to repeat it. */
-async function ask(io: Io, client: MayflyClient, request: CreateOneSandbox, idempotencyKey: string): Promise<Sandbox> {
+async function requestCreate(
+  io: Io,
+  client: MayflyClient,
+  request: CreateOneSandbox,
+  idempotencyKey: string,
+): Promise<Sandbox> {
   try {
     return await client.createSandbox(request, { waitSeconds: 0, idempotencyKey, signal: io.signal });
   } catch (error) {
@@ -121,15 +126,15 @@ export const createCommand = command({
   repeatable: ['metadata'],
   async call({ io, args, repeated, connect }) {
     const metadata = repeated('metadata');
-    const wish = requestFrom(args, metadata);
+    const createOptions = requestFrom(args, metadata);
     const within = waitSeconds(args.wait);
     const client = connect();
     const source = args.source ?? (await defaultSource(io, client));
-    const request = { source, ...wish };
-    const accepted = await ask(io, client, request, args['idempotency-key'] ?? randomUUID());
+    const request = { source, ...createOptions };
+    const accepted = await requestCreate(io, client, request, args['idempotency-key'] ?? randomUUID());
     io.note(`${accepted.id} from ${io.paint('bold', source)}`);
     const { signal } = waitSignal(io, within);
-    const record = await follow(client, accepted, settled, new StepPrinter(io), signal).catch((error: unknown) => {
+    const record = await follow(client, accepted, isSettled, new StepPrinter(io), signal).catch((error: unknown) => {
       throw signal.aborted ? stillGoing(io, accepted, within) : error;
     });
     return record;
@@ -141,7 +146,7 @@ export const createCommand = command({
   },
 });
 
-function settled(record: Sandbox): boolean {
+function isSettled(record: Sandbox): boolean {
   return record.state === 'running' || isFinal(record.state);
 }
 

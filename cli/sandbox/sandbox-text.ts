@@ -4,7 +4,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { LAYERS } from '../../model/sandbox/layers.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import type { Boot } from '../../model/sandbox/sandbox.ts';
-import { sizeText } from '../../model/snapshots/storage.ts';
+import { formatSize } from '../../model/snapshots/storage.ts';
 import { between, duration } from '../terminal/arguments.ts';
 import { type Io, printable, recordLines } from '../terminal/io.ts';
 import { failureFields } from '../terminal/remedies.ts';
@@ -37,7 +37,7 @@ export function sandboxLines(io: Io, record: Sandbox): string[] {
 
 /** Returns its processors and memory; null: unknown. */
 export function sizeOf({ cpus, memoryMib }: Pick<Sandbox['spec'], 'cpus' | 'memoryMib'>): string | null {
-  const parts = [cpus && `${cpus} CPU${cpus === 1 ? '' : 's'}`, memoryMib && sizeText(memoryMib * 1_048_576)];
+  const parts = [cpus && `${cpus} CPU${cpus === 1 ? '' : 's'}`, memoryMib && formatSize(memoryMib * 1_048_576)];
   return parts.filter(Boolean).join(', ') || null;
 }
 
@@ -52,10 +52,10 @@ function bootText(boot: Boot | null): string | null {
 /** Describes its disk usage, and the time of measurement. */
 export function usageLine(usage: SandboxUsage): string {
   const { usedBytes, quotaBytes, workspaceBytes, measuredAt, snapshotBytes, snapshots } = usage;
-  const limit = quotaBytes === null ? '' : ` of ${sizeText(quotaBytes)}`;
-  const disk = measuredAt ? `disk ${sizeText(workspaceBytes)} at ${measuredAt}` : 'disk not measured';
-  const kept = `${snapshots} snapshot${snapshots === 1 ? '' : 's'} ${sizeText(snapshotBytes)}`;
-  return `  ${'stores'.padEnd(10)}${printable(`${sizeText(usedBytes)}${limit}: ${disk}, ${kept}`)}`;
+  const limit = quotaBytes === null ? '' : ` of ${formatSize(quotaBytes)}`;
+  const disk = measuredAt ? `disk ${formatSize(workspaceBytes)} at ${measuredAt}` : 'disk not measured';
+  const kept = `${snapshots} snapshot${snapshots === 1 ? '' : 's'} ${formatSize(snapshotBytes)}`;
+  return `  ${'stores'.padEnd(10)}${printable(`${formatSize(usedBytes)}${limit}: ${disk}, ${kept}`)}`;
 }
 
 /** Lists by layer the inspected places and findings. */
@@ -73,11 +73,11 @@ export function proofLines(io: Io, proof: Proof): string[] {
     proof.unproved === undefined
       ? `proof of ${printable(proof.provedAt)}: after the last removal each layer was looked at again`
       : io.paint('red', `UNPROVED at ${printable(proof.provedAt)}: ${printable(proof.unproved)}`);
-  return [said, ...looks, ...lookerLines(proof)];
+  return [said, ...looks, ...observerLines(proof)];
 }
 
 /** Lists each observer of the proof with its machine, one per line. */
-function lookerLines({ observations }: Proof): string[] {
+function observerLines({ observations }: Proof): string[] {
   const lines = observations.flatMap(({ by }) => {
     if (!by) return [];
     const machine = by.hostUuid === null ? 'a machine without a UUID' : `the machine ${by.hostUuid}`;

@@ -4,7 +4,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { dst, type Overlap, overlap } from '../../model/schedules/schedule.ts';
 import { rawJsonOf } from '../function/input/event-data.ts';
 import { functionName } from '../function/input/names.ts';
-import { checked, flag, oneOf, option, positional, seconds, wholeNumber } from '../terminal/arguments.ts';
+import { createCheck, flag, oneOf, option, positional, seconds, wholeNumber } from '../terminal/arguments.ts';
 import { command, pagedCommand } from '../terminal/command.ts';
 import { printable } from '../terminal/io.ts';
 
@@ -14,7 +14,7 @@ export const OVERLAP = {
   overlap: option('When the run of a time before is not over', overlap.options.join('|')),
 };
 
-export const scheduleName = checked(
+export const scheduleName = createCheck(
   isFunctionName,
   'cannot name a schedule',
   '1 to 63 of a-z, 0-9 and -; it begins with a letter. List them with `mayfly schedule list`.',

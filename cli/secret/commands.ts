@@ -1,14 +1,14 @@
 import type { Secret } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isSecretName } from '../../model/secrets/secret.ts';
-import { checked, flag, positional } from '../terminal/arguments.ts';
+import { createCheck, flag, positional } from '../terminal/arguments.ts';
 import { EXIT, usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { printable } from '../terminal/io.ts';
 
 export const NAME = { name: positional('Name of a secret (`mayfly secret list`)') };
 
-export const secretName = checked(
+export const secretName = createCheck(
   isSecretName,
   'cannot name a secret',
   '1 to 63 of a-z, 0-9 and -; it begins with a letter, such as database-password.',

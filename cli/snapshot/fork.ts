@@ -58,7 +58,7 @@ export const forkCommand = command({
         ? await client.snapshots.fork({ ...request, count: forks }, options)
         : [{ sandbox: await client.createSandbox({ ...request, name }, options) }];
     const { signal } = waitSignal(io, within);
-    const ended = await settle(io, client, begun, signal).catch((error: unknown) => {
+    const ended = await awaitForks(io, client, begun, signal).catch((error: unknown) => {
       throw signal.aborted ? stillGoing(io, begun, within) : error;
     });
     return { items: ended };
@@ -69,7 +69,7 @@ export const forkCommand = command({
 });
 
 /** Follows the forks in turn, while all are created at once: the API limits event streams. */
-async function settle(io: Io, client: MayflyClient, forks: Fork[], signal: AbortSignal): Promise<Fork[]> {
+async function awaitForks(io: Io, client: MayflyClient, forks: Fork[], signal: AbortSignal): Promise<Fork[]> {
   const settled: Fork[] = [];
   for (const fork of forks) {
     if ('problem' in fork) {

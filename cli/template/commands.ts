@@ -5,7 +5,7 @@ import { waitSignal } from '../sandbox/sandbox-text.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import { HOST_OPTION, onHost } from '../source/host-option.ts';
 import {
-  checked,
+  createCheck,
   mebibytes,
   option,
   positional,
@@ -18,7 +18,7 @@ import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { followRecord, type Io, recordLines, withProgress } from '../terminal/io.ts';
 
 /** Check of a template id, which is the id of its snapshot. */
-const templateId = checked(isSnapshotId, 'is not a template id', 'List them with `mayfly template list`.');
+const templateId = createCheck(isSnapshotId, 'is not a template id', 'List them with `mayfly template list`.');
 
 function isUnderWay({ state }: Template): boolean {
   return state === 'building' || state === 'verifying';

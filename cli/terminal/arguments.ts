@@ -82,14 +82,18 @@ export function waitSeconds(text: string): number {
 }
 
 /** Makes the check of an argument, which throws a CliError. */
-export function checked(isValid: (text: string) => boolean, fault: string, remedy: string): (text: string) => string {
+export function createCheck(
+  isValid: (text: string) => boolean,
+  fault: string,
+  remedy: string,
+): (text: string) => string {
   return (text) => {
     if (isValid(text)) return text;
     throw usageError(`${JSON.stringify(text)} ${fault}`, remedy);
   };
 }
 
-export const sandboxId = checked(isSandboxId, 'is not a sandbox id', 'List them with `mayfly sandbox list`.');
+export const sandboxId = createCheck(isSandboxId, 'is not a sandbox id', 'List them with `mayfly sandbox list`.');
 
 /** @throws CliError when `text` is neither the id nor the name of a sandbox */
 export function idOrName(text: string): string {
@@ -99,15 +103,19 @@ export function idOrName(text: string): string {
   throw usageError(why, 'List them with `mayfly sandbox list`.');
 }
 
-export const sandboxName = checked(
+export const sandboxName = createCheck(
   isSandboxName,
   'cannot name a sandbox',
   '1 to 63 of a-z, 0-9 and -; it begins with a letter, does not end with -, and does not begin as an id does (sbx-).',
 );
 
-export const captureId = checked(isCaptureId, 'is not a capture id', 'List them with `mayfly capture list <source>`.');
+export const captureId = createCheck(
+  isCaptureId,
+  'is not a capture id',
+  'List them with `mayfly capture list <source>`.',
+);
 
-export const imageId = checked(isImageId, 'is not the id of a build', 'List them with `mayfly image builds`.');
+export const imageId = createCheck(isImageId, 'is not the id of a build', 'List them with `mayfly image builds`.');
 
 /** @throws CliError for an unknown value */
 export function oneOf<T extends string>(option: string, text: string, known: readonly T[]): T {

@@ -74,15 +74,15 @@ function readConnectionFile(path: string): Connection | null {
  * @throws CliError as {@link findConnection}, and when MAYFLY_URL is not a URL
  */
 export function connect(io: Io): MayflyClient {
-  return new MayflyClient({ ...whereIs(io), onApproval: (approval) => tellOfApproval(io, approval) });
+  return new MayflyClient({ ...getClientOptions(io), onApproval: (approval) => printApproval(io, approval) });
 }
 
 /** Like {@link connect}, but requests that need approval fail at once. */
-export function connectImpatient(io: Io): MayflyClient {
-  return new MayflyClient(whereIs(io));
+export function connectWithoutApproval(io: Io): MayflyClient {
+  return new MayflyClient(getClientOptions(io));
 }
 
-function whereIs(io: Io): ClientOptions {
+function getClientOptions(io: Io): ClientOptions {
   const { apiUrl, apiKey } = findConnection(io.env);
   if (!URL.canParse(apiUrl)) {
     throw new CliError(
@@ -114,7 +114,7 @@ export function decideLine(verb: 'approve' | 'refuse', { id, digest }: Approval)
 }
 
 /** Prints that a command waits for approval, and how to decide it. */
-function tellOfApproval(io: Io, approval: Approval): void {
+function printApproval(io: Io, approval: Approval): void {
   io.note(`Waiting for approval ${approval.id} (${approval.rules.join(', ')}), until ${approval.expiresAt}.`);
   io.note(`  Somebody with ${approval.role} decides: ${decideLine('approve', approval)}`);
 }

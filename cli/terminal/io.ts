@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { patiently } from '../../clients/typescript/http/retry.ts';
+import { retryWhileUnavailable } from '../../clients/typescript/http/retry.ts';
 import { LIMITS } from '../../model/limits.ts';
 
 /**
@@ -9,16 +9,19 @@ import { LIMITS } from '../../model/limits.ts';
  * overrides (U+202A-202E, U+2066-2069) that make one text look like another. Names and messages come from guests and
  * callers.
  */
-const OBEYED = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+const CONTROL_CHARACTERS = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 /** Returns `text` as one line without control characters. */
 export function printable(text: string): string {
-  return text.replace(OBEYED, (char) => (char === '\n' || char === '\t' ? ' ' : '\ufffd'));
+  return text.replace(CONTROL_CHARACTERS, (char) => (char === '\n' || char === '\t' ? ' ' : '\ufffd'));
 }
 
 /** Formats JSON on one line; `JSON.stringify` keeps C1 characters and overrides, which terminals execute. */
 function printableJson(value: unknown): string {
-  return JSON.stringify(value).replace(OBEYED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return JSON.stringify(value).replace(
+    CONTROL_CHARACTERS,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
@@ -216,7 +219,7 @@ export async function followRecord<T>(first: T, { show, isOver, read, signal }: 
       await show(latest);
       if (isOver(latest)) return latest;
       await sleep(POLL_MS, undefined, { signal });
-      latest = await patiently(() => read(latest), { signal, deadlineSeconds: LIMITS.waitSeconds.max });
+      latest = await retryWhileUnavailable(() => read(latest), { signal, deadlineSeconds: LIMITS.waitSeconds.max });
     }
   } catch (error) {
     if (!signal.aborted) throw error;

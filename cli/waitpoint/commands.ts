@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Waitpoint } from '../../clients/typescript/http/openapi.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { partsOf } from '../../model/waitpoints/token.ts';
+import { parseToken } from '../../model/waitpoints/token.ts';
 import { DEFAULT_WAITPOINT, WAITPOINT_NAME } from '../../model/waitpoints/waitpoint.ts';
 import { rawJsonOf } from '../function/input/event-data.ts';
 import { RUN, runId } from '../function/input/names.ts';
@@ -24,7 +24,7 @@ async function tokenIn(path: string): Promise<string> {
     throw usageError(`${what} cannot be read (${code})`, 'Name a file with the token, and no more.');
   });
   const token = text.trim();
-  if (partsOf(token)) return token;
+  if (parseToken(token)) return token;
   throw usageError(`${what} is no token of a waitpoint`, 'Make one with `mayfly waitpoint create RUN NAME`.');
 }
 

@@ -1,7 +1,7 @@
 import type { NewWebhookEndpoint, WebhookDelivery, WebhookEndpoint } from '../../clients/typescript/http/openapi.ts';
 import { isDeliveryId, isEndpointId } from '../../model/ids.ts';
 import { WEBHOOK_TYPES, type WebhookType, webhookFormat, webhookSignature } from '../../model/webhooks/endpoint.ts';
-import { checked, option, positional } from '../terminal/arguments.ts';
+import { createCheck, option, positional } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { command, nounCommand, pagedCommand } from '../terminal/command.ts';
 import { type Io, printable, recordLines } from '../terminal/io.ts';
@@ -10,13 +10,13 @@ export const ENDPOINT = {
   id: positional('Id of a webhook endpoint (`mayfly webhook list`)'),
 };
 
-export const endpointId = checked(
+export const endpointId = createCheck(
   isEndpointId,
   'is not the id of a webhook endpoint',
   'It is whe- and 16 characters. List them with `mayfly webhook list`.',
 );
 
-export const deliveryId = checked(
+export const deliveryId = createCheck(
   isDeliveryId,
   'is not the id of a delivery',
   'It is dlv- and 16 characters. List them with `mayfly webhook deliveries`.',

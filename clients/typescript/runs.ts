@@ -4,8 +4,8 @@ import { RawJson } from '../../model/events/json/raw-json.ts';
 import type { CallOptions } from './http/deadline.ts';
 import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
 import type { DiffLine, ReceiptKeys, Run, RunProgress } from './http/openapi.ts';
-import { bytesOf, prefer, Resource, type WaitOptions } from './http/resource.ts';
-import { patiently } from './http/retry.ts';
+import { bytesOf, preferWait, Resource, type WaitOptions } from './http/resource.ts';
+import { retryWhileUnavailable } from './http/retry.ts';
 import type { PostOptions, RequestShape } from './http/transport.ts';
 import type {
   BatchItem,
@@ -21,9 +21,9 @@ import type {
 } from './run-options.ts';
 
 /** Growing interval between two polls of a run, ms. */
-const LOOK = { firstMs: 50, mostMs: 500, factor: 1.5 };
+const POLL = { firstMs: 50, mostMs: 500, factor: 1.5 };
 /** Time for which an answer is held back during a run, s. */
-const HELD_SECONDS = 30;
+const LONG_POLL_SECONDS = 30;
 
 /** Events that functions run for. A Uint8Array is sent as it is, undefined is not sent, other data is sent as JSON. */
 export class Runs extends Resource {
@@ -49,7 +49,7 @@ export class Runs extends Resource {
   create(name: string, data?: unknown, options: CreateRun = {}): Promise<Run> {
     const { delaySeconds, waitSeconds = 0 } = options;
     const content = contentOf(data, options);
-    const headers = { ...content.headers, ...prefer(waitSeconds) };
+    const headers = { ...content.headers, ...preferWait(waitSeconds) };
     const path = `${functionPath(name)}/runs`;
     return this.transport.json({ method: 'POST', path, query: { delaySeconds }, ...content, headers }, options);
   }
@@ -64,7 +64,7 @@ export class Runs extends Resource {
     options: PostOptions = {},
   ): Promise<BatchItem[]> {
     const headers = { 'content-type': 'application/cloudevents-batch+json' };
-    const body = rawUnlessValue(events);
+    const body = toRawJson(events);
     const request = { method: 'POST', path: `${functionPath(name)}/runs:batch`, body, headers } as const;
     return (await this.transport.json<{ items: BatchItem[] }>(request, options)).items;
   }
@@ -76,7 +76,7 @@ export class Runs extends Resource {
   async invoke(name: string, data?: unknown, options: WaitOptions & EventOptions = {}): Promise<Invoked> {
     const content = contentOf(data, options);
     const key = { 'idempotency-key': options.idempotencyKey ?? randomUUID() };
-    const headers = { ...content.headers, ...prefer(options.waitSeconds), ...key };
+    const headers = { ...content.headers, ...preferWait(options.waitSeconds), ...key };
     const request = { method: 'POST', path: `${functionPath(name)}/invoke`, ...content, headers } as const;
     return this.transport.repeated(options, async (signal) => {
       const response = await this.transport.open(request, signal);
@@ -90,7 +90,7 @@ export class Runs extends Resource {
 
   /** Returns a run as it is now, or with `waitSeconds` when its cleanup has ended. */
   get(id: string, { waitSeconds = 0, ...options }: CallOptions & Pick<WaitOptions, 'waitSeconds'> = {}): Promise<Run> {
-    const headers = waitSeconds > 0 ? prefer(waitSeconds) : {};
+    const headers = waitSeconds > 0 ? preferWait(waitSeconds) : {};
     return this.transport.json({ method: 'GET', path: pathOf(id), headers }, options);
   }
 
@@ -147,7 +147,7 @@ export class Runs extends Resource {
   /** Runs its event again, regardless of its outcome. Returns the new run when it is stored. */
   replay(id: string, { version = 'same', event, ...options }: ReplayOptions = {}): Promise<Run> {
     const path = `${pathOf(id)}/replay`;
-    return this.transport.json({ method: 'POST', path, body: { version, event: rawUnlessValue(event) } }, options);
+    return this.transport.json({ method: 'POST', path, body: { version, event: toRawJson(event) } }, options);
   }
 
   /** Yields a run as it is now and after every change, until its cleanup has ended, across broken connections. */
@@ -162,9 +162,9 @@ export class Runs extends Resource {
   /** Polls a run until it has ended and, by default, its cleanup is not pending. */
   async ended(id: string, { until = 'clean', look, signal }: EndedOptions = {}): Promise<Run> {
     const waits = until === 'clean' && !look;
-    const call = { ...(signal && { signal }), ...(waits && { waitSeconds: HELD_SECONDS }) };
-    for (let pauseMs = LOOK.firstMs; ; pauseMs = Math.min(LOOK.mostMs, pauseMs * LOOK.factor)) {
-      const run = await patiently(() => this.get(id, call), call);
+    const call = { ...(signal && { signal }), ...(waits && { waitSeconds: LONG_POLL_SECONDS }) };
+    for (let pauseMs = POLL.firstMs; ; pauseMs = Math.min(POLL.mostMs, pauseMs * POLL.factor)) {
+      const run = await retryWhileUnavailable(() => this.get(id, call), call);
       look?.(run);
       if (run.state === 'ended' && (until === 'ended' || isClean(run))) return run;
       await sleep(pauseMs, undefined, call).catch((cause: unknown) => {
@@ -205,6 +205,6 @@ function pathOf(id: string): string {
 }
 
 /** Marks JSON in bytes to be sent unchanged. */
-function rawUnlessValue<T>(value: T | Uint8Array): T | RawJson {
+function toRawJson<T>(value: T | Uint8Array): T | RawJson {
   return value instanceof Uint8Array ? new RawJson(new TextDecoder().decode(value)) : value;
 }

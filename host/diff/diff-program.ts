@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
-import { OWN_FILES } from '../../model/files/own-files.ts';
+import { MAYFLY_FILES } from '../../model/files/own-files.ts';
 import { FileSystemProblem, PROBLEM_CODES } from './file-system-problem.ts';
 
 /**
@@ -31,7 +31,7 @@ export interface DiskImage {
   partition?: number;
 }
 
-interface Question {
+interface DiffRequest {
   mode: 'lines' | 'tar' | 'content' | 'names';
   before?: DiskImage;
   after: DiskImage;
@@ -91,9 +91,9 @@ export class DiffRun {
   }
 
   /** @param program path of mayfly-diff */
-  static async start(program: string, question: Question, { signal, seconds = 120 }: DiffLimits): Promise<DiffRun> {
+  static async start(program: string, question: DiffRequest, { signal, seconds = 120 }: DiffLimits): Promise<DiffRun> {
     const handles: FileHandle[] = [];
-    const asked = async ({ layers, partition }: DiskImage) => {
+    const openLayers = async ({ layers, partition }: DiskImage) => {
       const described: { fd: number; format: string }[] = [];
       for (const { path, format } of layers) {
         described.push({ fd: FIRST_DESCRIPTOR + handles.length, format });
@@ -103,8 +103,8 @@ export class DiffRun {
     };
     try {
       const { mode, within = [], path, bytes = 0 } = question;
-      const before = await asked(question.before ?? { layers: [] });
-      const after = await asked(question.after);
+      const before = await openLayers(question.before ?? { layers: [] });
+      const after = await openLayers(question.after);
       const descriptors = handles.map(({ fd }) => fd);
       const child = spawn(program, ['-uid', String(UID)], {
         cwd: '/',
@@ -118,7 +118,7 @@ export class DiffRun {
       const run = new DiffRun(child, stdout, seconds);
       stdin.on('error', () => {}); // EPIPE of a program that has ended: the exit status has the reason
       const [encodedPath = ''] = path ? base64([path]) : [];
-      const scope = { within: base64(within), without: OWN_FILES };
+      const scope = { within: base64(within), without: MAYFLY_FILES };
       stdin.end(JSON.stringify({ mode, before, after, ...scope, path: encodedPath, bytes, seconds }));
       return run;
     } finally {

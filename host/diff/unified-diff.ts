@@ -13,13 +13,14 @@ const NO_NEWLINE = '\\ No newline at end of file\n';
 export function unifiedDiff(before: string, after: string, labels: { before: string; after: string }): string {
   if (before === after) return '';
   const options = { context: 3, headerOptions: OMIT_HEADERS, maxEditLength: MAX_EDITS };
-  const hunks = createTwoFilesPatch('', '', before, after, undefined, undefined, options) ?? replaced(before, after);
+  const hunks =
+    createTwoFilesPatch('', '', before, after, undefined, undefined, options) ?? formatReplacement(before, after);
   return `--- ${labels.before}\n+++ ${labels.after}\n${hunks}`;
 }
 
-function replaced(before: string, after: string): string {
+function formatReplacement(before: string, after: string): string {
   const [old, now] = [linesOf(before), linesOf(after)];
-  const lines = [...old.map((line) => signed('-', line)), ...now.map((line) => signed('+', line))];
+  const lines = [...old.map((line) => prefixLine('-', line)), ...now.map((line) => prefixLine('+', line))];
   return `@@ -${rangeOf(old)} +${rangeOf(now)} @@\n${lines.join('')}`;
 }
 
@@ -32,6 +33,6 @@ function rangeOf({ length }: string[]): string {
   return `${length === 0 ? 0 : 1},${length}`;
 }
 
-function signed(sign: string, line: string): string {
+function prefixLine(sign: string, line: string): string {
   return line.endsWith('\n') ? sign + line : `${sign}${line}\n${NO_NEWLINE}`;
 }

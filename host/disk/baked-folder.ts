@@ -16,14 +16,14 @@ const Disk = z.strictObject({
   virtualBytes: z.number(),
   storedBytes: z.number(),
 });
-const About = z.strictObject({
+const Description = z.strictObject({
   bakeId: z.string(),
   sourceId: z.string(),
   snapshotId: z.string(),
   /** Checked images; null until they are complete. */
   image: z.strictObject({ disks: z.array(Disk), sizeBytes: z.number() }).nullable(),
 });
-type About = z.infer<typeof About>;
+type Description = z.infer<typeof Description>;
 
 /** Folder mode that lets QEMU, which is another user, reach the images. */
 const SEARCHABLE = 0o711;
@@ -48,7 +48,7 @@ export class BakedFolder {
   }
 
   /** Returns Mayfly's description of the source; null when the name is free or belongs to something else. */
-  async about(): Promise<About | null> {
+  async about(): Promise<Description | null> {
     return readAbout(this.path);
   }
 
@@ -75,7 +75,7 @@ export class BakedFolder {
     await mkdir(this.parent, { recursive: true, mode: SEARCHABLE });
     await this.sweep();
     if (await this.isOf(bakeId)) return;
-    await this.#refuseTaken();
+    await this.#assertNameFree();
     if ((await readAbout(this.staging))?.bakeId === bakeId) return;
     await rm(this.staging, { recursive: true, force: true });
     await mkdir(this.staging, { mode: SEARCHABLE });
@@ -104,7 +104,7 @@ export class BakedFolder {
   /** @throws MayflyError source_exists; bake_failed when the folder was not filled */
   async publish({ bakeId }: BakeRequest): Promise<void> {
     if (await this.isOf(bakeId)) return;
-    await this.#refuseTaken();
+    await this.#assertNameFree();
     const about = await readAbout(this.staging);
     if (about?.bakeId !== bakeId || !about.image) {
       throw new MayflyError('bake_failed', `${this.staging} does not hold the images of this bake.`);
@@ -139,16 +139,16 @@ export class BakedFolder {
     await rm(this.#gone, { recursive: true, force: true });
   }
 
-  async #refuseTaken(): Promise<void> {
+  async #assertNameFree(): Promise<void> {
     if (!(await entriesOf(this.parent))?.includes(this.name)) return;
     throw new MayflyError('source_exists', `This host has images named ${JSON.stringify(this.name)}.`);
   }
 
-  async #write(about: About): Promise<void> {
+  async #write(about: Description): Promise<void> {
     await writeJson(join(this.staging, ABOUT), about);
   }
 }
 
-function readAbout(folder: string): Promise<About | null> {
-  return readJson(join(folder, ABOUT), About);
+function readAbout(folder: string): Promise<Description | null> {
+  return readJson(join(folder, ABOUT), Description);
 }

@@ -8,13 +8,13 @@ import { z } from 'zod';
 import { orAbsent } from '../os/absent.ts';
 import { readJson, writeJson } from '../os/json-file.ts';
 
-const Remembered = z.strictObject({
+const CachedDigest = z.strictObject({
   /** Device, inode, size, modification and change time in ns: while these stay, so does the content. */
   stamp: z.string(),
   sha256: z.string(),
 });
-type Remembered = z.infer<typeof Remembered>;
-const Table = z.record(z.string(), Remembered);
+type CachedDigest = z.infer<typeof CachedDigest>;
+const Table = z.record(z.string(), CachedDigest);
 
 interface Protection {
   mode?: number;
@@ -45,7 +45,7 @@ export class BaseDigests {
    * stamp. An ENOENT passes through. @param options.mode `@default` QEMU may read it
    */
   async protect(disk: string, { mode = READ_ONLY, signal }: Protection = {}): Promise<string | null> {
-    return await this.#alone(disk, async () => {
+    return await this.#withDiskLock(disk, async () => {
       const before = await stat(disk);
       if (!before.isFile()) return null;
       const found = (await this.#mutex.runExclusive(() => this.#load())).get(disk);
@@ -56,23 +56,23 @@ export class BaseDigests {
       const stamp = await stampOf(disk);
       if (found?.stamp === stamp) return found.sha256;
       if (found && isKnown && withoutChange(stamp) === withoutChange(found.stamp)) {
-        await this.#remember(disk, { ...found, stamp }); // only the owner has changed, not the content
+        await this.#cache(disk, { ...found, stamp }); // only the owner has changed, not the content
         return found.sha256;
       }
       const sha256 = await sha256Of(disk, signal);
-      await this.#remember(disk, { stamp, sha256 });
+      await this.#cache(disk, { stamp, sha256 });
       return sha256;
     });
   }
 
   /** Returns the SHA-256 in hex of a file, leaving its mode and owner. An ENOENT passes through. */
   async of(file: string): Promise<string> {
-    return await this.#alone(file, async () => {
+    return await this.#withDiskLock(file, async () => {
       const known = await this.remembered(file);
       if (known !== null) return known;
       const stamp = await stampOf(file);
       const sha256 = await sha256Of(file);
-      await this.#remember(file, { stamp, sha256 });
+      await this.#cache(file, { stamp, sha256 });
       return sha256;
     });
   }
@@ -85,7 +85,7 @@ export class BaseDigests {
 
   /** Moves a digest to the file's new name, provided that it is the file that was hashed. */
   async moved(from: string, to: string): Promise<void> {
-    await this.#alone(from, () =>
+    await this.#withDiskLock(from, () =>
       this.#mutex.runExclusive(async () => {
         const known = await this.#load();
         const found = known.get(from);
@@ -108,7 +108,7 @@ export class BaseDigests {
   }
 
   /** Stores a digest, unless the disk was changed or removed since: then it may have been forgotten already. */
-  async #remember(disk: string, digest: Remembered): Promise<void> {
+  async #cache(disk: string, digest: CachedDigest): Promise<void> {
     await this.#mutex.runExclusive(async () => {
       if ((await orAbsent(stampOf(disk))) !== digest.stamp) return;
       await this.#save((await this.#load()).set(disk, digest));
@@ -116,7 +116,7 @@ export class BaseDigests {
   }
 
   /** Serializes the users of one disk, so that no disk is hashed twice at a time. */
-  async #alone<T>(disk: string, use: () => Promise<T>): Promise<T> {
+  async #withDiskLock<T>(disk: string, use: () => Promise<T>): Promise<T> {
     const mutex = this.#hashing.get(disk) ?? new Mutex();
     this.#hashing.set(disk, mutex);
     try {
@@ -126,17 +126,17 @@ export class BaseDigests {
     }
   }
 
-  async #save(entries: Iterable<[string, Remembered]>): Promise<void> {
+  async #save(entries: Iterable<[string, CachedDigest]>): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o711 });
     await writeJson(this.#file, Object.fromEntries(entries));
   }
 
-  async #load(): Promise<Map<string, Remembered>> {
+  async #load(): Promise<Map<string, CachedDigest>> {
     return new Map(Object.entries((await readJson(this.#file, Table)) ?? {}));
   }
 }
 
-/** Returns the stamp of a file, which changes with its content; see {@link Remembered}. */
+/** Returns the stamp of a file, which changes with its content; see {@link CachedDigest}. */
 export async function stampOf(disk: string): Promise<string> {
   const { dev, ino, size, mtimeNs, ctimeNs } = await stat(disk, { bigint: true });
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ');

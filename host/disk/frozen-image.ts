@@ -2,7 +2,7 @@ import { chown, stat } from 'node:fs/promises';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { SavedDisk } from '../../model/snapshots/snapshot.ts';
 import { flush } from '../os/atomic-file.ts';
-import { orFail } from '../os/exec.ts';
+import { withStepError } from '../os/exec.ts';
 import type { BaseDigests } from './base-digest.ts';
 import { checkImage, virtualBytesOf } from './image.ts';
 
@@ -24,7 +24,7 @@ export async function freezeImage(
     checkImage(path, signal),
     flush(path), // a ready image survives a power cut
   ]);
-  const [sha256, virtualBytes, { blocks }] = await orFail(checked, failure, `The image ${path} is damaged`);
+  const [sha256, virtualBytes, { blocks }] = await withStepError(checked, failure, `The image ${path} is damaged`);
   if (sha256 === null) throw new MayflyError(failure, `${path} is not a file.`);
   return { sha256, virtualBytes, storedBytes: blocks * 512 };
 }

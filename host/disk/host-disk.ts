@@ -5,7 +5,7 @@ import { orAbsent } from '../os/absent.ts';
 import { entriesOf } from '../os/directory.ts';
 
 /** Returns the size of a folder's file system and its free space, without blocks reserved for root. */
-export async function diskOf(folder: string): Promise<HostDisk> {
+export async function measureDisk(folder: string): Promise<HostDisk> {
   const { blocks, bavail, bsize } = await statfs(folder);
   return { totalBytes: blocks * bsize, availableBytes: bavail * bsize };
 }

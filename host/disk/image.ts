@@ -31,7 +31,7 @@ export async function imageChain(path: string, format: string): Promise<ImageLay
  * Returns the upper bound of a copy of a disk with its backing chain, bytes.
  * @throws ExecError as {@link imageChain}
  */
-export async function mostCopied(path: string, format: string): Promise<number> {
+export async function maxCopyBytes(path: string, format: string): Promise<number> {
   const chain = await imageChain(path, format);
   const virtual = chain[0]?.virtualBytes ?? 0;
   const allocated = chain.reduce((bytes, layer) => bytes + layer.allocatedBytes, 0);
@@ -73,7 +73,7 @@ export async function virtualBytesOf(path: string): Promise<number> {
 }
 
 /** Changes the backing file's name in an unused qcow2 image, and nothing else. */
-export async function nameBacking(
+export async function setBackingFile(
   path: string,
   { path: base, format }: Pick<ImageLayer, 'path' | 'format'>,
 ): Promise<void> {

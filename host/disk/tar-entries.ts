@@ -96,7 +96,7 @@ function entryOf(header: Buffer, flag: string, records: Map<string, string>): Ta
   const linked = records.get('linkpath') ?? text(header, 157, 100);
   const number = (name: string, at: number, length: number) => Number(records.get(name) ?? octal(header, at, length));
   return {
-    path: rooted(named),
+    path: toAbsolutePath(named),
     type,
     size: flag === '0' ? number('size', 124, 12) : 0,
     mode: octal(header, 100, 8) & 0o7777,
@@ -107,7 +107,7 @@ function entryOf(header: Buffer, flag: string, records: Map<string, string>): Ta
     device: type.endsWith('-device') ? [octal(header, 329, 8), octal(header, 337, 8)] : null,
     xattrs: xattrsOf(records),
     digest: null,
-    sameAs: flag === '1' ? rooted(linked) : null,
+    sameAs: flag === '1' ? toAbsolutePath(linked) : null,
     note: null,
   };
 }
@@ -121,7 +121,7 @@ function xattrsOf(records: Map<string, string>): Map<string, string> {
 }
 
 /** Maps an archive name to an absolute path: `./a/` is `/a`. */
-function rooted(name: string): string {
+function toAbsolutePath(name: string): string {
   return name.replace(/^\./, '').replace(/\/$/, '');
 }
 

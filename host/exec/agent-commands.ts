@@ -8,7 +8,7 @@ import {
   commandOutcome,
   type EndSignal,
 } from '../../model/sandbox/command.ts';
-import type { OutputPlace } from '../../store/commands/output.ts';
+import type { OutputPosition } from '../../store/commands/output.ts';
 import { readSmall } from '../guest/agent-body.ts';
 import { AGENT_REFUSALS, type AgentRequest, type AgentSession } from '../guest/agent-session.ts';
 
@@ -92,7 +92,7 @@ export class AgentCommands {
   }
 
   /** Streams the command's frames from an offset to its end. */
-  async output(id: string, { stdout, stderr }: OutputPlace): Promise<Readable> {
+  async output(id: string, { stdout, stderr }: OutputPosition): Promise<Readable> {
     const path = `/v1/commands/${id}/output?stdout=${stdout}&stderr=${stderr}`;
     const { status, body } = await this.agent.request({ method: 'GET', path, signal: this.signal });
     if (status !== 200) throw refusal(status, await textOf(body));

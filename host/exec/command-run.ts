@@ -5,42 +5,42 @@ import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { CommandInputs, CommandRecord, EndSignal } from '../../model/sandbox/command.ts';
 import { FrameReader } from '../../model/sandbox/output-frame.ts';
 import { Mask } from '../../model/secrets/mask.ts';
-import type { OutputPlace } from '../../store/commands/output.ts';
-import { tailOf } from '../../store/commands/output-tail.ts';
+import type { OutputPosition } from '../../store/commands/output.ts';
+import { getTail } from '../../store/commands/output-tail.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { StepContext } from '../step-context.ts';
 import { type Agent, AgentCommands, exitOf } from './agent-commands.ts';
 import {
+  type CommandEnd,
   cancelledBeforeStart,
   changesAtEnd,
-  type Ending,
   endBySandbox,
-  exited,
-  interrupted,
-  unknown,
+  interruptedEnd,
+  toExitedEnd,
+  unknownEnd,
 } from './command-ending.ts';
 import { ensureStarted } from './ensure-started.ts';
 import { GuestClock } from './guest-clock.ts';
 import { MaskedFrames, maskOf, withoutSecrets } from './masked-frames.ts';
 import { type Backlog, OutputWriter } from './output-writer.ts';
-import { Overdue } from './overdue.ts';
+import { CommandDeadline } from './overdue.ts';
 
 export interface CommandRunDeps {
   store: Store;
   hypervisor: Pick<Hypervisor, 'whereabouts'>;
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
   logger: Pick<Logger, 'info'>;
-  /** Extra time, see {@link Overdue}. */
+  /** Extra time, see {@link CommandDeadline}. */
   spareMs?: number;
 }
 
 /** Permanent failures of the guest; `not_found` is output that someone in the guest has deleted. */
-const GUEST_AT_FAULT: ReadonlySet<ErrorCode> = new Set(['guest_failed', 'not_found']);
+const PERMANENT_FAILURES: ReadonlySet<ErrorCode> = new Set(['guest_failed', 'not_found']);
 /** Interval between progress updates of the record while output comes, ms. */
 const PROGRESS_MS = 2_000;
 /** Interval between two polls of a hibernated sandbox, ms. */
-const ASLEEP_MS = 1_000;
+const HIBERNATED_POLL_MS = 1_000;
 /**
  * Runs one command to its end: starts it unless it was started, stores its output, writes its record. When this stops
  * at any moment, also by SIGKILL, the command continues, and another run resumes from there.
@@ -50,7 +50,7 @@ export class CommandRun {
   detail = 'connecting to the guest';
   readonly #interruption = new AbortController();
   readonly #signal: AbortSignal;
-  #withheld: Ending | null = null;
+  #withheld: CommandEnd | null = null;
   #cancelled: Promise<void> | null = null;
   #toldStarted: (commands: AgentCommands) => void = () => {};
   /** Resolves when the guest has started the command; never if it will not. */
@@ -61,7 +61,7 @@ export class CommandRun {
   #startedAt: string | null = null;
   readonly #guestClock = new GuestClock();
   #forgotten: Promise<void> | null = null;
-  #overdue: Overdue | null = null;
+  #overdue: CommandDeadline | null = null;
   #writer: OutputWriter | null = null;
   /** Mask of a command with secrets: all output of its guest is redacted. */
   #mask = new Mask([]);
@@ -90,7 +90,7 @@ export class CommandRun {
     if (record.state === 'ended') return record;
     try {
       this.#mask = await maskOf(record, this.deps.store.attemptSecrets);
-      if (record.state === 'running') await this.#whileAsleep(record);
+      if (record.state === 'running') await this.#awaitWake(record);
       return await this.#end(record, await this.#runInGuest(record, inputs));
     } catch (error) {
       this.stop.throwIfAborted();
@@ -117,7 +117,7 @@ export class CommandRun {
   }
 
   /** Prevents the start of a command not started yet; `ending` is then its end. */
-  withhold(ending: Ending): void {
+  withhold(ending: CommandEnd): void {
     this.#withheld ??= ending;
   }
 
@@ -131,19 +131,19 @@ export class CommandRun {
   }
 
   /** Waits while the sandbox is hibernated: neither the guest nor the host is polled. */
-  async #whileAsleep({ sandboxId }: CommandRecord): Promise<void> {
+  async #awaitWake({ sandboxId }: CommandRecord): Promise<void> {
     while ((await this.deps.store.sandboxes.get(sandboxId))?.state === 'hibernated') {
       this.detail = 'its sandbox is hibernated';
-      await sleep(ASLEEP_MS, undefined, { signal: this.#signal });
+      await sleep(HIBERNATED_POLL_MS, undefined, { signal: this.#signal });
     }
   }
 
-  async #runInGuest(record: CommandRecord, inputs: CommandInputs | null): Promise<Ending> {
+  async #runInGuest(record: CommandRecord, inputs: CommandInputs | null): Promise<CommandEnd> {
     const alive = (detail: string) => {
       this.detail = detail;
     };
     const agent = await this.deps.guests.agent(record.sandboxId, { signal: this.#signal, alive });
-    const overdue = new Overdue(record.spec, this.deps.spareMs);
+    const overdue = new CommandDeadline(record.spec, this.deps.spareMs);
     this.#overdue = overdue;
     void overdue.watch(this.deps.store.sandboxes, record.sandboxId);
     const commands = new AgentCommands(agent, AbortSignal.any([this.#signal, overdue.signal]));
@@ -163,8 +163,8 @@ export class CommandRun {
     return this.#follow(record, commands, status.output);
   }
 
-  async #follow({ spec }: CommandRecord, commands: AgentCommands, fromStart: Readable | null): Promise<Ending> {
-    const onStored = (kept: OutputPlace) => this.#recordProgress(kept);
+  async #follow({ spec }: CommandRecord, commands: AgentCommands, fromStart: Readable | null): Promise<CommandEnd> {
+    const onStored = (kept: OutputPosition) => this.#recordProgress(kept);
     const options = { output: this.deps.store.output, commandId: this.commandId, backlog: this.backlog, onStored };
     const isAgain = spec.isMasked;
     const writer = fromStart ? OutputWriter.begin(options) : await OutputWriter.resume(options, { isAgain });
@@ -174,7 +174,7 @@ export class CommandRun {
     const body = fromStart ?? (await commands.output(this.commandId, writer.from));
     for await (const piece of body as AsyncIterable<Buffer>) {
       for (const item of reader.push(piece)) {
-        if ('exit' in item) return exited(exitOf(item.exit));
+        if ('exit' in item) return toExitedEnd(exitOf(item.exit));
         const frame = this.#masked ? this.#masked.push(item) : item;
         if (frame) writer.add(frame);
       }
@@ -187,7 +187,7 @@ export class CommandRun {
     throw new MayflyError('guest_unreachable', 'The guest stopped sending output before the end of the command.');
   }
 
-  async #recordProgress({ stdout, stderr }: OutputPlace): Promise<void> {
+  async #recordProgress({ stdout, stderr }: OutputPosition): Promise<void> {
     if (Date.now() - this.#progressAt < PROGRESS_MS) return;
     this.#progressAt = Date.now();
     await this.#recordedRunning;
@@ -198,24 +198,24 @@ export class CommandRun {
   }
 
   /** Returns the end of a command when a retry cannot learn more; else null. */
-  async #endingBy(record: CommandRecord, error: unknown): Promise<Ending | null> {
+  async #endingBy(record: CommandRecord, error: unknown): Promise<CommandEnd | null> {
     const hasStarted = record.state === 'running' || this.#startedAt !== null;
-    if (this.#interruption.signal.aborted) return interrupted('was restored', { hasStarted });
-    if (error instanceof MayflyError && GUEST_AT_FAULT.has(error.code)) return unknown(error.message);
+    if (this.#interruption.signal.aborted) return interruptedEnd('was restored', { hasStarted });
+    if (error instanceof MayflyError && PERMANENT_FAILURES.has(error.code)) return unknownEnd(error.message);
     return endBySandbox(record, hasStarted, this.deps);
   }
 
   /** Writes the end with the output's sizes. Does not wait for the cleanup. */
-  async #end(record: CommandRecord, ending: Ending): Promise<CommandRecord> {
+  async #end(record: CommandRecord, ending: CommandEnd): Promise<CommandRecord> {
     const { exit } = ending;
     for (const frame of this.#masked?.end(this.#writer?.kept ?? null, exit) ?? []) this.#writer?.add(frame);
     this.#masked = null;
     await Promise.all([this.#writer?.finish(), this.#recordedRunning]);
-    const kept = this.#writer?.kept ?? (await this.#stored());
+    const kept = this.#writer?.kept ?? (await this.#storedSizes());
     const known = { kept, startedAt: this.#startedAt, clock: this.#guestClock, mask: this.#mask };
     const changes = changesAtEnd(record, ending, known);
     await this.deps.store.commands.update(this.commandId, changes);
-    this.#tidied = this.#tidy(record.sandboxId, exit !== null);
+    this.#tidied = this.#cleanUp(record.sandboxId, exit !== null);
     return { ...record, ...changes };
   }
 
@@ -223,7 +223,7 @@ export class CommandRun {
    * Cleans up, first in the guest, so that readers of the stored end are not delayed. A sweep repeats a missed cleanup
    * for unclosed commands, and the guest's copy ends with its sandbox.
    */
-  async #tidy(sandboxId: string, isInGuest: boolean): Promise<void> {
+  async #cleanUp(sandboxId: string, isInGuest: boolean): Promise<void> {
     const { commandInputs, activity } = this.deps.store;
     const inGuest = async () => isInGuest && (await this.started).forgetOutput(this.commandId);
     const inStore = async () => {
@@ -234,8 +234,8 @@ export class CommandRun {
     await Promise.allSettled([inStore()]);
   }
 
-  async #stored(): Promise<OutputPlace> {
-    const { stdout, stderr } = await tailOf(this.deps.store.output, this.commandId);
+  async #storedSizes(): Promise<OutputPosition> {
+    const { stdout, stderr } = await getTail(this.deps.store.output, this.commandId);
     return { stdout: stdout.end, stderr: stderr.end };
   }
 }

@@ -1,11 +1,11 @@
 import { EventEmitter, once, setMaxListeners } from 'node:events';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { CommandRecord, EndSignal } from '../../model/sandbox/command.ts';
-import { notStarted } from './command-ending.ts';
+import { notStartedEnd } from './command-ending.ts';
 import { CommandRun, type CommandRunDeps } from './command-run.ts';
 import type { Backlog } from './output-writer.ts';
 
-interface UnderWay {
+interface ActiveRun {
   commandRun: CommandRun;
   ended: Promise<CommandRecord>;
 }
@@ -15,7 +15,7 @@ interface UnderWay {
  * requests it.
  */
 export class CommandRuns {
-  readonly #underWay = new Map<string, UnderWay>();
+  readonly #underWay = new Map<string, ActiveRun>();
   /** Emits events named by command id. */
   readonly #begun = new EventEmitter().setMaxListeners(0);
   readonly #tidying = new Set<Promise<void>>();
@@ -47,7 +47,9 @@ export class CommandRuns {
   /** Ends a command that Temporal never got; if it runs nevertheless, follows it to its end. */
   async settle(commandId: string): Promise<void> {
     const { commandRun, ended } = this.#of(commandId);
-    commandRun.withhold(notStarted('temporal_unavailable', 'Temporal never got the command, so it was not started.'));
+    commandRun.withhold(
+      notStartedEnd('temporal_unavailable', 'Temporal never got the command, so it was not started.'),
+    );
     await ended;
   }
 
@@ -95,7 +97,7 @@ export class CommandRuns {
     await Promise.all(this.#tidying);
   }
 
-  #of(commandId: string): UnderWay {
+  #of(commandId: string): ActiveRun {
     const present = this.#underWay.get(commandId);
     if (present) return present;
     const commandRun = new CommandRun(this.deps, commandId, this.#backlog, this.#stop.signal);

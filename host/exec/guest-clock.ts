@@ -8,11 +8,11 @@ export class GuestClock {
   #aheadMs = 0;
 
   /**
-   * Measures the difference. @param said guest's time, ISO 8601
+   * Measures the difference. @param guestTime guest's time, ISO 8601
    * @param between host's times before and after it, ISO 8601; equal: exactly then @param skewMs measured at the login
    */
-  measure(said: string, [from, until]: readonly [string, string], skewMs: number): void {
-    const at = Date.parse(said);
+  measure(guestTime: string, [from, until]: readonly [string, string], skewMs: number): void {
+    const at = Date.parse(guestTime);
     const known = Math.min(Date.parse(until), Math.max(Date.parse(from), at - skewMs));
     this.#aheadMs = at - known;
   }

@@ -2,7 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { CommandExit, CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
 import type { OutputFrame } from '../../model/sandbox/output-frame.ts';
 import { Mask, type MaskStream } from '../../model/secrets/mask.ts';
-import type { OutputPlace } from '../../store/commands/output.ts';
+import type { OutputPosition } from '../../store/commands/output.ts';
 import type { Store } from '../../store/connect.ts';
 
 /** State of one stream: next offset from the guest, offset of the masked output, and time of the last frame. */
@@ -26,7 +26,7 @@ export class MaskedFrames {
   }
 
   /** Bytes received from the guest. */
-  get taken(): OutputPlace {
+  get taken(): OutputPosition {
     return { stdout: this.#streams.stdout.next, stderr: this.#streams.stderr.next };
   }
 
@@ -39,20 +39,20 @@ export class MaskedFrames {
     }
     masked.next += frame.bytes.length;
     masked.atMs = frame.atMs;
-    return this.#shown(frame.stream, masked.mask.push(frame.bytes));
+    return this.#toFrame(frame.stream, masked.mask.push(frame.bytes));
   }
 
   /** Flushes output buffered as a possible secret; nothing for a cut stream whose stored output reaches further. */
-  end(kept: OutputPlace | null, exit: CommandExit | null): OutputFrame[] {
+  end(kept: OutputPosition | null, exit: CommandExit | null): OutputFrame[] {
     return (['stdout', 'stderr'] as const).flatMap((stream) => {
       const { mask, offset } = this.#streams[stream];
-      const isCut = exit === null || lostOf(exit, stream) > 0;
+      const isCut = exit === null || getLostBytes(exit, stream) > 0;
       if (isCut && offset < (kept?.[stream] ?? 0)) return [];
-      return this.#shown(stream, mask.end({ isCut })) ?? [];
+      return this.#toFrame(stream, mask.end({ isCut })) ?? [];
     });
   }
 
-  #shown(stream: OutputStream, bytes: Uint8Array): OutputFrame | null {
+  #toFrame(stream: OutputStream, bytes: Uint8Array): OutputFrame | null {
     const masked = this.#streams[stream];
     if (bytes.length === 0) return null;
     const { offset, atMs } = masked;
@@ -62,7 +62,7 @@ export class MaskedFrames {
 }
 
 /** Returns the bytes that the guest dropped. */
-export function lostOf(exit: CommandExit | null, stream: OutputStream): number {
+export function getLostBytes(exit: CommandExit | null, stream: OutputStream): number {
   return exit ? Math.max(0, exit[stream].bytes - exit[stream].kept) : 0;
 }
 

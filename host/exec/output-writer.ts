@@ -1,8 +1,8 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { OutputStream } from '../../model/sandbox/command.ts';
 import type { OutputFrame } from '../../model/sandbox/output-frame.ts';
-import type { Output, OutputPlace } from '../../store/commands/output.ts';
-import { NO_TAIL, type OutputTail, tailOf } from '../../store/commands/output-tail.ts';
+import type { Output, OutputPosition } from '../../store/commands/output.ts';
+import { getTail, NO_TAIL, type OutputTail } from '../../store/commands/output-tail.ts';
 import { StreamBuffer } from './stream-buffer.ts';
 
 /** Longest delay until received output is stored, if the store keeps up. Milliseconds. */
@@ -22,7 +22,7 @@ interface OutputWriterOptions {
   commandId: string;
   backlog: Backlog;
   /** Callback after every write, with the stored bytes of each stream; its failure fails the writer. */
-  onStored: (stored: OutputPlace) => Promise<void>;
+  onStored: (stored: OutputPosition) => Promise<void>;
 }
 
 /**
@@ -31,10 +31,10 @@ interface OutputWriterOptions {
  */
 export class OutputWriter {
   /** Offsets at which the guest's output resumes. */
-  readonly from: OutputPlace;
+  readonly from: OutputPosition;
   readonly #streams: Record<OutputStream, StreamBuffer>;
   readonly #backlog: Backlog;
-  readonly #onStored: (kept: OutputPlace) => Promise<void>;
+  readonly #onStored: (kept: OutputPosition) => Promise<void>;
   /** Position of the next byte, counted over both streams. */
   #position: number;
   #timer: NodeJS.Timeout | undefined;
@@ -51,7 +51,7 @@ export class OutputWriter {
    * @param isAgain the guest's output comes from its beginning; stored bytes are skipped
    */
   static async resume(options: OutputWriterOptions, { isAgain = false } = {}): Promise<OutputWriter> {
-    const tail = await tailOf(options.output, options.commandId);
+    const tail = await getTail(options.output, options.commandId);
     return new OutputWriter(options, isAgain ? { ...tail, place: NO_TAIL.place } : tail);
   }
 
@@ -67,7 +67,7 @@ export class OutputWriter {
   }
 
   /** Bytes received of each stream, stored or not. */
-  get kept(): OutputPlace {
+  get kept(): OutputPosition {
     return { stdout: this.#streams.stdout.taken, stderr: this.#streams.stderr.taken };
   }
 

@@ -6,22 +6,22 @@ import type { CommandSpec } from '../../model/sandbox/command.ts';
 import type { Sandboxes } from '../../store/sandboxes/sandboxes.ts';
 
 /** Time from a command's deadline until its guest is given up; the agent gives up after 10 s. Milliseconds. */
-const SPARE_MS = 120_000;
+const EXTRA_MS = 120_000;
 /** Interval between two reads of the sandbox's state, ms. */
-const LOOK_MS = 30_000;
+const POLL_INTERVAL_MS = 30_000;
 
 /**
  * Enforces a command's timeout for a guest that ignores both timeout and cancel: its disk is frozen, or it lies. Time
  * counts while the sandbox runs.
  */
-export class Overdue {
+export class CommandDeadline {
   readonly #over = new AbortController();
   readonly #ended = new AbortController();
   readonly #graceMs: number;
   #leftMs: number;
 
   /** @param spareMs `@default` 120,000 */
-  constructor({ timeoutSeconds, graceSeconds = LIMITS.command.graceSeconds }: CommandSpec, spareMs = SPARE_MS) {
+  constructor({ timeoutSeconds, graceSeconds = LIMITS.command.graceSeconds }: CommandSpec, spareMs = EXTRA_MS) {
     this.#graceMs = graceSeconds * 1_000 + spareMs;
     this.#leftMs = timeoutSeconds * 1_000 + this.#graceMs;
   }
@@ -40,7 +40,7 @@ export class Overdue {
   async watch(sandboxes: Pick<Sandboxes, 'get'>, sandboxId: string): Promise<void> {
     const { signal } = this.#ended;
     for (let since = performance.now(); !signal.aborted; ) {
-      await sleep(Math.min(this.#leftMs, LOOK_MS), undefined, { signal, ref: false }).catch(() => undefined);
+      await sleep(Math.min(this.#leftMs, POLL_INTERVAL_MS), undefined, { signal, ref: false }).catch(() => undefined);
       const runs = (await sandboxes.get(sandboxId).catch(() => null))?.state === 'running';
       const now = performance.now();
       if (runs) this.#leftMs -= now - since;

@@ -33,12 +33,12 @@ export class AgentBody extends Readable {
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
-    if (!this.stream.readableEnded) giveUp(this.stream);
+    if (!this.stream.readableEnded) abortStream(this.stream);
     callback(error);
   }
 
   #lose(cause: unknown): void {
-    this.destroy(this.abort?.aborted ? reasonOf(this.abort) : lost(cause));
+    this.destroy(this.abort?.aborted ? reasonOf(this.abort) : connectionLost(cause));
   }
 }
 
@@ -46,12 +46,12 @@ export class AgentBody extends Readable {
  * Aborts a stream. Not by `close(CANCEL)`: that ends the writable side first, so the agent takes half an upload for a
  * whole one; and Node 20 may forget its RST_STREAM, or never return while a pipeline feeds the stream.
  */
-export function giveUp(stream: ClientHttp2Stream): void {
+export function abortStream(stream: ClientHttp2Stream): void {
   stream.destroy(new Error('the request was given up'));
 }
 
 /** Returns the error of a request whose connection was lost. */
-export function lost(cause: unknown): MayflyError {
+export function connectionLost(cause: unknown): MayflyError {
   if (cause instanceof MayflyError) return cause;
   const why = cause instanceof Error ? `: ${cause.message}` : '';
   return new MayflyError('guest_unreachable', `The connection to the guest was lost during a request${why}`, { cause });

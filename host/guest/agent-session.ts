@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
-import { AgentBody, giveUp, lost } from './agent-body.ts';
+import { AgentBody, abortStream, connectionLost } from './agent-body.ts';
 import { ChannelStream } from './channel-stream.ts';
 import { measureClockSkew } from './clock-skew.ts';
 import type { AgentChannel } from './program.ts';
@@ -54,10 +54,10 @@ const SESSION_MEMORY_MIB = 64;
 const ANSWER_TIMEOUT_MS = 120_000;
 const PING_TIMEOUT_MS = 10_000;
 /** Timeout from the session channel to the agent's first frame; the agent may have to be started. Milliseconds. */
-const GREETING_TIMEOUT_MS = 30_000;
+const FIRST_FRAME_TIMEOUT_MS = 30_000;
 
 /** Error of an agent that exited instead of speaking HTTP/2, with its exit status. */
-export class AgentNotThere extends Error {
+export class AgentMissingError extends Error {
   override readonly name = 'AgentNotThere';
   constructor(
     readonly exitCode: number | null,
@@ -95,15 +95,15 @@ export class AgentSession {
     channel.on('close', () => http2.destroy());
     await new Promise<void>((resolve, reject) => {
       const late = setTimeout(() => {
-        const why = `The agent did not speak within ${GREETING_TIMEOUT_MS / 1000} s: ${complaint()}`;
+        const why = `The agent did not speak within ${FIRST_FRAME_TIMEOUT_MS / 1000} s: ${complaint()}`;
         reject(new MayflyError('guest_unreachable', why));
-      }, GREETING_TIMEOUT_MS);
+      }, FIRST_FRAME_TIMEOUT_MS);
       const settle = (outcome: () => void) => {
         clearTimeout(late);
         outcome();
       };
       http2.once('remoteSettings', () => settle(resolve));
-      channel.once('close', () => settle(() => reject(new AgentNotThere(exitCode, complaint()))));
+      channel.once('close', () => settle(() => reject(new AgentMissingError(exitCode, complaint()))));
       http2.once('error', (cause: Error) => {
         const why = `What answers in the agent's place does not speak HTTP/2: ${cause.message}`;
         settle(() => reject(new MayflyError('guest_failed', why, { cause })));
@@ -145,7 +145,7 @@ export class AgentSession {
   }
 
   /** Returns the error of a timeout. An agent that answers pings, but not a request, waits for its disk. */
-  async #silence(): Promise<MayflyError> {
+  async #explainTimeout(): Promise<MayflyError> {
     const why = `The agent has not answered within ${ANSWER_TIMEOUT_MS / 1000} s`;
     const late = sleep(PING_TIMEOUT_MS, false, { ref: false });
     const isThere = await Promise.race([this.ping().then(() => true), late]).catch(() => false);
@@ -161,14 +161,14 @@ export class AgentSession {
     signal?.throwIfAborted();
     const stream = this.#begin({ ...headers, ':method': method, ':path': path }, body === undefined);
     const answer = new AgentBody(stream, signal);
-    const onAbort = () => giveUp(stream);
+    const onAbort = () => abortStream(stream);
     signal?.addEventListener('abort', onAbort, { once: true });
     stream.once('close', () => signal?.removeEventListener('abort', onAbort));
     if (body !== undefined) send(stream, body);
     try {
-      return await headOf(stream, answer, () => this.#silence());
+      return await headOf(stream, answer, () => this.#explainTimeout());
     } catch (error) {
-      giveUp(stream);
+      abortStream(stream);
       signal?.throwIfAborted();
       throw error;
     }
@@ -185,7 +185,7 @@ export class AgentSession {
       });
       return stream;
     } catch (error) {
-      throw lost(error);
+      throw connectionLost(error);
     }
   }
 }
@@ -201,9 +201,9 @@ function send(stream: ClientHttp2Stream, body: Uint8Array | Readable): void {
   }
   const stop = () => body.unpipe(stream);
   stream.once('aborted', stop).once('close', stop);
-  body.once('error', () => giveUp(stream));
+  body.once('error', () => abortStream(stream));
   body.once('close', () => {
-    if (!body.readableEnded && !stream.closed) giveUp(stream);
+    if (!body.readableEnded && !stream.closed) abortStream(stream);
   });
   body.pipe(stream);
 }
@@ -216,23 +216,23 @@ function headOf(
 ): Promise<AgentResponse> {
   return new Promise((resolve, reject) => {
     let late: NodeJS.Timeout | undefined;
-    const armed = () => {
+    const startTimeout = () => {
       late = setTimeout(() => {
         void silence().then((error) => settle(() => reject(error)));
       }, ANSWER_TIMEOUT_MS);
     };
     const settle = (outcome: () => void) => {
       clearTimeout(late);
-      stream.off('finish', armed);
+      stream.off('finish', startTimeout);
       outcome();
     };
-    if (stream.writableFinished) armed();
-    else stream.once('finish', armed);
+    if (stream.writableFinished) startTimeout();
+    else stream.once('finish', startTimeout);
     stream.once('response', (headers) => {
       settle(() => resolve({ status: headers[':status'] ?? 0, headers, body }));
     });
     // A stream's error is reported here or, after the head, by its body.
-    stream.on('error', (error) => settle(() => reject(lost(error))));
-    stream.once('close', () => settle(() => reject(lost(undefined))));
+    stream.on('error', (error) => settle(() => reject(connectionLost(error))));
+    stream.once('close', () => settle(() => reject(connectionLost(undefined))));
   });
 }

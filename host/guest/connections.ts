@@ -1,9 +1,9 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { Hypervisor } from '../hypervisor.ts';
-import { orAborted, stoppedBy } from '../os/abort.ts';
+import { raceAbort, withAbort } from '../os/abort.ts';
 import { type VerifyRequest, verifySsh } from '../ssh/verify.ts';
 import type { StepContext } from '../step-context.ts';
-import { AgentNotThere, AgentSession } from './agent-session.ts';
+import { AgentMissingError, AgentSession } from './agent-session.ts';
 import { type DialDeps, dial, type LoggedIn } from './dial.ts';
 import { type AgentProgram, runAgent, uploadAgent } from './program.ts';
 import { VerifiedLogins } from './verified-logins.ts';
@@ -17,7 +17,7 @@ interface GuestConnectionsDeps extends DialDeps {
 const IDLE_MS = 600_000;
 const SWEEP_MS = 30_000;
 /** Exit codes of a login shell that cannot run a program, and of an agent of another version. */
-const NOT_THERE: ReadonlySet<number | null> = new Set([3, 126, 127]);
+const EXIT_MISSING: ReadonlySet<number | null> = new Set([3, 126, 127]);
 
 /** Connection in progress, shared by all its waiters. */
 interface Dialling {
@@ -72,7 +72,7 @@ export class GuestConnections {
     const waiter = { ...context };
     dialling.waiting.add(waiter);
     try {
-      return await orAborted(dialling.session, context.signal);
+      return await raceAbort(dialling.session, context.signal);
     } finally {
       dialling.waiting.delete(waiter);
       if (dialling.waiting.size === 0) this.#abandon(sandboxId, dialling, new Error('nobody waits for it any more'));
@@ -119,7 +119,7 @@ export class GuestConnections {
   }
 
   async #connect(sandboxId: string, context: StepContext): Promise<AgentSession> {
-    const session = (await this.#overVerified(sandboxId, context)) ?? (await this.#overNew(sandboxId, context));
+    const session = (await this.#reuseVerified(sandboxId, context)) ?? (await this.#dialNew(sandboxId, context));
     if (context.signal.aborted) session.close();
     context.signal.throwIfAborted();
     this.#open.set(sandboxId, session);
@@ -129,19 +129,19 @@ export class GuestConnections {
     return session;
   }
 
-  async #overVerified(sandboxId: string, context: StepContext): Promise<AgentSession | null> {
+  async #reuseVerified(sandboxId: string, context: StepContext): Promise<AgentSession | null> {
     if (!this.#verified.has(sandboxId)) return null;
     const { hostKey } = await this.deps.identify(sandboxId); // refuses one that does not run
     const openAgent = (login: LoggedIn) => this.#agentOn(login, context);
     return this.#verified.use(sandboxId, hostKey, openAgent, context.signal);
   }
 
-  async #overNew(sandboxId: string, context: StepContext): Promise<AgentSession> {
+  async #dialNew(sandboxId: string, context: StepContext): Promise<AgentSession> {
     const login = await dial(this.deps, sandboxId, context);
     const { client } = login;
     client.on('error', () => {}); // 'close' follows
     const stop = () => void client.destroy();
-    return stoppedBy(context.signal, stop, () => this.#agentOn(login, context));
+    return withAbort(context.signal, stop, () => this.#agentOn(login, context));
   }
 
   /** Connects to the agent; uploads it first when it is missing or another version. */
@@ -150,15 +150,15 @@ export class GuestConnections {
     try {
       return await AgentSession.open(client, await runAgent(client, agent.version));
     } catch (error) {
-      if (!(error instanceof AgentNotThere)) throw error;
-      if (!NOT_THERE.has(error.exitCode)) throw notStarted(error);
+      if (!(error instanceof AgentMissingError)) throw error;
+      if (!EXIT_MISSING.has(error.exitCode)) throw notStarted(error);
     }
     context.alive('putting the agent into the guest');
     await uploadAgent(client, user, agent);
     try {
       return await AgentSession.open(client, await runAgent(client, agent.version));
     } catch (error) {
-      throw error instanceof AgentNotThere ? notStarted(error) : error;
+      throw error instanceof AgentMissingError ? notStarted(error) : error;
     }
   }
 
@@ -175,7 +175,7 @@ function credentialsRemoved(sandboxId: string): MayflyError {
   return new MayflyError('sandbox_ended', `The connection to ${sandboxId} was closed: its credentials are removed.`);
 }
 
-function notStarted({ exitCode, complaint }: AgentNotThere): MayflyError {
+function notStarted({ exitCode, complaint }: AgentMissingError): MayflyError {
   if (exitCode === null) {
     return new MayflyError('guest_unreachable', `The connection ended while the agent was started: ${complaint}`);
   }

@@ -2,14 +2,14 @@ import type { ParsedKey } from 'ssh2';
 import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
-import type { Hypervisor, Whereabouts } from '../hypervisor.ts';
+import type { DomainLocation, Hypervisor } from '../hypervisor.ts';
 import { pause } from '../os/abort.ts';
 import { orAbsent } from '../os/absent.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 import type { Credentials } from '../ssh/credentials.ts';
 import { LoginFailure, tryLogin } from '../ssh/login.ts';
 import type { StepContext } from '../step-context.ts';
-import { type Known, mayRetry, pauseAfter, verdictOf } from './retry.ts';
+import { canRetry, classifyFailure, getBackoff, type RetryState } from './retry.ts';
 
 /** Identity of a sandbox, independent of its address: as it was when its create was verified. */
 export interface Identity {
@@ -38,7 +38,7 @@ export interface LoggedIn {
 const CONNECT_TIMEOUT_MS = 10_000;
 const LOGIN_TIMEOUT_MS = 20_000;
 /** Attempts with a wrong host key: the address may move between lookup and login; the next lookup corrects that. */
-const MISMATCHES = 4;
+const MAX_MISMATCHES = 4;
 const MISMATCH_PAUSE_MS = 250;
 
 /**
@@ -48,7 +48,7 @@ const MISMATCH_PAUSE_MS = 250;
 export async function dial(deps: DialDeps, sandboxId: string, context: StepContext): Promise<LoggedIn> {
   const { signal } = context;
   const identity = await deps.identify(sandboxId);
-  const known: Known = { verified: identity.verified, reissued: false };
+  const known: RetryState = { verified: identity.verified, reissued: false };
   let mismatches = 0;
   for (let attempt = 1; ; ) {
     signal.throwIfAborted();
@@ -57,7 +57,7 @@ export async function dial(deps: DialDeps, sandboxId: string, context: StepConte
     const seen = `attempt ${attempt} failed (${failure.stage}): ${failure.message}`;
     context.alive(seen);
     if (failure.stage === 'host-key') {
-      if (++mismatches >= MISMATCHES) throw strangerAnswers(sandboxId, failure);
+      if (++mismatches >= MAX_MISMATCHES) throw hostKeyMismatch(sandboxId, failure);
       await pause(MISMATCH_PAUSE_MS, signal);
       continue;
     }
@@ -67,8 +67,8 @@ export async function dial(deps: DialDeps, sandboxId: string, context: StepConte
       known.reissued = true;
       continue;
     }
-    const ms = pauseAfter(attempt);
-    if (ms === null || !mayRetry(verdictOf(failure), known)) throw givenUp(sandboxId, attempt, failure);
+    const ms = getBackoff(attempt);
+    if (ms === null || !canRetry(classifyFailure(failure), known)) throw unreachable(sandboxId, attempt, failure);
     attempt++;
     await pause(ms, signal);
   }
@@ -97,7 +97,7 @@ async function currentKey({ credentials, renew }: DialDeps, sandboxId: string): 
   throw new MayflyError('sandbox_ended', `This host has no credentials of ${sandboxId} any more: it is being ended.`);
 }
 
-function notRunning(sandboxId: string, domain: Exclude<Whereabouts['domain'], 'running'>): MayflyError {
+function notRunning(sandboxId: string, domain: Exclude<DomainLocation['domain'], 'running'>): MayflyError {
   switch (domain) {
     case 'absent':
       return new MayflyError('sandbox_ended', `There is no machine of ${sandboxId} on its host any more.`);
@@ -110,7 +110,7 @@ function notRunning(sandboxId: string, domain: Exclude<Whereabouts['domain'], 'r
   }
 }
 
-function strangerAnswers(sandboxId: string, failure: LoginFailure): MayflyError {
+function hostKeyMismatch(sandboxId: string, failure: LoginFailure): MayflyError {
   return new MayflyError(
     'host_key_mismatch',
     `Whoever answers at the address that is leased to ${sandboxId} has another host key than the one seeded into it.`,
@@ -118,7 +118,7 @@ function strangerAnswers(sandboxId: string, failure: LoginFailure): MayflyError 
   );
 }
 
-function givenUp(sandboxId: string, attempts: number, failure: LoginFailure): MayflyError {
+function unreachable(sandboxId: string, attempts: number, failure: LoginFailure): MayflyError {
   const tried = attempts === 1 ? 'once' : `${attempts} times`;
   return new MayflyError(
     'guest_unreachable',

@@ -1,4 +1,4 @@
-import type { Verdict } from './retry.ts';
+import type { RetryDecision } from './retry.ts';
 
 /** Output of the system's ssh after a failure. */
 interface OpenSshFailure {
@@ -42,7 +42,7 @@ const UNRESOLVED = [
   PASSING,
 ].join('|');
 
-type Table = readonly (readonly [Verdict, RegExp])[];
+type Table = readonly (readonly [RetryDecision, RegExp])[];
 
 /** Matches a whole line, written as in a regular expression. */
 function line(text: TemplateStringsArray, ...values: string[]): RegExp {
@@ -96,7 +96,7 @@ const LINES: Table = [
 ];
 
 /** Classifies the system ssh's failure. `never` without a line that is certainly ssh's own. */
-export function verdictOfOpenSsh({ stderr, exitCode, phase }: OpenSshFailure): Verdict {
+export function classifyOpenSshFailure({ stderr, exitCode, phase }: OpenSshFailure): RetryDecision {
   if (phase === 'session' || exitCode !== 255) return 'never';
   const said = stderr.split(/\r?\n/).map((text) => text.trimEnd());
   return LINES.find(([, pattern]) => said.some((text) => pattern.test(text)))?.[0] ?? 'never';

@@ -43,9 +43,9 @@ export interface AgentChannel {
  * @throws MayflyError guest_unreachable, guest_failed
  */
 export async function runAgent(client: CertClient, version: string): Promise<AgentChannel> {
-  const command = `printf ${READY.replace('\n', '\\\\n')}; exec /opt/mayfly/mayfly-agent connect --version ${word(version)}`;
+  const command = `printf ${READY.replace('\n', '\\\\n')}; exec /opt/mayfly/mayfly-agent connect --version ${assertVersion(version)}`;
   const channel = await run(client, command);
-  const complaint = collected(channel);
+  const complaint = collectStderr(channel);
   await withTimeout(channel, SHELL_TIMEOUT_MS, skipTo(channel, Buffer.from(READY)));
   return { channel, complaint };
 }
@@ -59,7 +59,7 @@ export async function uploadAgent(client: CertClient, user: string, program: Age
   const digest = createHash('sha256').update(binary).digest('hex');
   const asRoot = user === 'root' ? '' : 'sudo -n ';
   const channel = await run(client, `${asRoot}sh -eu -c '${UPLOAD}' upload ${digest}`);
-  const complaint = collected(channel);
+  const complaint = collectStderr(channel);
   channel.resume();
   const ended = new Promise<number | null>((resolve) => {
     let status: number | null = null;
@@ -124,7 +124,7 @@ function skipTo(channel: ClientChannel, mark: Buffer): Promise<void> {
 }
 
 /** Reads all of standard error, so that it never blocks, and keeps its beginning. */
-function collected(channel: ClientChannel): () => string {
+function collectStderr(channel: ClientChannel): () => string {
   let text = '';
   channel.stderr.on('data', (chunk: Buffer) => {
     if (text.length < STDERR_BYTES) text = (text + chunk.toString('latin1')).slice(0, STDERR_BYTES);
@@ -148,7 +148,7 @@ async function withTimeout<T>(channel: ClientChannel, ms: number, work: Promise<
 }
 
 /** Returns the version as a word of a command line. @throws RangeError */
-function word(version: string): string {
+function assertVersion(version: string): string {
   if (/^[\w.-]{1,80}$/.test(version)) return version;
   throw new RangeError(`not a version of the agent: ${JSON.stringify(version)}`);
 }

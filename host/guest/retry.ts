@@ -7,9 +7,9 @@ import type { LoginFailure } from '../ssh/login.ts';
  * the guest has read its trusted keys. `reissue`: retry once with a new certificate. `never`: it will fail again, or
  * something may have run.
  */
-export type Verdict = 'transient' | 'first-boot' | 'reissue' | 'never';
+export type RetryDecision = 'transient' | 'first-boot' | 'reissue' | 'never';
 
-export interface Known {
+export interface RetryState {
   /** True when a login has succeeded since the create. */
   verified: boolean;
   /** True when the certificate was reissued because of this failure. */
@@ -17,18 +17,18 @@ export interface Known {
 }
 
 /** Backoff between attempts before jitter, ms. One attempt more than pauses. */
-export const PAUSES_MS: readonly number[] = [2_000, 4_000, 8_000, 16_000, 30_000];
+export const BACKOFF_MS: readonly number[] = [2_000, 4_000, 8_000, 16_000, 30_000];
 /** Jitter, so that many clients of the same lost machine do not return at the same moment. */
 const JITTER = 0.2;
 
 /** Classifies a failure by its stage, never by its text: see {@link LoginFailure}. */
-export function verdictOf(failure: LoginFailure): Verdict {
+export function classifyFailure(failure: LoginFailure): RetryDecision {
   if (failure.stage === 'host-key') return 'never';
   if (failure.lost) return 'transient';
   return failure.stage === 'auth' ? 'first-boot' : 'never';
 }
 
-export function mayRetry(verdict: Verdict, { verified, reissued }: Known): boolean {
+export function canRetry(verdict: RetryDecision, { verified, reissued }: RetryState): boolean {
   switch (verdict) {
     case 'transient':
       return true;
@@ -45,7 +45,7 @@ export function mayRetry(verdict: Verdict, { verified, reissued }: Known): boole
  * Returns the pause before attempt `attempt + 1`, ±20 %; null after the last.
  * @param attempt 1 for the first
  */
-export function pauseAfter(attempt: number, random = Math.random()): number | null {
-  const pause = PAUSES_MS[attempt - 1];
+export function getBackoff(attempt: number, random = Math.random()): number | null {
+  const pause = BACKOFF_MS[attempt - 1];
   return pause === undefined ? null : Math.round(pause * (1 + JITTER * (2 * random - 1)));
 }

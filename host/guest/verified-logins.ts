@@ -1,9 +1,9 @@
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Hypervisor } from '../hypervisor.ts';
-import { stoppedBy } from '../os/abort.ts';
-import { orNull } from '../os/absent.ts';
+import { withAbort } from '../os/abort.ts';
+import { nullIf } from '../os/absent.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
-import { AgentNotThere, AgentSession } from './agent-session.ts';
+import { AgentMissingError, AgentSession } from './agent-session.ts';
 import type { LoggedIn } from './dial.ts';
 import { runAgent } from './program.ts';
 
@@ -23,9 +23,9 @@ interface Kept extends VerifiedLogin {
 /** Time after which an unused connection is closed: a sandbox made for a command gets it soon. Milliseconds. */
 const UNUSED_MS = 60_000;
 /** Probe timeout before a kept connection is used, ms. */
-const SIGN_OF_LIFE_MS = 2_000;
+const PROBE_MS = 2_000;
 /** Probe timeout without a waiting caller, ms: on a busy machine a slow probe must not become a new login. */
-const GREETING_MS = 20_000;
+const BACKGROUND_PROBE_MS = 20_000;
 
 /**
  * Connections by which sandboxes were verified, kept for their first request: another login would take an emulated
@@ -62,7 +62,7 @@ export class VerifiedLogins {
     const kept = this.#kept.get(sandboxId);
     if (!kept) return false;
     try {
-      await this.#alive(sandboxId, kept, GREETING_MS);
+      await this.#alive(sandboxId, kept, BACKGROUND_PROBE_MS);
       kept.since = Date.now();
       return true;
     } catch {
@@ -88,13 +88,13 @@ export class VerifiedLogins {
     const { client, endpoint } = kept;
     const stop = () => void client.destroy();
     if (signal.aborted) stop();
-    const opened = stoppedBy(signal, stop, async () => {
+    const opened = withAbort(signal, stop, async () => {
       if (endpoint.hostKey !== hostKey) throw new Error('another host key is pinned by now');
-      const session = await this.#alive(sandboxId, kept, SIGN_OF_LIFE_MS);
+      const session = await this.#alive(sandboxId, kept, PROBE_MS);
       return session ?? (await openAgent({ client, user: endpoint.user }));
     });
     // the new login finds and reports the cause
-    return orNull(opened, () => !signal.aborted);
+    return nullIf(opened, () => !signal.aborted);
   }
 
   close(sandboxId: string): void {
@@ -135,7 +135,7 @@ export class VerifiedLogins {
     try {
       return await AgentSession.open(client, await runAgent(client, this.agentVersion));
     } catch (error) {
-      if (error instanceof AgentNotThere) return null;
+      if (error instanceof AgentMissingError) return null;
       throw error;
     }
   }

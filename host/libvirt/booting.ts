@@ -1,8 +1,8 @@
 import type { Semaphore } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
-import { orAborted } from '../os/abort.ts';
+import { raceAbort } from '../os/abort.ts';
 import type { StepContext } from '../step-context.ts';
-import { type CloningTools, cloneColdAgain } from './cloning.ts';
+import { type CloningTools, recloneCold } from './cloning.ts';
 import { type CloneSpec, Workspace, workspaceIds } from './layers/workspace.ts';
 import type { Flattening } from './live/flattening.ts';
 import type { Waking } from './memory/waking.ts';
@@ -12,7 +12,7 @@ import { macsOf } from './network/ports.ts';
 export type BootingTools = CloningTools & { filter: PortFilter; flattening: Flattening; waking: Waking };
 
 /** Timeout of a guest woken from a template; after it the guest boots cold. Milliseconds. */
-const MUTE_MS = 10_000;
+const WAKE_ANSWER_MS = 10_000;
 
 /** Starts a cloned sandbox: by a boot, or by waking it from saved memory. */
 export class Booting {
@@ -31,13 +31,13 @@ export class Booting {
       throw new MayflyError('boot_failed', `${sandboxId} cannot be booted: it has not been cloned on this host.`);
     }
     await flattening.stop(sandboxId);
-    await this.#refuseSharedAddress(sandboxId);
+    await this.#assertUniqueAddress(sandboxId);
     await filter.sync(); // before there is a port
-    if (spec.wakesFrom !== null && (await this.#wakes(workspace, spec, spec.wakesFrom, context))) return;
+    if (spec.wakesFrom !== null && (await this.#tryWake(workspace, spec, spec.wakesFrom, context))) return;
     await domains.start(sandboxId, workspace.domainXml, context.signal);
   }
 
-  async #refuseSharedAddress(sandboxId: string): Promise<void> {
+  async #assertUniqueAddress(sandboxId: string): Promise<void> {
     const mine = macsOf(sandboxId);
     for (const other of await workspaceIds(this.deps.state)) {
       if (other === sandboxId || ![...macsOf(other)].some((mac) => mine.has(mac))) continue;
@@ -46,7 +46,7 @@ export class Booting {
   }
 
   /** Wakes the clone. @returns false when waking from its template failed, so that it has to boot */
-  async #wakes(workspace: Workspace, spec: CloneSpec, snapshotId: string, context: StepContext): Promise<boolean> {
+  async #tryWake(workspace: Workspace, spec: CloneSpec, snapshotId: string, context: StepContext): Promise<boolean> {
     const { waking, processes, templates } = this.deps;
     const { signal } = context;
     const isTemplate = spec.request.snapshotId === null && spec.boot?.templateId === snapshotId;
@@ -56,7 +56,7 @@ export class Booting {
       return true;
     }
     try {
-      await this.#inTurn(signal, () => waking.wake(workspace, spec, snapshotId, signal, MUTE_MS));
+      await this.#withTurn(signal, () => waking.wake(workspace, spec, snapshotId, signal, WAKE_ANSWER_MS));
       await templates.index.woke(snapshotId);
       return true;
     } catch (error) {
@@ -65,17 +65,17 @@ export class Booting {
       await templates.index.failed(snapshotId, error.message, error.code === 'source_changed');
       if (spec.request.boot === 'template') throw error;
       await processes.end(workspace.sandboxId); // two QEMUs never write to the disks of one sandbox
-      await cloneColdAgain(this.deps, spec, context);
+      await recloneCold(this.deps, spec, context);
       return false;
     }
   }
 
   /** Runs in FIFO order. An aborted wait ends at once, since the sandbox's end waits for it. */
-  async #inTurn(signal: AbortSignal, wake: () => Promise<void>): Promise<void> {
+  async #withTurn(signal: AbortSignal, wake: () => Promise<void>): Promise<void> {
     signal.throwIfAborted();
     const turn = this.turns.acquire();
     try {
-      await orAborted(turn, signal);
+      await raceAbort(turn, signal);
       await wake();
     } finally {
       void turn.then(([, release]) => release());

@@ -6,7 +6,7 @@ import { type ImageLayer, imageChain } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import { ensureSeed } from '../disk/seed.ts';
 import type { Clone, CloneRequest } from '../hypervisor.ts';
-import { orFail } from '../os/exec.ts';
+import { withStepError } from '../os/exec.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
 import type { HostTemplate } from '../templates.ts';
@@ -43,20 +43,20 @@ export async function cloneDisk(deps: CloningTools, request: CloneRequest, conte
   if (request.snapshotId) return await cloneSnapshot(deps, request, request.snapshotId, context);
   const { captureId } = request;
   if (captureId) {
-    const clone = (xml: string) => cloneOrigin(deps, request, { ...BOOTS, xml, boot: booted('origin') }, context);
+    const clone = (xml: string) => cloneOrigin(deps, request, { ...BOOTS, xml, boot: coldBoot('origin') }, context);
     return await deps.use.by(request.source, () => deps.captures.on(captureId, clone));
   }
-  return await whileAtRest(deps, request.source, async (xml) => {
+  return await withSourceAtRest(deps, request.source, async (xml) => {
     const choice = await deps.templates.choose(request, xml, context);
     const woken = choice.template && (await cloneTemplate(deps, request, choice.template, context));
     if (woken) return woken;
-    const boot = booted(choice.template ? 'template_changed' : choice.why);
+    const boot = coldBoot(choice.template ? 'template_changed' : choice.why);
     return await cloneOrigin(deps, request, { ...BOOTS, xml, boot, templateKey: choice.key }, context);
   });
 }
 
 /** Runs `clone` while the source can be neither started nor deleted. @throws MayflyError source_running */
-async function whileAtRest<T>(
+async function withSourceAtRest<T>(
   { sources, use, rest }: CloningTools,
   name: string,
   clone: (xml: string) => Promise<T>,
@@ -71,16 +71,16 @@ async function whileAtRest<T>(
 }
 
 /** Gives a clone that did not wake from its template fresh disks of its source. Its identity (seed, host key) stays. */
-export async function cloneColdAgain(deps: CloningTools, spec: CloneSpec, context: StepContext): Promise<void> {
+export async function recloneCold(deps: CloningTools, spec: CloneSpec, context: StepContext): Promise<void> {
   const { request } = spec;
-  await whileAtRest(deps, request.source, (xml) =>
-    cloneOrigin(deps, request, { ...BOOTS, xml, boot: booted('template_failed') }, context, 'cold'),
+  await withSourceAtRest(deps, request.source, (xml) =>
+    cloneOrigin(deps, request, { ...BOOTS, xml, boot: coldBoot('template_failed') }, context, 'cold'),
   );
 }
 
 const BOOTS = { snapshots: [], wakesFrom: null };
 
-function booted(why: BootReason): Boot {
+function coldBoot(why: BootReason): Boot {
   return { way: 'cold', why, templateId: null, ageSeconds: null };
 }
 
@@ -95,7 +95,9 @@ async function cloneSnapshot(
     const snapshots = [snapshotId, ...spec.snapshots];
     const isWoken = spec.kind === 'full';
     const ageSeconds = Math.round((Date.now() - Date.parse(spec.savedAt)) / 1_000);
-    const boot: Boot = isWoken ? { way: 'template', why: null, templateId: snapshotId, ageSeconds } : booted('origin');
+    const boot: Boot = isWoken
+      ? { way: 'template', why: null, templateId: snapshotId, ageSeconds }
+      : coldBoot('origin');
     const wakesFrom = isWoken ? snapshotId : null;
     const origin = { xml: buildXml(domain), snapshots, wakesFrom, boot, ...(isPlugged !== undefined && { isPlugged }) };
     return await cloneOrigin(deps, request, origin, context);
@@ -141,7 +143,7 @@ async function cloneOrigin(
     context.alive(`cloning ${plan.target}`);
     const path = await deps.sources.pathOf(plan.base);
     const unreadable = `The source's disk ${plan.target} cannot be read as ${plan.format}`;
-    const chain = await orFail(imageChain(path, plan.format), 'clone_failed', unreadable);
+    const chain = await withStepError(imageChain(path, plan.format), 'clone_failed', unreadable);
     for (const layer of chain) bases.push({ path: layer.path, sha256: await deps.digests.protect(layer.path) });
     context.signal.throwIfAborted();
     await ensureOverlay(plan.overlay, path, plan.format, context.signal);

@@ -6,9 +6,9 @@ import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
 import type { MachineState } from '../../model/sandbox/machine-end.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { diskOf } from '../disk/host-disk.ts';
-import type { CloneRequest, Hypervisor, Lease, Whereabouts } from '../hypervisor.ts';
-import { makeClosed, makeSearchable } from '../os/directory.ts';
+import { measureDisk } from '../disk/host-disk.ts';
+import type { CloneRequest, DomainLocation, Hypervisor, Lease } from '../hypervisor.ts';
+import { makePrivate, makeSearchable } from '../os/directory.ts';
 import type { StepContext } from '../step-context.ts';
 import { LibvirtBaking } from './bake/baking.ts';
 import { Booting } from './booting.ts';
@@ -20,7 +20,7 @@ import { limitsCpus } from './client/cpu-limits.ts';
 import { qemuGroup } from './client/qemu-group.ts';
 import { clearScratch } from './client/virsh.ts';
 import { type CloningTools, cloneDisk } from './cloning.ts';
-import { heldBytes } from './layers/held-layers.ts';
+import { measureRetainedBytes } from './layers/held-layers.ts';
 import { Workspace, workspaceIds } from './layers/workspace.ts';
 import { Flattening } from './live/flattening.ts';
 import { Hibernation } from './memory/hibernation.ts';
@@ -86,9 +86,9 @@ export class LibvirtHypervisor implements Hypervisor {
     const { root, images, sandboxes, snapshots, captures, scratch } = state;
     await makeSearchable(root);
     const group = await qemuGroup(virsh);
-    for (const folder of [images, sandboxes, snapshots, captures]) await makeClosed(folder, group);
+    for (const folder of [images, sandboxes, snapshots, captures]) await makePrivate(folder, group);
     await clearScratch(scratch);
-    await refuseUnsearchable(root);
+    await assertSearchable(root);
     const accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
     this.#kind = { accelerator, limitsCpus: this.#cgroups && (await limitsCpus(virsh, accelerator)) };
     await this.openNetworks();
@@ -105,13 +105,13 @@ export class LibvirtHypervisor implements Hypervisor {
   close = async () => {};
 
   capacity = () => measureCapacity(this.#tools.virsh, this.#tools.state.root);
-  disk = () => diskOf(this.#tools.state.root);
+  disk = () => measureDisk(this.#tools.state.root);
   sources = () => this.#tools.sources.list();
   source = async (name: string) => this.#tools.sources.describe(await this.#tools.sources.get(name));
   contentOf = (name: string, context: StepContext) => this.#tools.sources.contentOf(name, context);
   runningSource = async (name: string) => runningSource(this.#tools.virsh, await this.#tools.sources.get(name));
 
-  residentMib = async (sandboxId: string) => mibOf(await this.#tools.domains.residentKib(checked(sandboxId)));
+  residentMib = async (sandboxId: string) => mibOf(await this.#tools.domains.residentKib(assertSandboxId(sandboxId)));
 
   async residentMibOfAll(): Promise<ReadonlyMap<string, number>> {
     const found = await this.#tools.domains.residentKibOfAll();
@@ -124,7 +124,7 @@ export class LibvirtHypervisor implements Hypervisor {
     return disks + memory;
   }
 
-  heldBytes = () => heldBytes(this.#tools.state);
+  heldBytes = () => measureRetainedBytes(this.#tools.state);
   savedMemoryBytes = (sandboxId: string) => this.#tools.saved.allocatedBytes(sandboxId);
   stopped = () => this.#tools.domains.stoppedByErrors();
 
@@ -151,15 +151,16 @@ export class LibvirtHypervisor implements Hypervisor {
       await this.#filter.sync(); // a port of another name
     });
     await this.#filter.sync();
-    return noticed(mac, lease);
+    return toLease(mac, lease);
   }
 
-  pause = (sandboxId: string) => this.#tools.domains.bring(checked(sandboxId), 'paused');
-  resume = (sandboxId: string) => this.#hibernation.goOn(checked(sandboxId));
-  hibernate = (sandboxId: string, context: StepContext) => this.#hibernation.hibernate(checked(sandboxId), context);
+  pause = (sandboxId: string) => this.#tools.domains.bring(assertSandboxId(sandboxId), 'paused');
+  resume = (sandboxId: string) => this.#hibernation.goOn(assertSandboxId(sandboxId));
+  hibernate = (sandboxId: string, context: StepContext) =>
+    this.#hibernation.hibernate(assertSandboxId(sandboxId), context);
 
   async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
-    await this.#hibernation.wake(checked(sandboxId), wished, context);
+    await this.#hibernation.wake(assertSandboxId(sandboxId), wished, context);
   }
 
   async machines(sandboxIds: readonly string[]): Promise<ReadonlyMap<string, MachineState>> {
@@ -169,18 +170,18 @@ export class LibvirtHypervisor implements Hypervisor {
 
   watch = (signal: AbortSignal) => lifecycleEvents(this.uri, signal);
 
-  async whereabouts(sandboxId: string): Promise<Whereabouts> {
+  async whereabouts(sandboxId: string): Promise<DomainLocation> {
     const { domains, leases } = this.#tools;
     const mac = macAddress(sandboxId);
-    const [domain, leased] = await Promise.all([domains.describe(checked(sandboxId)), leases.current(mac)]);
+    const [domain, leased] = await Promise.all([domains.describe(assertSandboxId(sandboxId)), leases.current(mac)]);
     if (domain === null) return { domain: 'absent', lease: null };
     const isHibernated = domain.state === 'shut_off' && (await this.#hibernation.holds(sandboxId));
-    const state = isHibernated ? 'hibernated' : inFewWords(domain.state);
-    return { domain: state, lease: leased && domain.macs.includes(mac) ? noticed(mac, leased) : null };
+    const state = isHibernated ? 'hibernated' : toLocationState(domain.state);
+    return { domain: state, lease: leased && domain.macs.includes(mac) ? toLease(mac, leased) : null };
   }
 
   async removeDomain(sandboxId: string): Promise<void> {
-    await this.#tools.domains.remove(checked(sandboxId));
+    await this.#tools.domains.remove(assertSandboxId(sandboxId));
     await this.#tools.processes.end(sandboxId);
     await this.#tools.saved.remove(sandboxId);
   }
@@ -193,7 +194,7 @@ export class LibvirtHypervisor implements Hypervisor {
     await this.#tools.references.sweep();
   }
 
-  look = (sandboxId: string) => this.#residue.look(checked(sandboxId));
+  look = (sandboxId: string) => this.#residue.look(assertSandboxId(sandboxId));
   marks = () => this.#residue.marks();
 }
 
@@ -201,7 +202,7 @@ function mibOf(kib: number): number {
   return Math.ceil(kib / 1024);
 }
 
-function noticed(macAddress: string, { address }: DhcpLease): Lease {
+function toLease(macAddress: string, { address }: DhcpLease): Lease {
   return { address, port: SSH_PORT, macAddress, noticedAt: new Date().toISOString() };
 }
 
@@ -209,7 +210,7 @@ function noticed(macAddress: string, { address }: DhcpLease): Lease {
  * Refuses a folder that QEMU, which runs as its own user, cannot traverse to its disks.
  * @throws MayflyError host_unavailable that names the folder
  */
-async function refuseUnsearchable(folder: string): Promise<void> {
+async function assertSearchable(folder: string): Promise<void> {
   const { mode } = await stat(folder);
   if ((mode & 0o001) === 0) {
     throw new MayflyError(
@@ -217,17 +218,17 @@ async function refuseUnsearchable(folder: string): Promise<void> {
       `QEMU runs as another user, which could not search ${folder}; \`chmod o+x\` it, or choose another MAYFLY_STATE_DIR.`,
     );
   }
-  if (dirname(folder) !== folder) await refuseUnsearchable(dirname(folder));
+  if (dirname(folder) !== folder) await assertSearchable(dirname(folder));
 }
 
 /** Asserts a sandbox id before it becomes a word of a virsh command. */
-function checked(sandboxId: string): string {
+function assertSandboxId(sandboxId: string): string {
   if (!isSandboxId(sandboxId)) throw new RangeError(`not a sandbox id: ${JSON.stringify(sandboxId)}`);
   return sandboxId;
 }
 
 /** Maps to four states. A domain neither ended nor paused counts as running: it may answer. */
-function inFewWords(state: DomainState): Whereabouts['domain'] {
+function toLocationState(state: DomainState): DomainLocation['domain'] {
   if (state === 'paused' || state === 'suspended') return 'paused';
   return isActive(state) && state !== 'dying' ? 'running' : 'off';
 }

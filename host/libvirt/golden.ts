@@ -6,7 +6,7 @@ import { orAbsent } from '../os/absent.ts';
 import { flush } from '../os/atomic-file.ts';
 import { isThere, makeSearchable } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
-import { orMissing, type Virsh } from './client/virsh.ts';
+import { nullIfMissing, type Virsh } from './client/virsh.ts';
 import { child, parseXml } from './client/xml.ts';
 import { goldenXml } from './domain-xml/golden-xml.ts';
 
@@ -34,12 +34,12 @@ export async function registerGolden(virsh: Virsh, state: StateDir, image: strin
   if (!(await isThere(folder))) await copyImage(image, folder, async () => {});
   const disk = join(folder, 'disk.qcow2');
   // cached now, so that the first clone need not wait for it
-  if ((await new BaseDigests(state.images).protect(disk)) !== description.digest) throw changed(disk, image);
+  if ((await new BaseDigests(state.images).protect(disk)) !== description.digest) throw sourceChanged(disk, image);
   await virsh.define('define', goldenXml(description, folder));
   return description.name;
 }
 
-export async function isPlaced(state: StateDir, image: string): Promise<boolean> {
+export async function isCopied(state: StateDir, image: string): Promise<boolean> {
   return (await orAbsent(stat(folderOf(state, await describe(image))))) !== null;
 }
 
@@ -48,13 +48,14 @@ export async function isPlaced(state: StateDir, image: string): Promise<boolean>
  * folder with the files of images/README.md @throws MayflyError source_changed when the copy does not match the
  * description
  */
-export async function placeGolden(state: StateDir, image: string, signal: AbortSignal): Promise<void> {
+export async function copyGolden(state: StateDir, image: string, signal: AbortSignal): Promise<void> {
   const description = await describe(image);
   const folder = folderOf(state, description);
   if (await isThere(folder)) return;
   await copyImage(image, folder, async (file) => {
     signal.throwIfAborted();
-    if (basename(file) === 'disk.qcow2' && (await sha256Of(file)) !== description.digest) throw changed(file, image);
+    if (basename(file) === 'disk.qcow2' && (await sha256Of(file)) !== description.digest)
+      throw sourceChanged(file, image);
     await flush(file);
   });
   await flush(dirname(folder));
@@ -67,7 +68,7 @@ export async function placeGolden(state: StateDir, image: string, signal: AbortS
 export async function defineGolden(virsh: Virsh, state: StateDir, image: string): Promise<void> {
   const description = await describe(image);
   const { name } = description;
-  if ((await registeredGolden(virsh, state, name)) === 'foreign') {
+  if ((await findGoldenBuild(virsh, state, name)) === 'foreign') {
     throw new MayflyError(
       'source_exists',
       `The domain ${name} was not made of an image in ${state.images}: it stays as it is.`,
@@ -77,8 +78,8 @@ export async function defineGolden(virsh: Virsh, state: StateDir, image: string)
 }
 
 /** Returns the SHA-256 of the image disk behind a source; `foreign` for another disk, null without a domain. */
-export async function registeredGolden(virsh: Virsh, state: StateDir, name: string): Promise<string | null> {
-  const xml = await orMissing(virsh.run(['dumpxml', `--domain=${name}`]));
+export async function findGoldenBuild(virsh: Virsh, state: StateDir, name: string): Promise<string | null> {
+  const xml = await nullIfMissing(virsh.run(['dumpxml', `--domain=${name}`]));
   if (xml === null) return null;
   const devices = child(parseXml(xml), 'devices');
   const disk = devices && child(devices, 'disk');
@@ -90,7 +91,7 @@ function folderOf(state: StateDir, { digest }: ImageDescription): string {
   return join(state.images, digest);
 }
 
-function changed(disk: string, image: string): MayflyError {
+function sourceChanged(disk: string, image: string): MayflyError {
   return new MayflyError('source_changed', `${disk} is not what ${image} describes: remove the folder it lies in.`);
 }
 

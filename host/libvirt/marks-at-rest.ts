@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { domainUuid } from '../../model/ids.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Mark } from '../hypervisor.ts';
-import { observed } from '../observation.ts';
+import { toObservation } from '../observation.ts';
 import { entriesOf } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { SavedMemory } from './client/saved-memory.ts';
@@ -14,7 +14,7 @@ import { macsOf } from './network/ports.ts';
  * Returns residue of sandboxes where no libvirtd runs: its definitions and leases are files. @param definitions
  * libvirt's folder of domain definitions
  */
-export async function marksAtRest(
+export async function listResidueOffline(
   definitions: string,
   saved: SavedMemory,
   leases: Leases,
@@ -35,9 +35,9 @@ export async function marksAtRest(
       ];
       const folder = state.workspace(sandboxId);
       return [
-        ...(machine.length > 0 ? [observed('domain', `${definitions}, ${saved.folder}`, machine)] : []),
-        ...(addresses.length > 0 ? [observed('lease', leases.files.join(', '), addresses)] : []),
-        ...(workspaces.includes(sandboxId) ? [observed('workspace', folder, [folder])] : []),
+        ...(machine.length > 0 ? [toObservation('domain', `${definitions}, ${saved.folder}`, machine)] : []),
+        ...(addresses.length > 0 ? [toObservation('lease', leases.files.join(', '), addresses)] : []),
+        ...(workspaces.includes(sandboxId) ? [toObservation('workspace', folder, [folder])] : []),
       ].map((observation) => ({ sandboxId, observation }));
     });
 }

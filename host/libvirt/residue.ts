@@ -3,7 +3,7 @@ import { domainUuid } from '../../model/ids.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Mark } from '../hypervisor.ts';
-import { observed } from '../observation.ts';
+import { toObservation } from '../observation.ts';
 import { orAbsent } from '../os/absent.ts';
 import type { ListedDomain } from './client/domains.ts';
 import { workspaceIds } from './layers/workspace.ts';
@@ -27,9 +27,9 @@ export class Residue {
       orAbsent(stat(folder)),
     ]);
     return [
-      this.#domainSeen(sandboxId, domain, running, hasMemory),
-      this.#leaseSeen(leases),
-      observed('workspace', folder, workspace ? [folder] : []),
+      this.#observeDomain(sandboxId, domain, running, hasMemory),
+      this.#observeLeases(leases),
+      toObservation('workspace', folder, workspace ? [folder] : []),
     ];
   }
 
@@ -45,7 +45,7 @@ export class Residue {
     ]);
     const named: ListedDomain[] = [];
     for (const domain of domains) if (await this.#isOurs(domain, workspaces)) named.push(domain);
-    const own = running.filter((qemu) => this.#runsOurs(qemu, workspaces));
+    const own = running.filter((qemu) => this.#isOurProcess(qemu, workspaces));
     const ids = new Set([...named.map(({ name }) => name), ...memories, ...workspaces]);
     for (const { sandboxId } of own) if (sandboxId !== null) ids.add(sandboxId);
     const others = new Set([...domains.map(({ name }) => name), ...running.map(({ sandboxId }) => sandboxId)]);
@@ -60,12 +60,12 @@ export class Residue {
       const hasMemory = memories.includes(sandboxId);
       const qemus = own.filter((one) => one.sandboxId === sandboxId || one.uuid === domainUuid(sandboxId));
       if (domain || qemus.length > 0 || hasMemory) {
-        found.push(this.#domainSeen(sandboxId, domain ?? null, qemus, hasMemory));
+        found.push(this.#observeDomain(sandboxId, domain ?? null, qemus, hasMemory));
       }
       const leased = leases.filter((lease) => macs.has(lease.macAddress));
-      if (leased.length > 0) found.push(this.#leaseSeen(leased));
+      if (leased.length > 0) found.push(this.#observeLeases(leased));
       const folder = state.workspace(sandboxId);
-      if (workspaces.includes(sandboxId)) found.push(observed('workspace', folder, [folder]));
+      if (workspaces.includes(sandboxId)) found.push(toObservation('workspace', folder, [folder]));
       return found.map((observation) => ({ sandboxId, observation }));
     });
   }
@@ -82,13 +82,13 @@ export class Residue {
   }
 
   /** Reports the same of a process of any libvirtd, by the files it writes: not all it reads are in our folder. */
-  #runsOurs({ sandboxId, files }: QemuProcess, workspaces: readonly string[]): boolean {
+  #isOurProcess({ sandboxId, files }: QemuProcess, workspaces: readonly string[]): boolean {
     if (sandboxId !== null && workspaces.includes(sandboxId)) return true;
     return files.length === 0 || files.some((file) => file.startsWith(`${this.deps.state.root}/`));
   }
 
   /** Observes a machine in libvirt, in the kernel, or as saved memory. */
-  #domainSeen(
+  #observeDomain(
     sandboxId: string,
     domain: ListedDomain | null,
     running: readonly QemuProcess[],
@@ -101,11 +101,11 @@ export class Residue {
       ...running.map(({ pid }) => `process ${pid}`),
       ...(hasMemory ? [memory] : []),
     ];
-    return observed('domain', [domains.lookedAt, processes.lookedAt, memory].join(', '), found);
+    return toObservation('domain', [domains.lookedAt, processes.lookedAt, memory].join(', '), found);
   }
 
-  #leaseSeen(leases: readonly DhcpLease[]): Observation {
+  #observeLeases(leases: readonly DhcpLease[]): Observation {
     const found = leases.map((lease) => `${lease.address} for ${lease.macAddress} on ${lease.bridge}`);
-    return observed('lease', this.deps.leases.files.join(', '), found);
+    return toObservation('lease', this.deps.leases.files.join(', '), found);
   }
 }

@@ -6,13 +6,13 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** Awaits both like Promise.all, but fails only when both have ended: nothing runs on behind a failed step. */
-export async function allEnded<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
+export async function allSettledOrThrow<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([one, other]);
   return await Promise.all([one, other]);
 }
 
 /** Waits for `work`, or until the signal fires; `work` itself continues. @throws the signal's reason */
-export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   let onAbort = () => {};
   const aborted = new Promise<never>((_resolve, reject) => {
@@ -27,7 +27,7 @@ export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promi
 }
 
 /** Runs work that takes no signal, and calls `stop` when it fails or the signal fires. @throws the signal's reason */
-export async function stoppedBy<T>(signal: AbortSignal, stop: () => void, work: () => Promise<T>): Promise<T> {
+export async function withAbort<T>(signal: AbortSignal, stop: () => void, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   signal.addEventListener('abort', stop, { once: true });
   try {
@@ -42,7 +42,7 @@ export async function stoppedBy<T>(signal: AbortSignal, stop: () => void, work: 
 }
 
 /** Runs work with a signal that fires with `late()` at the timeout, and whenever `signal` does. */
-export async function within<T>(
+export async function withTimeout<T>(
   ms: number,
   late: () => Error,
   signal: AbortSignal,

@@ -1,5 +1,5 @@
 /** Returns null for a failure that `isExpected` names; others are thrown. */
-export async function orNull<T>(work: Promise<T>, isExpected: (error: unknown) => boolean): Promise<T | null> {
+export async function nullIf<T>(work: Promise<T>, isExpected: (error: unknown) => boolean): Promise<T | null> {
   try {
     return await work;
   } catch (error) {
@@ -10,7 +10,7 @@ export async function orNull<T>(work: Promise<T>, isExpected: (error: unknown) =
 
 /** Returns the result of `look`, or null when its file is missing. */
 export function orAbsent<T>(look: Promise<T>): Promise<T | null> {
-  return orNull(look, isNotFound);
+  return nullIf(look, isNotFound);
 }
 
 /** Reports whether a file system call failed because the path is missing (ENOENT). */

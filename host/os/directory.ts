@@ -23,7 +23,7 @@ export async function makeSearchable(path: string): Promise<void> {
  * Makes a folder that no other user may enter, and gives an existing one that mode.
  * @param group its processes may traverse to names that they know, and it owns all that is made below
  */
-export async function makeClosed(path: string, group?: number): Promise<void> {
+export async function makePrivate(path: string, group?: number): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (group !== undefined) await chown(path, process.geteuid?.() ?? 0, group);
   await chmod(path, group === undefined ? 0o700 : 0o2710);

@@ -43,7 +43,12 @@ export class ExecError extends ProgramError {
 }
 
 /** Converts the failure of a program to its step's. @throws MayflyError `code`; the signal's reason */
-export async function orFail<T>(work: Promise<T>, code: ErrorCode, what: string, signal?: AbortSignal): Promise<T> {
+export async function withStepError<T>(
+  work: Promise<T>,
+  code: ErrorCode,
+  what: string,
+  signal?: AbortSignal,
+): Promise<T> {
   try {
     return await work;
   } catch (cause) {

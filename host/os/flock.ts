@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fstatSync, readdirSync, statSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
-import { orGone } from './proc.ts';
+import { nullIfGone } from './proc.ts';
 
 /** Exit status of flock(1) when another holds the lock. */
 const HELD = 1;
@@ -15,7 +15,7 @@ const HELD = 1;
  * @returns false when another holds it
  * @throws MayflyError host_unavailable where the file system does not support such locks
  */
-export async function locked(file: FileHandle, how: readonly string[]): Promise<boolean> {
+export async function tryLock(file: FileHandle, how: readonly string[]): Promise<boolean> {
   const child = spawn('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'ignore', file.fd] });
   const [code] = (await once(child, 'close')) as [number | null];
   if (code !== 0 && code !== HELD) throw new MayflyError('host_unavailable', `flock(1) ended with ${code}.`);
@@ -26,8 +26,8 @@ export async function locked(file: FileHandle, how: readonly string[]): Promise<
 export function hasOpen(pid: number, file: FileHandle): boolean {
   const { dev, ino } = fstatSync(file.fd);
   const folder = `/proc/${pid}/fd`;
-  return (orGone(() => readdirSync(folder)) ?? []).some((name) => {
-    const open = orGone(() => statSync(`${folder}/${name}`));
+  return (nullIfGone(() => readdirSync(folder)) ?? []).some((name) => {
+    const open = nullIfGone(() => statSync(`${folder}/${name}`));
     return open !== null && open.dev === dev && open.ino === ino;
   });
 }

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import { orAborted } from './abort.ts';
+import { raceAbort } from './abort.ts';
 
 /** Limit of idle ids whose newest generation is remembered; LRU eviction. */
 const REMEMBERED_IDS = 10_000;
@@ -11,7 +11,7 @@ export interface Attempt {
   nth: number;
 }
 
-interface Line {
+interface Queue {
   /** Highest generation seen for this id. */
   newest: number;
   /** Latest attempt; null: the last step was none of an activity. */
@@ -32,7 +32,7 @@ interface Line {
  * attempt that arrives late, from a stalled worker, overtakes no later one of the same activity.
  */
 export class KeyedMutex {
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new Map<string, Queue>();
 
   /**
    * @param generation grows with every decision that overtakes earlier steps @param step its signal is also aborted
@@ -48,11 +48,11 @@ export class KeyedMutex {
   ): Promise<T> {
     signal.throwIfAborted();
     const line = this.#enter(sandboxId);
-    refuseStale(sandboxId, generation, line.newest);
-    if (isEarlier(attempt, line.attempt)) throw overtaken(sandboxId);
+    assertNotStale(sandboxId, generation, line.newest);
+    if (isEarlier(attempt, line.attempt)) throw staleAttempt(sandboxId);
     line.newest = generation;
     line.attempt = attempt;
-    line.last?.abort(overtaken(sandboxId));
+    line.last?.abort(staleAttempt(sandboxId));
     const overtake = new AbortController();
     line.last = overtake;
 
@@ -66,7 +66,7 @@ export class KeyedMutex {
     line.tail = before.then(() => mine);
     const either = AbortSignal.any([signal, overtake.signal]);
     try {
-      await orAborted(before, either);
+      await raceAbort(before, either);
       either.throwIfAborted();
       return await step(either);
     } finally {
@@ -82,7 +82,7 @@ export class KeyedMutex {
     return this.#lines.size;
   }
 
-  #enter(sandboxId: string): Line {
+  #enter(sandboxId: string): Queue {
     const line = this.#lines.get(sandboxId) ?? {
       newest: 0,
       attempt: null,
@@ -105,7 +105,7 @@ export class KeyedMutex {
   }
 }
 
-function refuseStale(sandboxId: string, generation: number, newest: number): void {
+function assertNotStale(sandboxId: string, generation: number, newest: number): void {
   if (generation >= newest) return;
   throw new MayflyError(
     'stale_attempt',
@@ -118,6 +118,6 @@ function isEarlier(attempt: Attempt | null, latest: Attempt | null): boolean {
   return attempt.activity === latest.activity && attempt.nth < latest.nth;
 }
 
-function overtaken(sandboxId: string): MayflyError {
+function staleAttempt(sandboxId: string): MayflyError {
   return new MayflyError('stale_attempt', `A newer step of ${sandboxId} has overtaken this one.`);
 }

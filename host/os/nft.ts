@@ -19,7 +19,7 @@ type Listing = ReadonlyMap<string, string>;
  * lists rules in another form than they were written.
  * @throws ExecError without root's rights, or nftables
  */
-export async function listingOf(rules: string): Promise<Listing> {
+export async function listRules(rules: string): Promise<Listing> {
   const script = 'nft --file - && exec nft --terse list ruleset';
   return byTable((await exec('unshare', ['--net', '--', 'sh', '-c', script], { input: rules })).stdout);
 }

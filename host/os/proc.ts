@@ -7,11 +7,11 @@ export function processNames(): string[] {
 
 /** Returns a file below /proc; null when its process has ended, or is another user's. */
 export function readOrGone(path: string): string | null {
-  return orGone(() => readFileSync(path, 'utf8'));
+  return nullIfGone(() => readFileSync(path, 'utf8'));
 }
 
 /** Returns null when the process has ended (ENOENT, ESRCH), or is another user's (EACCES, EPERM). */
-export function orGone<T>(look: () => T): T | null {
+export function nullIfGone<T>(look: () => T): T | null {
   try {
     return look();
   } catch (error) {
@@ -22,7 +22,7 @@ export function orGone<T>(look: () => T): T | null {
 }
 
 /** Returns the start of a process, in ticks since boot (proc_pid_stat(5), field 22): unique together with its id. */
-export function startOf(pid: number): string | null {
+export function getStartTime(pid: number): string | null {
   const stat = readOrGone(`/proc/${pid}/stat`);
   // The process chooses the name before the rest: it may hold a `)`.
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;

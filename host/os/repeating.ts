@@ -3,7 +3,7 @@
  * one end to the next start @param isNow false: the first run is after a pause @returns stops it, and resolves when
  * nothing runs
  */
-export function repeating(
+export function setIntervalAsync(
   run: (signal: AbortSignal) => Promise<void>,
   pauseMs: number,
   isNow = true,

@@ -20,7 +20,7 @@ const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'date']);
 
 /** Error before any of the request has reached the relay. */
-class NotReached extends Error {}
+class NotConnectedError extends Error {}
 
 export class RelayClient implements Guests {
   /** Addresses by host; replaced when a relay is unreachable: a restarted worker has another. */
@@ -38,10 +38,10 @@ export class RelayClient implements Guests {
       if (known) return await this.#send(known, path, init);
     } catch (error) {
       signal?.throwIfAborted();
-      if (!(error instanceof NotReached)) throw await this.#unavailable(hostId, error);
+      if (!(error instanceof NotConnectedError)) throw await this.#unavailable(hostId, error);
     }
     const announced = await this.store.relays.get(hostId);
-    if (!announced) throw await this.#unavailable(hostId, new NotReached('it has not said where its relay is'));
+    if (!announced) throw await this.#unavailable(hostId, new NotConnectedError('it has not said where its relay is'));
     this.#known.set(hostId, announced);
     try {
       return await this.#send(announced, path, init);
@@ -81,7 +81,7 @@ export class RelayClient implements Guests {
     return new Promise((resolve, reject) => {
       let reached = false;
       const late = setTimeout(() => {
-        request.destroy(new NotReached(`no connection to ${url} within ${CONNECT_MS / 1000} s`));
+        request.destroy(new NotConnectedError(`no connection to ${url} within ${CONNECT_MS / 1000} s`));
       }, CONNECT_MS);
       request.once('socket', (socket) => {
         const ready = () => {
@@ -93,12 +93,12 @@ export class RelayClient implements Guests {
         if (request.reusedSocket) ready();
         else socket.once('secureConnect', ready);
       });
-      request.once('response', (response) => resolve(asResponse(response)));
+      request.once('response', (response) => resolve(toResponse(response)));
       request.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(late);
         // A kept connection that the relay had just closed; the request may be repeated (docs/architecture.md#the-relay).
         const stale = request.reusedSocket && error.code === 'ECONNRESET' && !(body instanceof ReadableStream);
-        reject(reached && !stale ? error : new NotReached(error.message, { cause: error }));
+        reject(reached && !stale ? error : new NotConnectedError(error.message, { cause: error }));
       });
     });
   }
@@ -107,7 +107,7 @@ export class RelayClient implements Guests {
     const host = await this.store.hosts.get(hostId);
     const heard = host ? `it was last heard of at ${host.lastSeenAt}` : 'it was never heard of';
     const why = cause instanceof Error ? cause.message : String(cause);
-    const what = cause instanceof NotReached ? 'cannot be reached' : 'went away during the request';
+    const what = cause instanceof NotConnectedError ? 'cannot be reached' : 'went away during the request';
     return new MayflyError(
       'host_unavailable',
       `The worker of host ${hostId} ${what}: ${why}; ${heard}. Start it on that machine: \`mayfly serve host\`, or \`mayfly up\`.`,
@@ -116,7 +116,7 @@ export class RelayClient implements Guests {
   }
 }
 
-function asResponse(message: IncomingMessage): Response {
+function toResponse(message: IncomingMessage): Response {
   const status = message.statusCode ?? 0;
   const headers = new Headers();
   for (const [name, value] of Object.entries(message.headers)) {

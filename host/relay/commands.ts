@@ -8,8 +8,8 @@ import { AgentCommands } from '../exec/agent-commands.ts';
 import type { CommandRuns } from '../exec/command-runs.ts';
 import { readSmall } from '../guest/agent-body.ts';
 import type { GuestConnections } from '../guest/connections.ts';
-import { within } from '../os/abort.ts';
-import { allowMethods, answerJson, type Exchange, type Route } from './exchange.ts';
+import { withTimeout } from '../os/abort.ts';
+import { answerJson, assertMethod, type Exchange, type Route } from './exchange.ts';
 
 /** Timeout from a command's request to its start on a busy machine, with the wait for its guest. Milliseconds. */
 const HANDED_OVER_MS = 30_000;
@@ -39,7 +39,7 @@ export function commandsRoute(deps: CommandsRouteDeps): Route {
 
 /** Joins or begins the run of a command. 204: it has ended; 202: still running after the wait. */
 async function start({ commandRuns }: CommandsRouteDeps, exchange: Exchange, commandId: string): Promise<void> {
-  allowMethods(exchange, 'POST');
+  assertMethod(exchange, 'POST');
   const seconds = numberOf(exchange, 'waitSeconds', LIMITS.waitSeconds.max);
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, exchange.signal]);
@@ -54,7 +54,7 @@ async function start({ commandRuns }: CommandsRouteDeps, exchange: Exchange, com
 
 /** Streams the frames of a running command, live from its guest. */
 async function output(deps: CommandsRouteDeps, exchange: Exchange, commandId: string): Promise<void> {
-  allowMethods(exchange, 'GET');
+  assertMethod(exchange, 'GET');
   const place = { stdout: numberOf(exchange, 'stdout'), stderr: numberOf(exchange, 'stderr') };
   if ((await deps.store.commands.get(commandId))?.spec.isMasked) {
     throw new MayflyError('forbidden', `The output of ${commandId} is masked: it is read from the store.`);
@@ -67,7 +67,7 @@ async function output(deps: CommandsRouteDeps, exchange: Exchange, commandId: st
 }
 
 async function stdin(deps: CommandsRouteDeps, exchange: Exchange, commandId: string): Promise<void> {
-  allowMethods(exchange, 'POST');
+  assertMethod(exchange, 'POST');
   const offset = numberOf(exchange, 'offset');
   const bytes = await readSmall(exchange.request, LIMITS.command.stdinBytes, 'body_too_large');
   const commands = await commandsOf(deps, exchange, commandId);
@@ -79,15 +79,15 @@ async function stdin(deps: CommandsRouteDeps, exchange: Exchange, commandId: str
 async function commandsOf(deps: CommandsRouteDeps, { signal }: Exchange, commandId: string): Promise<AgentCommands> {
   const record = await deps.store.commands.get(commandId);
   if (!record) throw new MayflyError('command_not_found', `The store has no record of ${commandId}.`);
-  if (record.state === 'requested') await started(deps, commandId, signal);
+  if (record.state === 'requested') await awaitStart(deps, commandId, signal);
   return new AgentCommands(await deps.guests.agent(record.sandboxId, { signal, alive: () => {} }), signal);
 }
 
 /** @throws MayflyError temporal_unavailable when the command is not handed to this worker */
-async function started({ commandRuns }: CommandsRouteDeps, commandId: string, signal: AbortSignal): Promise<void> {
+async function awaitStart({ commandRuns }: CommandsRouteDeps, commandId: string, signal: AbortSignal): Promise<void> {
   const why = `Temporal has not handed ${commandId} to its host within ${HANDED_OVER_MS / 1_000} s.`;
   const late = () => new MayflyError('temporal_unavailable', why);
-  await within(HANDED_OVER_MS, late, signal, (either) => commandRuns.whenStarted(commandId, either));
+  await withTimeout(HANDED_OVER_MS, late, signal, (either) => commandRuns.whenStarted(commandId, either));
 }
 
 function numberOf({ query }: Exchange, name: string, max = Number.MAX_SAFE_INTEGER): number {

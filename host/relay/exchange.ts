@@ -41,7 +41,7 @@ export function answerError(response: ServerResponse, error: MayflyError): void 
 }
 
 /** @throws MayflyError method_not_allowed */
-export function allowMethods({ method, request }: Exchange, ...methods: string[]): void {
+export function assertMethod({ method, request }: Exchange, ...methods: string[]): void {
   if (methods.includes(method)) return;
   throw new MayflyError('method_not_allowed', `${request.url} takes ${methods.join(', ')}, not ${method}.`);
 }

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { GuestName } from '../../model/files/file-change.ts';
 import type { FileComparison } from '../../model/files/file-comparison.ts';
-import { bytesOfGuestName, guestNameOf, quotedPath } from '../../model/files/guest-name.ts';
+import { quotedPath, toGuestName, toGuestNameBytes } from '../../model/files/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { unifiedDiff } from '../diff/unified-diff.ts';
-import { orNull } from '../os/absent.ts';
+import { nullIf } from '../os/absent.ts';
 import type { HostSnapshots } from '../snapshots.ts';
 
 type SavedFile = Awaited<ReturnType<HostSnapshots['readFile']>>;
@@ -23,8 +23,8 @@ export async function compareFile(
 ): Promise<FileComparison> {
   const maxBytes = LIMITS.diff.fileBytes;
   const isAbsent = (error: unknown) => isMayflyError(error, 'file_not_found');
-  const old = await orNull(snapshots.readFile({ snapshotId: before, path, maxBytes }, signal), isAbsent);
-  const now = await orNull(snapshots.readFile({ snapshotId: after, path, maxBytes }, signal), isAbsent);
+  const old = await nullIf(snapshots.readFile({ snapshotId: before, path, maxBytes }, signal), isAbsent);
+  const now = await nullIf(snapshots.readFile({ snapshotId: after, path, maxBytes }, signal), isAbsent);
   if (!old && !now) {
     throw new MayflyError('file_not_found', `There is no ${JSON.stringify(path)} in ${before}, nor in ${after}.`);
   }
@@ -55,5 +55,5 @@ function textDiff(path: GuestName, old: SavedFile | null, now: SavedFile | null)
 
 /** Returns the label of a side, as in `git diff`: `a/etc/hosts`. */
 function labelOf(side: string, path: GuestName): string {
-  return quotedPath(guestNameOf(Buffer.concat([Buffer.from(side), bytesOfGuestName(path)])));
+  return quotedPath(toGuestName(Buffer.concat([Buffer.from(side), toGuestNameBytes(path)])));
 }

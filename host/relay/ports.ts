@@ -1,10 +1,10 @@
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { within } from '../os/abort.ts';
+import { withTimeout } from '../os/abort.ts';
 import { ReferenceCounts } from '../os/reference-counts.ts';
-import { allowMethods, type Exchange, type Route } from './exchange.ts';
-import { type Agents, passBack } from './sandbox-agent.ts';
+import { assertMethod, type Exchange, type Route } from './exchange.ts';
+import { type Agents, forwardAnswer } from './sandbox-agent.ts';
 
 /** Timeout for the agent's report of a listener; its own attempts end before. Milliseconds. */
 const ANSWER_MS = 30_000;
@@ -13,7 +13,7 @@ const ANSWER_MS = 30_000;
 export function portsRoute(guests: Agents): Route {
   const open = new ReferenceCounts();
   return async (exchange) => {
-    allowMethods(exchange, 'POST');
+    assertMethod(exchange, 'POST');
     const { sandboxId, port } = target(exchange);
     const held = `${sandboxId}/${port}`;
     const before = open.count(held);
@@ -34,13 +34,13 @@ async function connected(guests: Agents, exchange: Exchange, sandboxId: string, 
   const { request, signal } = exchange;
   const why = `The sandbox did not say within ${ANSWER_MS / 1000} s whether somebody listens at port ${port}.`;
   const late = () => new MayflyError('guest_unreachable', why);
-  const answer = await within(ANSWER_MS, late, signal, async (either) => {
+  const answer = await withTimeout(ANSWER_MS, late, signal, async (either) => {
     const agent = await guests.agent(sandboxId, { signal: either, alive: () => {} });
     request.socket.setTimeout(0); // for this request alone: a connection may be quiet for any time
     const path = `/v1/connect?port=${port}`;
     return await agent.request({ method: 'POST', path, headers: {}, body: request, signal: either });
   });
-  await passBack(exchange, answer);
+  await forwardAnswer(exchange, answer);
 }
 
 function target({ segments }: Exchange): { sandboxId: string; port: number } {

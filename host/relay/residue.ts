@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { readSmall } from '../guest/agent-body.ts';
-import { allowMethods, answerJson, type Route } from './exchange.ts';
+import { answerJson, assertMethod, type Route } from './exchange.ts';
 
 /** Removal of this machine's residue; never of anything alive or wanted according to the store. */
 export interface ResidueRemoval {
@@ -14,14 +14,14 @@ export interface ResidueRemoval {
 /** Limit of a body: ids of 20 characters each, of more sandboxes than a host ever holds. */
 const BODY_BYTES = 1_048_576;
 
-const wish = z.strictObject({ sandboxIds: z.array(z.string().refine(isSandboxId)) });
+const removalRequest = z.strictObject({ sandboxIds: z.array(z.string().refine(isSandboxId)) });
 
 /** Serves `POST /residue/sandboxes`, `…/snapshots` and `…/captures`: removals that `mayfly doctor --fix` requests. */
 export function residueRoute(removal: ResidueRemoval): Route {
   return async (exchange) => {
     const [kind, ...rest] = exchange.segments;
     if (rest.length > 0) throw new MayflyError('not_found', 'The relay has nothing at that path.');
-    allowMethods(exchange, 'POST');
+    assertMethod(exchange, 'POST');
     if (kind === 'sandboxes') await removal.sandboxes(await idsOf(exchange.request));
     else if (kind === 'snapshots') await removal.snapshots();
     else if (kind === 'captures') await removal.captures();
@@ -32,7 +32,7 @@ export function residueRoute(removal: ResidueRemoval): Route {
 
 async function idsOf(request: Parameters<typeof readSmall>[0]): Promise<string[]> {
   const body = await readSmall(request, BODY_BYTES, 'body_too_large');
-  const parsed = wish.safeParse(JSON.parse(body.toString() || 'null'));
+  const parsed = removalRequest.safeParse(JSON.parse(body.toString() || 'null'));
   if (parsed.success) return parsed.data.sandboxIds;
   throw new MayflyError('invalid_request', 'A list of sandbox ids is needed.');
 }

@@ -52,10 +52,10 @@ export function sandboxAgentRoute(guests: Agents): Route {
     const { sandboxId, method, path } = target(exchange);
     const agent = await guests.agent(sandboxId, { signal, alive: () => {} });
     const hasBody = method === 'PUT' || method === 'POST';
-    const headers = passedOn(request.headers, TO_GUEST);
+    const headers = filterHeaders(request.headers, TO_GUEST);
     try {
       const answer = await agent.request({ method, path, headers, signal, ...(hasBody && { body: request }) });
-      await passBack(exchange, answer);
+      await forwardAnswer(exchange, answer);
     } finally {
       request.resume(); // an unread rest would block the connection for the next request
     }
@@ -74,14 +74,14 @@ function target(exchange: Exchange): { sandboxId: string; method: AgentRequest['
 }
 
 /** Passes the agent's answer on, after checking its head. */
-export async function passBack({ response, method, signal }: Exchange, answer: AgentResponse): Promise<void> {
+export async function forwardAnswer({ response, method, signal }: Exchange, answer: AgentResponse): Promise<void> {
   const { status, headers, body } = answer;
   const isLength = headers['content-length'] === undefined || /^\d{1,15}$/.test(headers['content-length']);
   if (status < 200 || status > 599 || !isLength) {
     body.destroy();
     throw new MayflyError('guest_failed', `The head of the agent's answer makes no sense (status ${status}).`);
   }
-  const passed = passedOn(headers, FROM_GUEST);
+  const passed = filterHeaders(headers, FROM_GUEST);
   if (status >= 400) return await passRefusal(response, method, answer, passed);
   for (const [name, value] of Object.entries(passed)) response.setHeader(name, value);
   const length = passed['content-length'];
@@ -146,7 +146,7 @@ function printable(message: string): string {
   return message.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, MESSAGE_CHARACTERS);
 }
 
-function passedOn(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
+function filterHeaders(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
   const passed: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value !== 'string' || !(names.includes(name) || OURS.test(name))) continue;

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:https';
 import { isIPv6, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { MayflyError } from '../../model/errors.ts';
-import { isRequestId, onBehalfOf, REQUEST_ID_HEADER } from '../../store/audit/request-id.ts';
+import { isRequestId, REQUEST_ID_HEADER, runWithRequestId } from '../../store/audit/request-id.ts';
 import { answerError, type Exchange, type Route } from './exchange.ts';
 import { IDENTITY, makeRelayKey, TLS } from './tls.ts';
 
@@ -55,7 +55,7 @@ export async function startRelay({ address, port, routes, logger }: RelayOptions
   server.on('tlsClientError', (error) => logger.debug({ err: error }, 'a connection to the relay was refused'));
   server.on('request', (request, response) => {
     const id = request.headers[REQUEST_ID_HEADER];
-    void onBehalfOf(isRequestId(id) ? id : undefined, () => answer(routes, request, response, logger));
+    void runWithRequestId(isRequestId(id) ? id : undefined, () => answer(routes, request, response, logger));
   });
   server.listen(port, address);
   await once(server, 'listening');
@@ -82,11 +82,11 @@ async function answer(
   request.on('error', () => {}); // the response's 'close' handles it
   response.on('error', () => {});
   try {
-    const { route, exchange } = routed(routes, request, response, gone.signal);
+    const { route, exchange } = resolveRoute(routes, request, response, gone.signal);
     await route(exchange);
   } catch (cause) {
     if (gone.signal.aborted) return;
-    const error = cause instanceof MayflyError ? cause : unforeseen(cause);
+    const error = cause instanceof MayflyError ? cause : toInternalError(cause);
     if (error.code === 'internal') logger.error({ err: cause, url: request.url }, 'the relay failed');
     // A half-sent answer can only be cut off, so that its reader does not take it for complete.
     if (response.headersSent) response.destroy();
@@ -96,27 +96,27 @@ async function answer(
   }
 }
 
-function routed(
+function resolveRoute(
   routes: RelayOptions['routes'],
   request: IncomingMessage,
   response: ServerResponse,
   signal: AbortSignal,
 ): { route: Route; exchange: Exchange } {
   const target = request.url ?? '';
-  const url = parsed(target);
-  const [name = '', ...segments] = url.pathname.slice(1).split('/').map(decoded);
+  const url = parseUrl(target);
+  const [name = '', ...segments] = url.pathname.slice(1).split('/').map(decodeSegment);
   const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
   if (!route) throw new MayflyError('not_found', 'The relay has nothing at that path.');
   const method = request.method ?? '';
   return { route, exchange: { request, response, method, segments, query: url.searchParams, target, signal } };
 }
 
-function parsed(target: string): URL {
+function parseUrl(target: string): URL {
   if (target.startsWith('/') && URL.canParse(target, 'https://relay')) return new URL(target, 'https://relay');
   throw new MayflyError('not_found', 'The relay has nothing at that path.');
 }
 
-function decoded(segment: string): string {
+function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
@@ -124,7 +124,7 @@ function decoded(segment: string): string {
   }
 }
 
-function unforeseen(cause: unknown): MayflyError {
+function toInternalError(cause: unknown): MayflyError {
   return new MayflyError('internal', 'Something went wrong in the host worker that nobody foresaw.', { cause });
 }
 

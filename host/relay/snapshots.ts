@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { FileChangeRecord, GuestName } from '../../model/files/file-change.ts';
-import { guestNameOf } from '../../model/files/guest-name.ts';
+import { toGuestName } from '../../model/files/guest-name.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import type { Comparison, HostSnapshots } from '../snapshots.ts';
-import { allowMethods, answerJson, type Exchange, type Route } from './exchange.ts';
+import { answerJson, assertMethod, type Exchange, type Route } from './exchange.ts';
 import { compareFile } from './file-comparison.ts';
 
 /** Characters per piece: sending single lines would cost as much as finding them. */
@@ -38,7 +38,7 @@ export function snapshotsRoute(snapshots: ComparableSnapshots): Route {
     if (!answer || !isSnapshotId(before) || !isSnapshotId(after) || rest.length > 0) {
       throw new MayflyError('not_found', 'The relay has nothing at that path.');
     }
-    allowMethods(exchange, 'GET');
+    assertMethod(exchange, 'GET');
     if (running >= MAX_RUNNING) throw tooMany();
     running++;
     try {
@@ -59,7 +59,7 @@ function within(exchange: Exchange): GuestName[] {
 }
 
 function pathsOf({ query }: Exchange, name: string): GuestName[] {
-  return query.getAll(name).map((path) => guestNameOf(Buffer.from(path, 'base64url')));
+  return query.getAll(name).map((path) => toGuestName(Buffer.from(path, 'base64url')));
 }
 
 /** Sends lines of JSON. An answer that ends without `end`, or with `error`, is incomplete. */
@@ -105,12 +105,12 @@ async function sendTar(
   try {
     const first = await pieces.next();
     response.writeHead(200, { 'Content-Type': 'application/x-tar' });
-    await pipeline(Readable.from(resumed(first, pieces)), response, { signal });
+    await pipeline(Readable.from(prependFirst(first, pieces)), response, { signal });
   } finally {
     archive.destroy();
   }
 }
 
-async function* resumed<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncGenerator<T> {
+async function* prependFirst<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncGenerator<T> {
   for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
 }

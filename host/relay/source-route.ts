@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { MayflyError } from '../../model/errors.ts';
 import { readSmall } from '../guest/agent-body.ts';
 import type { SourceFileAbout } from '../source/gate-client.ts';
-import { allowMethods, answerJson, type Exchange, type Route } from './exchange.ts';
+import { answerJson, assertMethod, type Exchange, type Route } from './exchange.ts';
 import { type ByteRange, rangeOf } from './range.ts';
 import type { SourceFile, SourceRelay } from './sources.ts';
 
@@ -24,12 +24,12 @@ export function sourceRoute(relay: SourceRelay): Route {
 }
 
 async function run(relay: SourceRelay, name: string, exchange: Exchange): Promise<void> {
-  allowMethods(exchange, 'POST');
+  assertMethod(exchange, 'POST');
   const body = await readSmall(exchange.request, REQUEST_BYTES, 'body_too_large');
-  answerJson(exchange.response, 200, await relay.run(name, parsed(body), exchange.signal));
+  answerJson(exchange.response, 200, await relay.run(name, parseBody(body), exchange.signal));
 }
 
-function parsed(body: Buffer): unknown {
+function parseBody(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch (cause) {
@@ -39,7 +39,7 @@ function parsed(body: Buffer): unknown {
 
 /** Sends a file with the same headers as the agent in sandboxes, so that clients can read both. */
 async function sendFile(relay: SourceRelay, name: string, exchange: Exchange): Promise<void> {
-  allowMethods(exchange, 'GET');
+  assertMethod(exchange, 'GET');
   const { query, request, response, signal } = exchange;
   const path = query.get('path') ?? '';
   const ask = (offset: number, length: number) => relay.file(name, { path, offset, length }, signal);
@@ -49,7 +49,7 @@ async function sendFile(relay: SourceRelay, name: string, exchange: Exchange): P
   const { about } = first;
   response.setHeader('X-Mayfly-Type', about.type);
   if (about.type === 'directory') return sendListing(exchange, first);
-  if (!range && endsElsewhere(first)) return sendAsRead(exchange, first);
+  if (!range && hasFalseSize(first)) return sendAsRead(exchange, first);
   if (range?.suffix !== undefined) first = await ask(Math.max(0, about.size - range.suffix), PIECE_BYTES);
   const start = range?.suffix === undefined ? (range?.first ?? 0) : Math.max(0, about.size - range.suffix);
   const end = Math.min(about.size, range?.last === undefined ? about.size : range.last + 1);
@@ -71,7 +71,7 @@ async function sendFile(relay: SourceRelay, name: string, exchange: Exchange): P
 }
 
 /** Detects files with a false size: those of /proc claim to be empty, and those of /sys to have a page. */
-function endsElsewhere({ about, bytes }: SourceFile): boolean {
+function hasFalseSize({ about, bytes }: SourceFile): boolean {
   return about.size === 0 ? bytes.length > 0 : bytes.length < Math.min(about.size, PIECE_BYTES);
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import { sourceIdOf } from '../../model/ids.ts';
+import { deriveSourceId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { SourceCommandResult, SourceOutput } from '../../model/snapshots/source-access.ts';
 import type { Store } from '../../store/connect.ts';
@@ -88,20 +88,20 @@ export class SourceRelay {
 
   async #ask(name: string, request: GateRequest, signal: AbortSignal): Promise<GateAnswer> {
     const { hostId, store, sourceReads, certify } = this.deps;
-    const id = sourceIdOf(hostId, name);
+    const id = deriveSourceId(hostId, name);
     const record = await store.sources.get(id);
     if (record?.state !== 'prepared' || !record.sshd) {
       throw new MayflyError('source_not_prepared', `The source ${JSON.stringify(name)} is not prepared on ${hostId}.`);
     }
     const { sshd } = record;
-    return this.#bounded(id, () =>
+    return this.#withLimit(id, () =>
       sourceReads
         .ask({ id, name, sshd, certify: (publicKey) => certify(id, publicKey) }, request, signal)
-        .catch(keyLost),
+        .catch(throwKeyLost),
     );
   }
 
-  async #bounded<T>(id: string, read: () => Promise<T>): Promise<T> {
+  async #withLimit<T>(id: string, read: () => Promise<T>): Promise<T> {
     if (this.#running.count(id) >= REQUESTS_AT_ONCE) {
       throw new MayflyError('too_many_requests', `${REQUESTS_AT_ONCE} requests to this source are under way.`, {
         retryAfterSeconds: 1,
@@ -117,7 +117,7 @@ export class SourceRelay {
 }
 
 /** Converts a refused key. Only a prepare may register a new key: else any host could get one for another's source. */
-function keyLost(error: unknown): never {
+function throwKeyLost(error: unknown): never {
   if (!isMayflyError(error, 'public_key_refused')) throw error;
   throw new MayflyError('source_not_prepared', 'Its host has lost the key to it. Prepare it again.', { cause: error });
 }

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import type { Capacity } from '../../model/host.ts';
-import { diskOf } from '../disk/host-disk.ts';
+import { measureDisk } from '../disk/host-disk.ts';
 
 /** Measures this machine's total and free capacity. @param folder on the file system that holds the sandboxes */
 export async function measureCapacity(folder: string): Promise<Capacity> {
   const memory = await readFile('/proc/meminfo', 'utf8');
-  const disk = await diskOf(folder);
+  const disk = await measureDisk(folder);
   return {
     cpus: availableParallelism(),
     memoryTotalMib: meminfoMib(memory, 'MemTotal'),

@@ -2,12 +2,12 @@ import { constants } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FileChangeRecord, GuestName } from '../../model/files/file-change.ts';
-import { bytesOfGuestName, guestNameOf } from '../../model/files/guest-name.ts';
-import { isOwnFile } from '../../model/files/own-files.ts';
-import { asDiffFailure, type Sides } from '../diff/diff-failure.ts';
+import { toGuestName, toGuestNameBytes } from '../../model/files/guest-name.ts';
+import { isMayflyFile } from '../../model/files/own-files.ts';
+import { type ComparedSnapshots, toDiffError } from '../diff/diff-failure.ts';
 import { FileSystemProblem } from '../diff/file-system-problem.ts';
 import { withFile } from '../os/atomic-file.ts';
-import type { Comparison, SavedFileRequest, SavedPlace } from '../snapshots.ts';
+import type { Comparison, SavedFileRequest, SavedPath } from '../snapshots.ts';
 import { archiveOf } from './saved/archive.ts';
 import { SavedTree } from './saved/saved-tree.ts';
 import { type Difference, describe, differences, nameOf } from './saved/tree-differences.ts';
@@ -32,7 +32,7 @@ export class Comparing {
       }
       await this.#trees(comparison); // a tree removed during the comparison would count as empty
     } catch (error) {
-      throw asDiffFailure(error, comparison);
+      throw toDiffError(error, comparison);
     }
     yield { line: 'end', ...counts };
   }
@@ -47,25 +47,25 @@ export class Comparing {
   ): Promise<{ content: Buffer; size: number }> {
     const tree = new SavedTree(await this.treeOf(snapshotId));
     signal.throwIfAborted();
-    const name = bytesOfGuestName(path).toString('latin1');
+    const name = toGuestNameBytes(path).toString('latin1');
     try {
       return await firstBytes(tree, name, maxBytes);
     } catch (error) {
-      throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
+      throw toDiffError(error, { before: snapshotId, after: snapshotId });
     }
   }
 
-  async namesIn({ snapshotId, path }: SavedPlace, signal: AbortSignal): Promise<GuestName[]> {
+  async namesIn({ snapshotId, path }: SavedPath, signal: AbortSignal): Promise<GuestName[]> {
     const tree = new SavedTree(await this.treeOf(snapshotId));
     signal.throwIfAborted();
-    const name = bytesOfGuestName(path).toString('latin1');
+    const name = toGuestNameBytes(path).toString('latin1');
     try {
       const found = await tree.find(name);
-      if (found === null) throw new FileSystemProblem('not-found', `there is no ${shown(name)}`, null);
-      if (!found.isDirectory()) throw new FileSystemProblem('not-a-file', `${shown(name)} is no directory`, null);
-      return (await readdir(tree.at(name), { encoding: 'buffer' })).map(guestNameOf);
+      if (found === null) throw new FileSystemProblem('not-found', `there is no ${toPrintable(name)}`, null);
+      if (!found.isDirectory()) throw new FileSystemProblem('not-a-file', `${toPrintable(name)} is no directory`, null);
+      return (await readdir(tree.at(name), { encoding: 'buffer' })).map(toGuestName);
     } catch (error) {
-      throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
+      throw toDiffError(error, { before: snapshotId, after: snapshotId });
     }
   }
 
@@ -85,7 +85,7 @@ export class Comparing {
       else yield* archiveOf(after.root, names, { recursive: false }, signal);
       await this.#trees(comparison);
     } catch (error) {
-      throw asDiffFailure(error, comparison);
+      throw toDiffError(error, comparison);
     }
   }
 
@@ -95,12 +95,12 @@ export class Comparing {
     { within }: Comparison,
     signal: AbortSignal,
   ): Promise<Difference[]> {
-    const paths = within.map((path) => bytesOfGuestName(path).toString('latin1'));
+    const paths = within.map((path) => toGuestNameBytes(path).toString('latin1'));
     const granted = AbortSignal.timeout(GRANTED_MS);
     const either = AbortSignal.any([signal, granted]);
     try {
       const found = differences(await before.files(paths, either), await after.files(paths, either));
-      return [...found].filter((one) => !isOwnFile(one.after?.path ?? one.before?.path ?? ''));
+      return [...found].filter((one) => !isMayflyFile(one.after?.path ?? one.before?.path ?? ''));
     } catch (error) {
       signal.throwIfAborted();
       if (!granted.aborted) throw error;
@@ -108,7 +108,7 @@ export class Comparing {
     }
   }
 
-  async #trees({ before, after }: Sides): Promise<[SavedTree, SavedTree]> {
+  async #trees({ before, after }: ComparedSnapshots): Promise<[SavedTree, SavedTree]> {
     return [new SavedTree(await this.treeOf(before)), new SavedTree(await this.treeOf(after))];
   }
 }
@@ -125,8 +125,8 @@ async function recordOf(difference: Difference, before: SavedTree, after: SavedT
 
 async function firstBytes(tree: SavedTree, path: string, maxBytes: number): Promise<{ content: Buffer; size: number }> {
   const found = await tree.find(path);
-  if (found === null) throw new FileSystemProblem('not-found', `there is no ${shown(path)}`, null);
-  if (!found.isFile()) throw new FileSystemProblem('not-a-file', `${shown(path)} is no regular file`, null);
+  if (found === null) throw new FileSystemProblem('not-found', `there is no ${toPrintable(path)}`, null);
+  if (!found.isFile()) throw new FileSystemProblem('not-a-file', `${toPrintable(path)} is no regular file`, null);
   const content = Buffer.alloc(Math.min(maxBytes, found.size));
   const { bytesRead } = await withFile(tree.at(path), constants.O_RDONLY | constants.O_NOFOLLOW, (file) =>
     file.read(content, 0, content.length, 0),
@@ -135,11 +135,11 @@ async function firstBytes(tree: SavedTree, path: string, maxBytes: number): Prom
 }
 
 function notArchived(path: string): string {
-  return `${shown(path)} cannot be in the archive, where such a name stands for what was removed`;
+  return `${toPrintable(path)} cannot be in the archive, where such a name stands for what was removed`;
 }
 
 /** Returns a guest's path as printable text. */
-function shown(path: string): string {
+function toPrintable(path: string): string {
   return JSON.stringify(path)
     .replace(/[^\x20-\x7e]/g, '?')
     .slice(0, 200);

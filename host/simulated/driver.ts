@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { MachineState } from '../../model/sandbox/machine-end.ts';
-import { diskOf } from '../disk/host-disk.ts';
+import { measureDisk } from '../disk/host-disk.ts';
 import { Failpoints } from '../failpoints.ts';
-import type { Clone, CloneRequest, Hypervisor, Lease, Whereabouts } from '../hypervisor.ts';
-import { makeClosed } from '../os/directory.ts';
+import type { Clone, CloneRequest, DomainLocation, Hypervisor, Lease } from '../hypervisor.ts';
+import { makePrivate } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
 import { NO_TEMPLATES } from '../templates.ts';
@@ -13,7 +13,7 @@ import { measureCapacity } from './capacity.ts';
 import { DiskUsage } from './disk/disk-usage.ts';
 import { consoleTail, startDomain } from './machine/domain.ts';
 import { ensureDefaultImage } from './machine/image.ts';
-import { noticed, SimulatedLeases } from './machine/leases.ts';
+import { SimulatedLeases, toLease } from './machine/leases.ts';
 import { residentKib } from './machine/processes.ts';
 import { domainPaths, makeWorkspace, readClone, removeWorkspaceTrees } from './machine/workspace.ts';
 import { SimulatedMachine } from './machine.ts';
@@ -89,7 +89,7 @@ export class SimulatedHypervisor implements Hypervisor {
         'A simulated host makes namespaces and mounts: run its worker as root.',
       );
     }
-    await makeClosed(this.#state.sandboxes);
+    await makePrivate(this.#state.sandboxes);
     await ensureDefaultImage(this.#state.images);
     await this.#leases.list();
     await this.openToLook();
@@ -106,7 +106,7 @@ export class SimulatedHypervisor implements Hypervisor {
   close = async () => this.#machine.close();
   leaseFiles = () => [this.#leases.path];
   capacity = () => measureCapacity(this.#state.root);
-  disk = () => diskOf(this.#state.root);
+  disk = () => measureDisk(this.#state.root);
   sources = () => this.#origins.sources();
   source = (name: string) => this.#origins.source(name);
   contentOf = (name: string, { signal }: StepContext) => this.#origins.contentOf(name, signal);
@@ -154,7 +154,7 @@ export class SimulatedHypervisor implements Hypervisor {
   async awaitLease(sandboxId: string, { signal }: StepContext): Promise<Lease> {
     signal.throwIfAborted();
     const lease = (await this.#leases.list()).find((entry) => entry.sandboxId === sandboxId);
-    if (lease && (await this.#machine.isOn(sandboxId))) return noticed(lease);
+    if (lease && (await this.#machine.isOn(sandboxId))) return toLease(lease);
     const tail = await consoleTail(domainPaths(await this.#machine.workspace(sandboxId)));
     throw new MayflyError('boot_failed', `${sandboxId} does not run any more: ${tail}`);
   }
@@ -176,12 +176,12 @@ export class SimulatedHypervisor implements Hypervisor {
     }
   }
 
-  async whereabouts(sandboxId: string): Promise<Whereabouts> {
+  async whereabouts(sandboxId: string): Promise<DomainLocation> {
     const clone = await readClone(await this.#machine.workspace(sandboxId));
     if (!clone) return { domain: 'absent', lease: null };
     const [leases, isOn] = await Promise.all([this.#leases.list(), this.#machine.isOn(sandboxId)]);
     const leased = leases.find((entry) => entry.macAddress === clone.macAddress && entry.sandboxId === sandboxId);
-    const lease = leased ? noticed(leased) : null;
+    const lease = leased ? toLease(leased) : null;
     if (!isOn) return { domain: 'off', lease };
     const isPaused = await (await this.#machine.suspension(sandboxId)).isPaused();
     return { domain: isPaused ? 'paused' : 'running', lease };

@@ -21,12 +21,12 @@ export class Origins {
   constructor(private readonly deps: OriginsDeps) {}
 
   async sources(): Promise<SourceInfo[]> {
-    return Promise.all((await listImages(this.deps.images)).map((source) => this.#asItRuns(source)));
+    return Promise.all((await listImages(this.deps.images)).map((source) => this.#withRunState(source)));
   }
 
   /** @throws MayflyError source_not_found */
   async source(name: string): Promise<SourceInfo> {
-    return this.#asItRuns(await readImage(this.deps.images, name));
+    return this.#withRunState(await readImage(this.deps.images, name));
   }
 
   /** @throws MayflyError source_not_found, source_running */
@@ -56,7 +56,7 @@ export class Origins {
     };
   }
 
-  async #asItRuns(source: SourceInfo): Promise<SourceInfo> {
+  async #withRunState(source: SourceInfo): Promise<SourceInfo> {
     if (!source.cloneable || !(await this.deps.running.isRunning(source.name))) return source;
     return { ...source, cloneable: false, problem: RUNNING_PROBLEM, content: null };
   }

@@ -1,6 +1,6 @@
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { Mark } from '../hypervisor.ts';
-import { observed } from '../observation.ts';
+import { toObservation } from '../observation.ts';
 import { entriesOf } from '../os/directory.ts';
 import type { SimulatedLeases } from './machine/leases.ts';
 import type { SimulatedMachine } from './machine.ts';
@@ -20,9 +20,9 @@ export class Residue {
     const trees: string[] = [];
     for (const path of [workspace, `${workspace}.new`]) if ((await entriesOf(path)) !== null) trees.push(path);
     return [
-      observed('domain', '/proc/*/root and /proc/*/cmdline', pids.map(String)),
-      observed('lease', this.leases.path, addresses),
-      observed('workspace', workspace, trees),
+      toObservation('domain', '/proc/*/root and /proc/*/cmdline', pids.map(String)),
+      toObservation('lease', this.leases.path, addresses),
+      toObservation('workspace', workspace, trees),
     ];
   }
 

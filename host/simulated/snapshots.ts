@@ -6,8 +6,8 @@ import { isSnapshotId } from '../../model/ids.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { SavedSnapshot } from '../../model/snapshots/snapshot.ts';
 import type { Failpoints } from '../failpoints.ts';
-import { makeClosed } from '../os/directory.ts';
-import type { HostSnapshots, KeptSnapshot, RevertRequest, SaveRequest } from '../snapshots.ts';
+import { makePrivate } from '../os/directory.ts';
+import type { HostSnapshots, PresentSnapshot, RevertRequest, SaveRequest } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
 import { Comparing } from './comparing.ts';
@@ -136,10 +136,10 @@ export class SimulatedSnapshots extends Comparing implements HostSnapshots {
   /** Always null: a tree has no machine. */
   resources = async () => null;
 
-  async list(): Promise<KeptSnapshot[]> {
+  async list(): Promise<PresentSnapshot[]> {
     const ids = await savedIds(this.deps.state.snapshots, isSnapshotId);
     return Promise.all(
-      ids.map(async (snapshotId): Promise<KeptSnapshot> => {
+      ids.map(async (snapshotId): Promise<PresentSnapshot> => {
         return { snapshotId, state: (await this.#folder(snapshotId).whole()) ? 'whole' : 'half' };
       }),
     );
@@ -158,7 +158,7 @@ export class SimulatedSnapshots extends Comparing implements HostSnapshots {
 
   /** Makes an empty folder beside the snapshot's own, to be renamed to it when complete. */
   async #stage({ path, staging }: TreeFolder<SnapshotSpec>): Promise<void> {
-    await makeClosed(this.deps.state.snapshots);
+    await makePrivate(this.deps.state.snapshots);
     await removeTree(staging);
     await removeTree(path);
     await mkdir(staging, { mode: 0o700 });

@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { SourceInspection } from '../../model/snapshots/source-access.ts';
-import { printable, runScript, type SourceConsole } from '../console.ts';
+import { runScript, type SourceConsole, toPrintable } from '../console.ts';
 import { LISTENER, OTHERS } from './inspection.ts';
 import { CLAIMED, LAYOUT, ONLY_OURS } from './layout.ts';
 
@@ -129,7 +129,7 @@ fi
  * that they are in effect for our user, and unchanged for others.
  * @throws MayflyError prepare_failed; the running sshd is unaffected then
  */
-export async function admitReader(
+export async function addSshdSettings(
   console: SourceConsole,
   sourceId: string,
   inspection: SourceInspection,
@@ -146,14 +146,14 @@ export async function admitReader(
 }
 
 /** Removes the settings, and reloads sshd if it may have read them. */
-export async function excludeReader(console: SourceConsole, sourceId: string): Promise<void> {
+export async function removeSshdSettings(console: SourceConsole, sourceId: string): Promise<void> {
   await runScript(console, EXCLUDE, [sourceId, BEGIN]);
 }
 
 function notInEffect(overruled: readonly [string, string][], effective: readonly string[]): MayflyError {
   const found = overruled.map(([name]) => {
     const line = effective.find((text) => text.startsWith(`${name.toLowerCase()} `));
-    return printable(line ?? `no ${name}`);
+    return toPrintable(line ?? `no ${name}`);
   });
   return new MayflyError(
     'prepare_failed',

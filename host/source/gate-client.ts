@@ -4,8 +4,8 @@ import { MayflyError } from '../../model/errors.ts';
 import type { ReadonlyCommand } from '../../model/readonly/command.ts';
 import { commandOutcome } from '../../model/sandbox/command.ts';
 import { FRAME_HEADER_BYTES, FRAME_MAX_BYTES } from '../../model/sandbox/output-frame.ts';
-import { printable } from '../console.ts';
-import { within } from '../os/abort.ts';
+import { toPrintable } from '../console.ts';
+import { withTimeout } from '../os/abort.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 
 interface RunRequest extends ReadonlyCommand {
@@ -82,10 +82,10 @@ export async function askGate(client: CertClient, request: GateRequest, signal: 
   const bound = 'file' in request ? Math.max(request.file.length, LISTING_BYTES) : request.maxOutputBytes;
   const timeoutMs = 'file' in request ? FILE_TIMEOUT_MS : request.timeoutSeconds * 1_000 + ANSWER_WITHIN_MS;
   const channel = await open(client);
-  const late = () => failed(`it gave no end within ${timeoutMs / 1000} s`);
+  const late = () => gateFailed(`it gave no end within ${timeoutMs / 1000} s`);
   try {
     channel.end(JSON.stringify(request));
-    return await within(timeoutMs, late, signal, (either) => read(channel, bound + SLACK_BYTES, either));
+    return await withTimeout(timeoutMs, late, signal, (either) => read(channel, bound + SLACK_BYTES, either));
   } finally {
     channel.destroy();
   }
@@ -95,7 +95,8 @@ export async function askGate(client: CertClient, request: GateRequest, signal: 
 function open(client: CertClient): Promise<ClientChannel> {
   return new Promise((resolve, reject) => {
     client.exec('gate', (error, channel) => {
-      if (error) reject(new MayflyError('guest_unreachable', `Its sshd opens no session: ${printable(error.message)}`));
+      if (error)
+        reject(new MayflyError('guest_unreachable', `Its sshd opens no session: ${toPrintable(error.message)}`));
       else resolve(channel);
     });
   });
@@ -121,7 +122,7 @@ function read(channel: ClientChannel, bound: number, signal: AbortSignal): Promi
     channel.on('error', fail);
     channel.on('close', () => {
       try {
-        resolve(frames.answer(printable(complaint)));
+        resolve(frames.answer(toPrintable(complaint)));
       } catch (error) {
         fail(error);
       }
@@ -145,7 +146,7 @@ export class FrameReader {
     this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
     while (this.#rest.length >= FRAME_HEADER_BYTES) {
       const length = this.#rest.readUInt32BE(17);
-      if (length > FRAME_MAX_BYTES) throw failed('a frame of it is too long');
+      if (length > FRAME_MAX_BYTES) throw gateFailed('a frame of it is too long');
       if (this.#rest.length < FRAME_HEADER_BYTES + length) return;
       const stream = this.#rest.readUInt8(0);
       const offset = Number(this.#rest.readBigUInt64BE(9));
@@ -156,7 +157,7 @@ export class FrameReader {
 
   /** @param complaint its text without an answer */
   answer(complaint: string): GateAnswer {
-    if (this.#end === null) throw failed(`it ended without an answer${complaint ? `: ${complaint}` : ''}`);
+    if (this.#end === null) throw gateFailed(`it ended without an answer${complaint ? `: ${complaint}` : ''}`);
     return {
       end: parseEnd(this.#end),
       stdout: this.#streams[1].subarray(0, this.#bytes[1]),
@@ -165,17 +166,17 @@ export class FrameReader {
   }
 
   #take(stream: number, offset: number, bytes: Buffer): void {
-    if (this.#end !== null) throw failed('it goes on after its end');
+    if (this.#end !== null) throw gateFailed('it goes on after its end');
     if (stream === 0) {
       this.#end = bytes;
       return;
     }
-    if (stream !== 1 && stream !== 2) throw failed('it speaks of a stream that does not exist');
+    if (stream !== 1 && stream !== 2) throw gateFailed('it speaks of a stream that does not exist');
     // A file's offsets may count from its beginning, so only their order is checked.
-    if (offset < this.#bytes[stream]) throw failed('its output goes back');
+    if (offset < this.#bytes[stream]) throw gateFailed('its output goes back');
     const before = this.#bytes[stream];
     const after = before + bytes.length;
-    if (after > this.bound) throw failed('it sends more than was asked for');
+    if (after > this.bound) throw gateFailed('it sends more than was asked for');
     if (after > this.#streams[stream].length) {
       const grown = Buffer.alloc(Math.min(this.bound, Math.max(after, 2 * before, LEAST_BYTES)));
       this.#streams[stream].copy(grown, 0, 0, before);
@@ -194,7 +195,7 @@ function parseEnd(bytes: Buffer): GateAnswer['end'] {
   }
 }
 
-function failed(why: string): MayflyError {
+function gateFailed(why: string): MayflyError {
   return new MayflyError(
     'guest_failed',
     `The gate on the source is broken or tampered with: ${why}. Prepare it again.`,

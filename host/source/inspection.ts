@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import type { SourceInspection } from '../../model/snapshots/source-access.ts';
-import { printable, runScript, type SourceConsole } from '../console.ts';
+import { runScript, type SourceConsole, toPrintable } from '../console.ts';
 import { LAYOUT_VARIABLES } from './layout.ts';
 
 /**
@@ -103,10 +103,10 @@ const Printed = z.object({
   version: z.string().regex(/^OpenSSH_\d{1,2}\.\d{1,2}$/),
   port: z.coerce.number().int().min(1).max(65_535),
   hostKey: z.string().regex(HOST_KEY),
-  selinux: z.string().transform((text) => printable(text).toLowerCase()),
+  selinux: z.string().transform((text) => toPrintable(text).toLowerCase()),
   placement: z.enum(['drop-in', 'block']),
   othersDigest: z.string().regex(/^[0-9a-f]{64}$/),
-  os: z.string().transform((text) => printable(text.replace(/^"|"$/g, ''))),
+  os: z.string().transform((text) => toPrintable(text.replace(/^"|"$/g, ''))),
 });
 
 /**

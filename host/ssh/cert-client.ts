@@ -43,7 +43,7 @@ export function keyWithCertificate(privateKey: Buffer, certificateLine: string):
 }
 
 /** Time to wait for the peer's close, ms. */
-const GOODBYE_MS = 500;
+const CLOSE_TIMEOUT_MS = 500;
 
 /** SSH client (ssh2) that can log in with {@link keyWithCertificate}, and drops a peer that does not close. */
 export class CertClient extends ssh2.Client {
@@ -63,11 +63,11 @@ export class CertClient extends ssh2.Client {
   }
 
   /**
-   * Closes the connection, waiting {@link GOODBYE_MS} for the peer: a guest that was paused, saved or removed never
+   * Closes the connection, waiting {@link CLOSE_TIMEOUT_MS} for the peer: a guest that was paused, saved or removed never
    * sends its FIN, and Node would keep the socket, and the process, for ever.
    */
   override end(): this {
-    setTimeout(() => this.destroy(), GOODBYE_MS).unref(); // a socket that is still open keeps the timer running
+    setTimeout(() => this.destroy(), CLOSE_TIMEOUT_MS).unref(); // a socket that is still open keeps the timer running
     return super.end();
   }
 
@@ -83,11 +83,11 @@ function signCertificatesPlainly(protocol: PrivateProtocol): void {
   protocol.authPK = (user, key, algorithmOrSign, maybeSign) => {
     if (!key.type.endsWith(CERTIFICATE_SUFFIX)) return authPK(user, key, algorithmOrSign, maybeSign);
     // Signed at once, without ssh2's probe whether the key is accepted: a guest would check its certificate twice.
-    authPK(user, key, (toSign) => sendSigned(protocol, key, toSign, signed(key, toSign)));
+    authPK(user, key, (toSign) => sendSigned(protocol, key, toSign, signWith(key, toSign)));
   };
 }
 
-function signed(key: ParsedKey, data: Buffer): Buffer {
+function signWith(key: ParsedKey, data: Buffer): Buffer {
   const signature = key.sign(data);
   if (signature instanceof Error) throw signature; // a readable Ed25519 key signs everything
   return signature;

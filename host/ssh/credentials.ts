@@ -6,7 +6,7 @@ import type { Observation } from '../../model/sandbox/proof.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Mark } from '../hypervisor.ts';
-import { observed } from '../observation.ts';
+import { toObservation } from '../observation.ts';
 import { orAbsent } from '../os/absent.ts';
 import { flush, writeFileAtomic, writeFileSynced } from '../os/atomic-file.ts';
 import { entriesOf } from '../os/directory.ts';
@@ -117,7 +117,7 @@ export class Credentials {
       const entries = await entriesOf(path);
       if (entries) found.push(`${path}: ${entries.length} files`);
     }
-    return observed('credentials', directory, found);
+    return toObservation('credentials', directory, found);
   }
 
   async marks(): Promise<Mark[]> {
@@ -126,7 +126,7 @@ export class Credentials {
       const sandboxId = name.replace(/\.new$/, '');
       if (!isSandboxId(sandboxId)) continue;
       const path = join(this.state.credentials, name);
-      marks.push({ sandboxId, observation: observed('credentials', path, [path]) });
+      marks.push({ sandboxId, observation: toObservation('credentials', path, [path]) });
     }
     return marks;
   }

@@ -40,10 +40,10 @@ export function keyPairFrom(privateKey: KeyObject, comment: string): KeyPair {
     sshString(publicBlob),
     sshString(Buffer.concat([secret, padding])),
   ]);
-  return { publicKey: `${TYPE} ${publicBlob.toString('base64')} ${comment}`, privateKey: armoured(body) };
+  return { publicKey: `${TYPE} ${publicBlob.toString('base64')} ${comment}`, privateKey: toArmor(body) };
 }
 
-function armoured(body: Buffer): string {
+function toArmor(body: Buffer): string {
   const lines = body.toString('base64').match(new RegExp(`.{1,${LINE_CHARACTERS}}`, 'g')) ?? [];
   return ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----', ''].join('\n');
 }

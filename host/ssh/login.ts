@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { CipherAlgorithm, ParsedKey, PublicKeyAuthMethod } from 'ssh2';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
-import { stoppedBy } from '../os/abort.ts';
+import { withAbort } from '../os/abort.ts';
 import { CertClient } from './cert-client.ts';
 
 /** Stage that a login reached, in the order of the protocol. */
@@ -79,9 +79,9 @@ export async function login(request: LoginRequest): Promise<CertClient> {
   // A socket that fails after its promise is settled has no other listener.
   socket.on('error', () => {});
   const stop = () => void socket.destroy(new Error('aborted'));
-  return stoppedBy(signal, stop, async () => {
-    await connected(socket, request.connectTimeoutMs);
-    return await authenticated(socket, request);
+  return withAbort(signal, stop, async () => {
+    await connectSocket(socket, request.connectTimeoutMs);
+    return await authenticate(socket, request);
   });
 }
 
@@ -95,7 +95,7 @@ export async function tryLogin(request: LoginRequest): Promise<CertClient | Logi
   }
 }
 
-function connected(socket: Socket, timeoutMs: number): Promise<void> {
+function connectSocket(socket: Socket, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.setTimeout(timeoutMs, () => {
       reject(new LoginFailure('tcp', true, `no TCP connection within ${timeoutMs / 1000} s`));
@@ -111,7 +111,7 @@ function connected(socket: Socket, timeoutMs: number): Promise<void> {
   });
 }
 
-function authenticated(socket: Socket, { endpoint, key, loginTimeoutMs }: LoginRequest): Promise<CertClient> {
+function authenticate(socket: Socket, { endpoint, key, loginTimeoutMs }: LoginRequest): Promise<CertClient> {
   const [keyType = '', keyBlob = ''] = endpoint.hostKey.trim().split(/\s+/);
   const pinned = Buffer.from(keyBlob, 'base64');
   const method: PublicKeyAuthMethod = { type: 'publickey', username: endpoint.user, key };

@@ -45,7 +45,7 @@ export async function verifySsh(request: VerifyRequest): Promise<CertClient> {
     if (outcome.stage === 'host-key') throw hostKeyMismatch(endpoint);
     if (outcome.stage === 'auth' && !outcome.lost) {
       firstRejection ??= Date.now();
-      if (Date.now() - firstRejection >= REJECTED_FOR_MS) throw rejected(endpoint, outcome.message);
+      if (Date.now() - firstRejection >= REJECTED_FOR_MS) throw loginRejected(endpoint, outcome.message);
     }
     seen = outcome.message;
     await pause(PAUSE_MS, signal);
@@ -59,7 +59,7 @@ function hostKeyMismatch(endpoint: SshEndpoint): MayflyError {
   );
 }
 
-function rejected(endpoint: SshEndpoint, reason: string): MayflyError {
+function loginRejected(endpoint: SshEndpoint, reason: string): MayflyError {
   return new MayflyError(
     'ssh_timeout',
     `The sshd on ${endpoint.address}:${endpoint.port} has the right host key but has rejected the certificate of ` +

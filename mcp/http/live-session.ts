@@ -6,11 +6,11 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { McpEvents } from '../../store/mcp/mcp-events.ts';
-import { Made } from '../lib/call.ts';
+import { RecentUndos } from '../lib/call.ts';
 import { StreamEvents } from './stream-events.ts';
 
 /** Creates the server of a session. */
-export type MakeServer = (sessionId: string, made: Made) => McpServer;
+export type MakeServer = (sessionId: string, made: RecentUndos) => McpServer;
 
 /** Maximum number of cancels kept for requests that have not arrived yet. */
 const EARLY = 20;
@@ -23,7 +23,7 @@ interface Deps {
 /** Session in this process: opened here, or resumed from the store. */
 export class LiveSession {
   readonly #events: StreamEvents;
-  readonly #made = new Made();
+  readonly #made = new RecentUndos();
   /** Requests cancelled before they arrived: each message is an HTTP request of its own. */
   readonly #early = new Set<RequestId>();
   private readonly server: McpServer;

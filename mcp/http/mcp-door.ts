@@ -15,10 +15,10 @@ import type { ApiKey } from '../../model/access/api-key.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Store } from '../../store/connect.ts';
-import type { Caller, Made } from '../lib/call.ts';
-import { showingOf } from '../lib/showing.ts';
+import type { Caller, RecentUndos } from '../lib/call.ts';
+import { createPresentation } from '../lib/showing.ts';
 import type { MakeServer } from './live-session.ts';
-import { replayed } from './replay.ts';
+import { replayStream } from './replay.ts';
 import { Sessions } from './sessions.ts';
 
 /** Base URL of the tools' requests, which never leave this process. */
@@ -35,7 +35,7 @@ interface Deps {
 }
 
 /** MCP over HTTP: 2026-07-28 per request, 2025-11-25 in sessions. Tools use the caller's key. */
-export class McpDoor {
+export class McpEndpoint {
   readonly #sessions: Sessions;
   readonly #fetch: typeof fetch;
   readonly #modern: ReturnType<typeof createMcpHandler>['fetch'];
@@ -72,7 +72,7 @@ export class McpDoor {
     if (!session) return rpcError(404, 'Session not found: initialize opens another one.');
     const lastEventId = request.headers.get('Last-Event-ID');
     if (request.method === 'GET' && lastEventId) {
-      const rest = await replayed(this.deps.store.mcpEvents, id, lastEventId, request.signal);
+      const rest = await replayStream(this.deps.store.mcpEvents, id, lastEventId, request.signal);
       return rest ?? rpcError(404, 'There is no such stream any more: send the request again.');
     }
     if (request.method !== 'DELETE') return session.handle(request, body);
@@ -81,9 +81,9 @@ export class McpDoor {
   }
 
   /** Makes the caller. Its links are below the origin of the request, which origin.ts checks before the key. */
-  #callerOf(request: Request | undefined, apiKey: string, session: string | null = null, made?: Made): Caller {
+  #callerOf(request: Request | undefined, apiKey: string, session: string | null = null, made?: RecentUndos): Caller {
     const client = new MayflyClient({ baseUrl: BASE_URL, apiKey, fetch: this.#fetch });
-    const showing = showingOf(request ? new URL(request.url).origin : '', apiKey);
+    const showing = createPresentation(request ? new URL(request.url).origin : '', apiKey);
     return { client, showing, session, ...(made && { made }) };
   }
 }

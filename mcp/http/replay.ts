@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { McpEvent, McpEvents } from '../../store/mcp/mcp-events.ts';
-import { isAnswer, KEPT_AFTER_MS, STAY_MS } from './stream-events.ts';
+import { HEARTBEAT_MS, isAnswer, STORE_DELAY_MS } from './stream-events.ts';
 
 /** Poll interval of the store for events of another process, ms. */
-const LOOK_MS = KEPT_AFTER_MS + 50;
+const POLL_MS = STORE_DELAY_MS + 50;
 /** Silence after which a process has lost the request, ms. */
-const GONE_MS = 5 * STAY_MS;
+const DEAD_AFTER_MS = 5 * HEARTBEAT_MS;
 /** Interval between comments that keep the connection alive, ms. */
-const ALIVE_MS = 10_000;
+const KEEPALIVE_MS = 10_000;
 /** `<stream>.<place>`, as stream-events.ts makes them. */
 const EVENT_ID = /^([0-9a-f-]{36})\.(\d{1,9})$/;
 
@@ -15,7 +15,7 @@ const EVENT_ID = /^([0-9a-f-]{36})\.(\d{1,9})$/;
  * Replays the rest of a broken stream after an event: stored events, then new ones until the answer.
  * @returns null when the session has no such stream
  */
-export async function replayed(
+export async function replayStream(
   events: McpEvents,
   sessionId: string,
   lastEventId: string,
@@ -23,7 +23,7 @@ export async function replayed(
 ): Promise<Response | null> {
   const [, streamId = '', place = ''] = EVENT_ID.exec(lastEventId) ?? [];
   const isThere = async () => streamId !== '' && (await events.get(sessionId, streamId, 0)) !== null;
-  if (!(await isThere()) && !(await sleep(LOOK_MS).then(isThere))) return null;
+  if (!(await isThere()) && !(await sleep(POLL_MS).then(isThere))) return null;
   const encoder = new TextEncoder();
   const rest = restOf(events, { sessionId, streamId, place: Number(place) }, signal);
   const body = new ReadableStream<Uint8Array>({
@@ -61,21 +61,21 @@ async function* restOf(
       continue;
     }
     const begun = await events.get(sessionId, streamId, 0);
-    if (!begun || Date.now() - Date.parse(begun.at) > GONE_MS) {
+    if (!begun || Date.now() - Date.parse(begun.at) > DEAD_AFTER_MS) {
       if (await events.get(sessionId, streamId, place)) continue;
-      yield `event: message\ndata: ${JSON.stringify(lost(begun?.message))}\n\n`;
+      yield `event: message\ndata: ${JSON.stringify(lostRequestError(begun?.message))}\n\n`;
       return;
     }
-    if (Date.now() - saidAt > ALIVE_MS) {
+    if (Date.now() - saidAt > KEEPALIVE_MS) {
       saidAt = Date.now();
       yield ': keepalive\n\n';
     }
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+    await sleep(POLL_MS, undefined, { signal }).catch(() => {});
   }
 }
 
 /** Answers for a process that has died with the request. */
-function lost(requestId: unknown) {
+function lostRequestError(requestId: unknown) {
   const message = 'The API was stopped during this call. Send it again: with the same idempotencyKey it is done once.';
   return { jsonrpc: '2.0', id: requestId ?? null, error: { code: -32_603, message } };
 }

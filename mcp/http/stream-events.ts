@@ -14,16 +14,16 @@ import type { McpEvent, McpEvents } from '../../store/mcp/mcp-events.ts';
 /** Stream of a session without a request (the SDK's name for it); its messages are never replayed. */
 const STANDALONE = '_GET_stream';
 /** Interval of reporting running requests, and of polling for cancels from other processes, ms. */
-export const STAY_MS = 3_000;
+export const HEARTBEAT_MS = 3_000;
 
 /**
  * Delay of storing sent messages, all in one write, ms: a short call does not wait for the store. A client that lost
  * its stream reconnects later than that, after a second.
  */
-export const KEPT_AFTER_MS = 200;
+export const STORE_DELAY_MS = 200;
 
 /** Maximum number of messages held for a client that is not listening yet. */
-const HELD = 20;
+const MAX_HELD = 20;
 
 interface Stream {
   requestId: RequestId;
@@ -54,7 +54,7 @@ export class StreamEvents implements EventStore {
     /** Called for a request that was cancelled in another process. */
     onCancelled: (requestId: RequestId) => void,
   ) {
-    this.#timer = setInterval(() => void this.#stay(onCancelled), STAY_MS).unref();
+    this.#timer = setInterval(() => void this.#stay(onCancelled), HEARTBEAT_MS).unref();
   }
 
   /** Resolves when a running request has been answered, or was cancelled. */
@@ -108,7 +108,7 @@ export class StreamEvents implements EventStore {
   #hold(message: JSONRPCMessage): void {
     if (this.#isListened) return;
     this.#held.push(message);
-    if (this.#held.length > HELD) this.#held.shift();
+    if (this.#held.length > MAX_HELD) this.#held.shift();
   }
 
   close(): void {
@@ -139,7 +139,7 @@ export class StreamEvents implements EventStore {
   /** Resolves when it is stored, or never will be. */
   #keep(streamId: string, place: number, message: unknown): Promise<void> {
     this.#unkept.push({ sessionId: this.sessionId, streamId, place, message, at: new Date().toISOString() });
-    this.#keeping ??= sleep(KEPT_AFTER_MS).then(() => this.#keepAll());
+    this.#keeping ??= sleep(STORE_DELAY_MS).then(() => this.#keepAll());
     return this.#keeping;
   }
 

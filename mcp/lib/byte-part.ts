@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Command } from '../../clients/typescript/http/openapi.ts';
 import type { Commands } from '../../clients/typescript/sandbox/commands.ts';
 import type { OutputStream } from '../../model/sandbox/command.ts';
-import { begun } from '../../model/utf8.ts';
+import { countIncompleteBytes } from '../../model/utf8.ts';
 import { maskPart } from './error-text.ts';
 
 /** Bytes read around a part, to recognize a secret across its edge; a private key has 4 KiB. */
@@ -55,7 +55,7 @@ export async function firstBytes(body: ReadableStream<Uint8Array>, most: number)
 
 /** Returns the start of the character at an offset. */
 function characterAt(bytes: Uint8Array, at: number): number {
-  return at >= bytes.length ? bytes.length : at - begun(bytes.subarray(0, at));
+  return at >= bytes.length ? bytes.length : at - countIncompleteBytes(bytes.subarray(0, at));
 }
 
 function textOf(bytes: Uint8Array): string {
@@ -67,7 +67,7 @@ function isText(bytes: Uint8Array): boolean {
 }
 
 /** Beginning and end of a stored stream; one part when it fits. */
-export interface Shown {
+export interface StreamExcerpt {
   parts: Part[];
   /** Bytes that the command wrote. */
   written: number;
@@ -76,13 +76,13 @@ export interface Shown {
 }
 
 /** @param budget bytes: no character has less */
-export async function shownOf(
+export async function readExcerpt(
   commands: Commands,
   { id, sandboxId, ...command }: Command,
   stream: OutputStream,
   budget: number,
   signal: AbortSignal,
-): Promise<Shown> {
+): Promise<StreamExcerpt> {
   const { bytes: written, kept } = command[stream];
   const ranges =
     kept <= budget
@@ -97,7 +97,7 @@ export async function shownOf(
 }
 
 /** Formats a shown stream, with the range left out. */
-export function shownText({ parts: [first, last], kept }: Shown): string {
+export function formatExcerpt({ parts: [first, last], kept }: StreamExcerpt): string {
   if (!last) return first?.text ?? '';
   return [first?.text, `[bytes ${first?.to} to ${last.from} of ${kept} are left out]`, last.text].join('\n');
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RequestId, ServerContext } from '@modelcontextprotocol/server';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
-import type { Showing } from './showing.ts';
+import type { ApprovalPresentation } from './showing.ts';
 import { knowsTasks } from './task.ts';
 
 /** Maximum wait in seconds: clients time out after 60 s, unless they have requested progress. */
@@ -22,16 +22,16 @@ export interface Caller {
    */
   session: string | null;
   /** Undo functions for cancels that arrive after the answer, if the connection can have them. */
-  made?: Made;
+  made?: RecentUndos;
   /** Presentation of approval requests to its user. */
-  showing: Showing;
+  showing: ApprovalPresentation;
 }
 
 /** Undoes a call. Idempotent. */
 export type Undo = () => Promise<unknown>;
 
 /** Undo functions of recent calls, by request id. */
-export class Made {
+export class RecentUndos {
   readonly #undos = new Map<RequestId, Undo>();
 
   keep(requestId: RequestId, undo: Undo): void {

@@ -10,10 +10,10 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Approval } from '../../clients/typescript/http/openapi.ts';
 import { ApprovalNeededError } from '../../clients/typescript/http/problem.ts';
-import { visibleJson } from '../../model/approvals/visible-text.ts';
+import { toVisibleJson } from '../../model/approvals/visible-text.ts';
 import type { Call } from './call.ts';
 import { maskText, ToolError } from './error-text.ts';
-import type { Showing, Shown } from './showing.ts';
+import type { ApprovalPresentation, ElicitationState } from './showing.ts';
 
 /** Time to wait for the user, and then for the decision, s: both, and a create, fit into a client's timeout. */
 const ANSWER_SECONDS = 20;
@@ -27,14 +27,14 @@ const NAME = 'approval';
  * @returns the elicitation for a client of 2026-07-28
  * @throws ApprovalNeededError when the request is still undecided by then
  */
-export async function withLeave<T>(
+export async function withApproval<T>(
   call: Call,
   context: ServerContext,
-  { showing, capabilities }: { showing: Showing; capabilities: ClientCapabilities | undefined },
+  { showing, capabilities }: { showing: ApprovalPresentation; capabilities: ClientCapabilities | undefined },
   run: () => Promise<T>,
 ): Promise<T | InputRequiredResult> {
   const { mcpReq } = context;
-  const shown = mcpReq.requestState<Shown>();
+  const shown = mcpReq.requestState<ElicitationState>();
   if (typeof shown === 'object') {
     const response = inputResponse(mcpReq.inputResponses, NAME);
     return afterAnswer(call, shown, response.kind === 'elicit' ? response.action : 'cancel', run);
@@ -46,7 +46,7 @@ export async function withLeave<T>(
     const { approval, idempotencyKey } = error;
     const asked = { approvalId: approval.id, idempotencyKey };
     call.undoneBy(() => call.client.approvals.withdraw(approval.id));
-    const mode = modeOf(mcpReq.envelope ? declaredIn(mcpReq) : capabilities);
+    const mode = modeOf(mcpReq.envelope ? getDeclaredCapabilities(mcpReq) : capabilities);
     if (!mode) throw error;
     const params = paramsOf(mode, error, showing.pageOf(approval.id));
     if (mcpReq.envelope) {
@@ -64,7 +64,7 @@ export async function withLeave<T>(
 
 async function afterAnswer<T>(
   call: Call,
-  { approvalId, idempotencyKey }: Shown,
+  { approvalId, idempotencyKey }: ElicitationState,
   action: 'accept' | 'decline' | 'cancel',
   run: () => Promise<T>,
 ): Promise<T> {
@@ -94,7 +94,7 @@ function modeOf(capabilities: ClientCapabilities | undefined): Mode | null {
   return elicitation.form || Object.keys(elicitation).length === 0 ? 'form' : null;
 }
 
-function declaredIn({ envelope }: ServerContext['mcpReq']): ClientCapabilities | undefined {
+function getDeclaredCapabilities({ envelope }: ServerContext['mcpReq']): ClientCapabilities | undefined {
   const declared: Readonly<Record<string, unknown>> = envelope ?? {};
   return declared[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined; // the SDK has validated it
 }
@@ -102,7 +102,7 @@ function declaredIn({ envelope }: ServerContext['mcpReq']): ClientCapabilities |
 /** Builds the elicitation. Its form has no field: a client's input never decides. */
 function paramsOf(mode: Mode, { approval, message: why }: ApprovalNeededError, page: string) {
   const { id, action, request, digest, expiresAt } = approval;
-  const what = visibleJson(request);
+  const what = toVisibleJson(request);
   const asked = what.length > SHOWN ? `${what.slice(0, SHOWN)}… (${page} has all of it)` : what;
   const how = `Who has ${approval.role} decides at ${page}, or with: mayfly approval approve ${id} --digest ${digest}`;
   const message = maskText(`${action}: ${asked}\n${why}. Nothing is begun before; it expires at ${expiresAt}.\n${how}`);

@@ -1,16 +1,16 @@
 import { stripVTControlCharacters } from 'node:util';
 import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from '../../clients/typescript/http/problem.ts';
 import { ERRORS, type ErrorCode } from '../../model/errors.ts';
-import { secretSpans } from '../../model/redaction/redact.ts';
-import { withoutSpans } from '../../model/redaction/span.ts';
+import { findSecrets } from '../../model/redaction/redact.ts';
+import { redactSpans } from '../../model/redaction/span.ts';
 
 /** Characters to remove: C0 and C1 except tab and line feed, changes of text direction (UAX #9), and invisible ones. */
-const UNSEEN =
+const INVISIBLE =
   /(?![\t\n])\p{Cc}|[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
 /** Returns a guest's text for a model: without escape sequences and invisible characters. */
 export function cleanText(text: string): string {
-  return stripVTControlCharacters(text.replaceAll('\r\n', '\n')).replaceAll('\r', '\n').replaceAll(UNSEEN, '');
+  return stripVTControlCharacters(text.replaceAll('\r\n', '\n')).replaceAll('\r', '\n').replaceAll(INVISIBLE, '');
 }
 
 /** Returns {@link cleanText} without recognizable secrets. */
@@ -22,10 +22,10 @@ export function maskText(text: string): string {
 export function maskPart(before: string, part: string, after: string): string {
   const [head, middle, tail] = [cleanText(before), cleanText(part), cleanText(after)];
   const [start, end] = [head.length, head.length + middle.length];
-  const spans = secretSpans(head + middle + tail)
+  const spans = findSecrets(head + middle + tail)
     .filter((span) => span.end > start && span.start < end)
     .map((span) => ({ start: Math.max(span.start, start) - start, end: Math.min(span.end, end) - start }));
-  return withoutSpans(middle, spans);
+  return redactSpans(middle, spans);
 }
 
 /** Remedies for a model, where they differ from a person's. */

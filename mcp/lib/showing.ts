@@ -2,16 +2,16 @@ import { createHmac } from 'node:crypto';
 import { createRequestStateCodec, type RequestStateCodec } from '@modelcontextprotocol/server';
 
 /** State returned with the answer to an elicitation (2026-07-28). */
-export interface Shown {
+export interface ElicitationState {
   approvalId: string;
   idempotencyKey: string;
 }
 
 /** Presentation of approval requests. */
-export interface Showing {
+export interface ApprovalPresentation {
   /** Returns the page where approvers log in. */
   pageOf(approvalId: string): string;
-  codec: RequestStateCodec<Shown>;
+  codec: RequestStateCodec<ElicitationState>;
 }
 
 /**
@@ -19,10 +19,10 @@ export interface Showing {
  * @param secret of the caller: all processes derive the same codec from it. It protects no right: the caller knows its
  * state
  */
-export function showingOf(apiUrl: string, secret: string): Showing {
+export function createPresentation(apiUrl: string, secret: string): ApprovalPresentation {
   const key = createHmac('sha256', secret).update('the state of an elicitation').digest();
   return {
     pageOf: (approvalId) => `${apiUrl.replace(/\/+$/, '')}/approvals#${approvalId}`,
-    codec: createRequestStateCodec<Shown>({ key }),
+    codec: createRequestStateCodec<ElicitationState>({ key }),
   };
 }

@@ -51,7 +51,7 @@ export function createdTask(task: WorkingTask) {
 /** Serves the extension `io.modelcontextprotocol/tasks`. No task requires input, so `tasks/update` has no effect. */
 export function registerTasks({ server }: McpServer, tasks: Tasks): void {
   server.registerCapabilities({ extensions: { [TASKS_EXTENSION_ID_V2]: {} } });
-  const found = async (taskId: string, context: ServerContext): Promise<Task> => {
+  const requireTask = async (taskId: string, context: ServerContext): Promise<Task> => {
     requireKnowledge(context);
     const task = await tasks.get(taskId, context);
     if (!task) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no task ${taskId}.`);
@@ -60,15 +60,15 @@ export function registerTasks({ server }: McpServer, tasks: Tasks): void {
   // The schema of `tasks/get` also drops an update's input from its params.
   const { params } = GetTaskRequestV2Schema.shape;
   server.setRequestHandler('tasks/get', { params }, async ({ taskId }, context) => ({
-    ...(await found(taskId, context)),
+    ...(await requireTask(taskId, context)),
     ...BOUNDS,
   }));
   server.setRequestHandler('tasks/update', { params }, async ({ taskId }, context) => {
-    await found(taskId, context);
+    await requireTask(taskId, context);
     return {};
   });
   server.setRequestHandler('tasks/cancel', { params }, async ({ taskId }, context) => {
-    const task = await found(taskId, context);
+    const task = await requireTask(taskId, context);
     if (task.status === 'working') await tasks.cancel(task, context);
     return {};
   });

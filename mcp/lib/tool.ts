@@ -2,7 +2,7 @@ import { isInputRequiredResult, type McpServer, type ServerContext } from '@mode
 import { z } from 'zod';
 import { LIMITS } from '../../model/limits.ts';
 import { Call, type Caller, LONGEST_WAIT } from './call.ts';
-import { withLeave } from './elicit.ts';
+import { withApproval } from './elicit.ts';
 import { errorText } from './error-text.ts';
 import { createdTask, type WorkingTask } from './task.ts';
 
@@ -56,7 +56,7 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made
         const call = new Call(caller, context, name, prefix);
         try {
           const shown = { showing: caller.showing, capabilities: server.server.getClientCapabilities() };
-          const answer = await withLeave(call, context, shown, () => made.run(call, args));
+          const answer = await withApproval(call, context, shown, () => made.run(call, args));
           if (isInputRequiredResult(answer)) return answer;
           await call.answered();
           const result = resultOf(answer);
@@ -99,29 +99,29 @@ export function moreLines(nextCursor: string | null): string[] {
 }
 
 /** Drops undefined fields, which the client's types exclude. */
-export function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+export function omitUndefined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 
 type Members = Record<string, unknown>;
 
 /** Limits omitted from schemas: no caller plans by them, and an error names an exceeded one. */
-const UNTOLD = new Set(['$schema', 'minLength', 'maxLength', 'minItems', 'maxItems']);
+const OMITTED_KEYWORDS = new Set(['$schema', 'minLength', 'maxLength', 'minItems', 'maxItems']);
 
 /** Drops less useful members: the default dialect, lengths, and JavaScript's own bounds of numbers. */
-function compacted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(compacted);
+function compactSchema(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(compactSchema);
   if (typeof value !== 'object' || value === null) return value;
   // Bounds of a parameter with a default are rarely needed.
   const isBounded = typeof (value as Members)['default'] === 'number';
   const kept = Object.entries(value as Members).filter(
-    ([name, member]) => isTold(name, member) && !(isBounded && (name === 'minimum' || name === 'maximum')),
+    ([name, member]) => isUseful(name, member) && !(isBounded && (name === 'minimum' || name === 'maximum')),
   );
-  return Object.fromEntries(kept.map(([name, member]) => [name, compacted(member)]));
+  return Object.fromEntries(kept.map(([name, member]) => [name, compactSchema(member)]));
 }
 
-function isTold(name: string, member: unknown): boolean {
-  if (UNTOLD.has(name)) return false;
+function isUseful(name: string, member: unknown): boolean {
+  if (OMITTED_KEYWORDS.has(name)) return false;
   if (name === 'additionalProperties') return member !== false;
   if (name === 'propertyNames') return JSON.stringify(member) !== '{"type":"string"}';
   if (name === 'minimum') return member !== 0 && member !== 1 && member !== Number.MIN_SAFE_INTEGER;
@@ -129,14 +129,14 @@ function isTold(name: string, member: unknown): boolean {
 }
 
 /** Drops `required` from a schema of output, where every property is present; a property with that name stays. */
-function allThere(value: unknown, isTyped: boolean, isProperties = false): unknown {
-  if (Array.isArray(value)) return value.map((each) => allThere(each, isTyped));
+function dropRequired(value: unknown, isTyped: boolean, isProperties = false): unknown {
+  if (Array.isArray(value)) return value.map((each) => dropRequired(each, isTyped));
   if (typeof value !== 'object' || value === null) return value;
   const kept = Object.entries(value as Members).filter(
     ([name, member]) => isProperties || !(name === 'required' || (name === 'type' && !isTyped && isScalar(member))),
   );
   return Object.fromEntries(
-    kept.map(([name, member]) => [name, allThere(member, isTyped, !isProperties && name === 'properties')]),
+    kept.map(([name, member]) => [name, dropRequired(member, isTyped, !isProperties && name === 'properties')]),
   );
 }
 
@@ -152,9 +152,9 @@ export function compact<T extends z.ZodObject>(schema: T, isTyped = true): T {
   const standard = schema['~standard'];
   const { input, output } = standard.jsonSchema;
   const jsonSchema = {
-    input: (options: Parameters<typeof input>[0]) => compacted(input(options)) as ReturnType<typeof input>,
+    input: (options: Parameters<typeof input>[0]) => compactSchema(input(options)) as ReturnType<typeof input>,
     output: (options: Parameters<typeof output>[0]) =>
-      allThere(compacted(output(options)), isTyped) as ReturnType<typeof output>,
+      dropRequired(compactSchema(output(options)), isTyped) as ReturnType<typeof output>,
   };
   return Object.create(schema, { '~standard': { value: { ...standard, jsonSchema } } }) as T;
 }

@@ -3,10 +3,10 @@ import type { Command, StartCommand } from '../../clients/typescript/http/openap
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { CHARS } from '../lib/bounded.ts';
-import { outputReader, readPart, type Shown, shownOf, shownText } from '../lib/byte-part.ts';
+import { formatExcerpt, outputReader, readExcerpt, readPart, type StreamExcerpt } from '../lib/byte-part.ts';
 import type { Call } from '../lib/call.ts';
 import type { WorkingTask } from '../lib/task.ts';
-import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
+import { IDEMPOTENCY_KEY, omitUndefined, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 
 const MAX_CHARS = z.int().min(CHARS.min).max(CHARS.max).default(CHARS.default).describe('Of output');
 const COMMAND_ID = z.string().describe('cmd-…');
@@ -54,7 +54,7 @@ const runCommand = tool({
   async run(call, { sandboxId: named, waitSeconds, maxChars, idempotencyKey, ...rest }) {
     const { client, signal } = call;
     const sandboxId = await client.sandboxIdOf(named, { signal });
-    const request: StartCommand = defined(rest);
+    const request: StartCommand = omitUndefined(rest);
     const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, [sandboxId, request]) };
     const wait = { waitSeconds: call.waitSeconds(call.untilTask(waitSeconds)), signal };
     // A repeat of the request returns the command's id, even before it starts.
@@ -72,7 +72,7 @@ export async function commandAnswer(call: Call, command: Command, maxChars: numb
   const { id: commandId, sandboxId, state, outcome, exitCode, signal } = command;
   const output = await outputOf(call, command, maxChars);
   const next = nextOf(call, command, output);
-  const [stdout, stderr] = [shownText(output.stdout), shownText(output.stderr)];
+  const [stdout, stderr] = [formatExcerpt(output.stdout), formatExcerpt(output.stderr)];
   const leftOut = [...leftOutOf('stdout', output.stdout), ...leftOutOf('stderr', output.stderr)];
   return {
     text: textOf(command, { stdout, stderr }, next),
@@ -120,7 +120,7 @@ const readOutput = tool({
   async run(call, { sandboxId: named, commandId, stream, offset, maxChars, waitSeconds }) {
     const { client, signal } = call;
     const before = await client.commands.get(named, commandId, { signal });
-    const command = before.state === 'ended' ? before : await ended(call, before, offset, stream, waitSeconds);
+    const command = before.state === 'ended' ? before : await awaitOutput(call, before, offset, stream, waitSeconds);
     const { id, sandboxId, state, exitCode } = command;
     const output = outputReader(client.commands, { id, sandboxId, stream }, signal);
     const read = await readPart(output, { from: offset, to: offset + maxChars });
@@ -134,7 +134,13 @@ const readOutput = tool({
 });
 
 /** Waits until the command ends or writes after the offset, or the time has passed. */
-async function ended(call: Call, command: Command, offset: number, stream: 'stdout' | 'stderr', waitSeconds: number) {
+async function awaitOutput(
+  call: Call,
+  command: Command,
+  offset: number,
+  stream: 'stdout' | 'stderr',
+  waitSeconds: number,
+) {
   const { commands } = call.client;
   const { id, sandboxId } = command;
   if (waitSeconds === 0) return command;
@@ -167,8 +173,8 @@ const cancelCommand = tool({
 export const commandTools: Registration[] = [runCommand, readOutput, cancelCommand];
 
 interface Output {
-  stdout: Shown;
-  stderr: Shown;
+  stdout: StreamExcerpt;
+  stderr: StreamExcerpt;
 }
 
 /** Reads both streams: each gets half of the room, plus the other's unused part. */
@@ -177,8 +183,8 @@ async function outputOf({ client, signal }: Call, command: Command, maxChars: nu
   const forStderr = Math.max(half, maxChars - command.stdout.kept);
   const forStdout = Math.max(half, maxChars - command.stderr.kept);
   const [stdout, stderr] = await Promise.all([
-    shownOf(client.commands, command, 'stdout', forStdout, signal),
-    shownOf(client.commands, command, 'stderr', forStderr, signal),
+    readExcerpt(client.commands, command, 'stdout', forStdout, signal),
+    readExcerpt(client.commands, command, 'stderr', forStderr, signal),
   ]);
   return { stdout, stderr };
 }
@@ -188,7 +194,7 @@ function textOf(command: Command, { stdout, stderr }: Record<'stdout' | 'stderr'
   return [`${stateText(command)}.`, ...streams, next].join('\n');
 }
 
-function leftOutOf(stream: 'stdout' | 'stderr', { parts: [first, last] }: Shown) {
+function leftOutOf(stream: 'stdout' | 'stderr', { parts: [first, last] }: StreamExcerpt) {
   return first && last ? [{ stream, from: first.to, to: last.from }] : [];
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { DesktopAction } from '../../clients/typescript/http/openapi.ts';
 import type { Call } from '../lib/call.ts';
 import { cleanText } from '../lib/error-text.ts';
-import { defined, type Registration, SANDBOX, tool } from '../lib/tool.ts';
+import { omitUndefined, type Registration, SANDBOX, tool } from '../lib/tool.ts';
 
 const input = z.object({
   sandboxId: SANDBOX,
@@ -35,11 +35,14 @@ const desktop = tool({
         const active = one.isActive ? ' active' : '';
         return `${one.x},${one.y} ${one.width}x${one.height}${active} ${cleanText(one.class)}: ${cleanText(one.title)}`;
       });
-      return told([head, ...lines].join('\n'));
+      return textAnswer([head, ...lines].join('\n'));
     }
     await begin(call, args);
     const png = await client.desktop.screenshot(sandboxId, { signal });
-    return { ...told(args.action === 'screenshot' ? 'As it is now.' : 'Done; programs may still be at it.'), png };
+    return {
+      ...textAnswer(args.action === 'screenshot' ? 'As it is now.' : 'Done; programs may still be at it.'),
+      png,
+    };
   },
 });
 
@@ -57,12 +60,12 @@ async function begin(call: Call, { sandboxId, action, ...rest }: z.output<typeof
   const others = { scroll: { x, y, down }, key: { keys: text }, type: { text } };
   await client.desktop.act(
     sandboxId,
-    { action, ...defined({ ...fields, ...others }[action]) } as DesktopAction,
+    { action, ...omitUndefined({ ...fields, ...others }[action]) } as DesktopAction,
     options,
   );
 }
 
-function told(text: string) {
+function textAnswer(text: string) {
   return { text, data: { text } };
 }
 

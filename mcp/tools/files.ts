@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { FileEntry } from '../../clients/typescript/http/openapi.ts';
 import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
-import { visibleText } from '../../model/approvals/visible-text.ts';
+import { toVisibleText } from '../../model/approvals/visible-text.ts';
 import { REDACTED } from '../../model/redaction/span.ts';
 import { fittingPage, MAX_CHARS } from '../lib/bounded.ts';
 import { firstBytes, readPart } from '../lib/byte-part.ts';
 import { ToolError } from '../lib/error-text.ts';
-import { CURSOR, defined, moreLines, type Registration, SANDBOX, tool } from '../lib/tool.ts';
+import { CURSOR, moreLines, omitUndefined, type Registration, SANDBOX, tool } from '../lib/tool.ts';
 
 export const PATH = z.string().regex(/^\//).describe('Absolute');
 
@@ -73,7 +73,7 @@ const editFile = tool({
     const before = await bytesAt(client, { sandboxId, path, signal });
     if (before === null) throw new ToolError(`There is no ${path}.`, 'Make it with write_file.');
     const [old, replacement] = [Buffer.from(oldString), Buffer.from(newString)];
-    const places = placesOf(before, old);
+    const places = findOffsets(before, old);
     if (places.length === 0) {
       const next = 'Read it, and give the text as it is, with its line ends and blanks.';
       throw new ToolError(`${path} does not have that oldString. Nothing was written.`, next);
@@ -82,7 +82,7 @@ const editFile = tool({
       const why = `${path} has that oldString ${places.length} times. Nothing was written.`;
       throw new ToolError(why, 'Give more of what is around it, or replaceAll true.');
     }
-    const content = spliced(before, places, old.length, replacement);
+    const content = replaceAt(before, places, old.length, replacement);
     await refuseRedacted(client, { sandboxId, path, content, signal });
     const { size } = await client.files.write(sandboxId, path, content, { signal });
     const times = places.length === 1 ? 'one place' : `${places.length} places`;
@@ -94,13 +94,13 @@ const editFile = tool({
 });
 
 /** Returns the offsets of matches that do not overlap. */
-function placesOf(bytes: Buffer, wanted: Buffer): number[] {
+function findOffsets(bytes: Buffer, wanted: Buffer): number[] {
   const places: number[] = [];
   for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, at + wanted.length)) places.push(at);
   return places;
 }
 
-function spliced(bytes: Buffer, places: readonly number[], length: number, replacement: Buffer): Buffer {
+function replaceAt(bytes: Buffer, places: readonly number[], length: number, replacement: Buffer): Buffer {
   const parts: Buffer[] = [];
   let from = 0;
   for (const at of places) {
@@ -188,7 +188,7 @@ const writeFile = tool({
     }
     const content = text === undefined ? Buffer.from(base64 ?? '', 'base64') : Buffer.from(text);
     await refuseRedacted(client, { sandboxId, path, content, signal });
-    const options = { ...defined({ mode }), parents: true, signal };
+    const options = { ...omitUndefined({ mode }), parents: true, signal };
     const { size, mode: set, user } = await client.files.write(sandboxId, path, content, options);
     return { text: `${path} has ${size} bytes now, mode ${set}.`, data: { path, size, mode: set, user } };
   },
@@ -221,7 +221,7 @@ const listFiles = tool({
   effect: 'reads',
   async run({ client, signal }, { sandboxId, path, limit, cursor, maxChars }) {
     const pageOf = (most: number) =>
-      client.files.list(sandboxId, path, { ...defined({ cursor }), limit: most, signal });
+      client.files.list(sandboxId, path, { ...omitUndefined({ cursor }), limit: most, signal });
     const { items, nextCursor } = await fittingPage(pageOf, limit, { of: entry, lineOf, maxChars });
     const text = [...items.map(lineOf), ...moreLines(nextCursor)].join('\n') || 'It is empty.';
     return { text, data: { items, nextCursor } };
@@ -233,8 +233,8 @@ function entry({ name, type, size, mode, mtime, target }: FileEntry) {
 }
 
 function lineOf({ name, type, size, mode, target }: ReturnType<typeof entry>): string {
-  const to = target === undefined ? '' : ` -> ${visibleText(target)}`;
-  return `${mode} ${type} ${size} ${visibleText(name)}${to}`;
+  const to = target === undefined ? '' : ` -> ${toVisibleText(target)}`;
+  return `${mode} ${type} ${size} ${toVisibleText(name)}${to}`;
 }
 
 export const fileTools: Registration[] = [readFile, writeFile, listFiles];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { defined, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
+import { omitUndefined, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 import { sandboxShape, summaryOf } from './sandboxes.ts';
 
 const { ttlSeconds, idleSeconds } = LIMITS;
@@ -35,7 +35,7 @@ const extend = tool({
   effect: 'adds',
   isIdempotent: true,
   async run({ client, signal }, { sandboxId, ...change }) {
-    return answerOf(await client.extendSandbox(sandboxId, defined(change), { signal }));
+    return answerOf(await client.extendSandbox(sandboxId, omitUndefined(change), { signal }));
   },
 });
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Command } from '../../clients/typescript/http/openapi.ts';
-import { visibleText } from '../../model/approvals/visible-text.ts';
+import { toVisibleText } from '../../model/approvals/visible-text.ts';
 import { fittingPage } from '../lib/bounded.ts';
 import type { Call } from '../lib/call.ts';
 import { cleanText, maskText, ToolError } from '../lib/error-text.ts';
-import { CURSOR, defined, moreLines, type Registration, tool } from '../lib/tool.ts';
+import { CURSOR, moreLines, omitUndefined, type Registration, tool } from '../lib/tool.ts';
 import { summaryOf } from './sandboxes.ts';
 import { snapshotOf } from './snapshots.ts';
 
@@ -35,7 +35,7 @@ const list = tool({
   output: z.object({ items: z.array(z.looseObject({})), nextCursor: z.string().nullable() }),
   effect: 'reads',
   async run(call, { kind, cursor, ...asked }) {
-    const { lines, items, nextCursor } = await LISTS[kind](call, { ...asked, ...defined({ cursor }) });
+    const { lines, items, nextCursor } = await LISTS[kind](call, { ...asked, ...omitUndefined({ cursor }) });
     return { text: [...lines, ...moreLines(nextCursor)].join('\n') || 'There are none.', data: { items, nextCursor } };
   },
 });
@@ -44,8 +44,8 @@ export const listTools: Registration[] = [list];
 
 const LISTS: Record<(typeof KINDS)[number], (call: Call, asked: Asked) => Promise<Listed>> = {
   sandboxes: ({ client, signal }, { limit, ...asked }) =>
-    listed(
-      (most) => client.listSandboxes({ ...defined({ cursor: asked.cursor }), limit: most, alive: true, signal }),
+    readListPage(
+      (most) => client.listSandboxes({ ...omitUndefined({ cursor: asked.cursor }), limit: most, alive: true, signal }),
       limit,
       summaryOf,
       ({ sandboxId, name, state, source }) => `${sandboxId} ${name ?? '-'} ${state} ${source}`,
@@ -56,15 +56,15 @@ const LISTS: Record<(typeof KINDS)[number], (call: Call, asked: Asked) => Promis
     return { lines: found.map(({ source }) => source), items: found, nextCursor: null };
   },
   snapshots: ({ client, signal }, { sandboxId, limit, ...page }) =>
-    listed(
-      (most) => client.snapshots.list(required(sandboxId), { ...page, limit: most, signal }),
+    readListPage(
+      (most) => client.snapshots.list(requireSandboxId(sandboxId), { ...page, limit: most, signal }),
       limit,
       snapshotOf,
       ({ snapshotId, name, kind, state }) => `${snapshotId} ${name} ${kind} ${state}`,
     ),
   commands: ({ client, signal }, { sandboxId, limit, ...page }) =>
-    listed(
-      (most) => client.commands.list(required(sandboxId), { ...page, limit: most, signal }),
+    readListPage(
+      (most) => client.commands.list(requireSandboxId(sandboxId), { ...page, limit: most, signal }),
       limit,
       commandOf,
       (one) => `${one.commandId} ${one.outcome ?? one.state} ${one.exitCode ?? '-'} ${one.command}`,
@@ -72,7 +72,7 @@ const LISTS: Record<(typeof KINDS)[number], (call: Call, asked: Asked) => Promis
 };
 
 /** Reads a page that fits completely into the answer. */
-async function listed<From, To extends Record<string, unknown>>(
+async function readListPage<From, To extends Record<string, unknown>>(
   pageOf: (limit: number) => Promise<{ items: From[]; nextCursor: string | null }>,
   limit: number,
   of: (item: From) => To,
@@ -83,11 +83,11 @@ async function listed<From, To extends Record<string, unknown>>(
 }
 
 function commandOf({ id, state, outcome, exitCode, spec }: Command) {
-  const command = visibleText(maskText(spec.command ?? (spec.argv ?? []).join(' '))).slice(0, 200);
+  const command = toVisibleText(maskText(spec.command ?? (spec.argv ?? []).join(' '))).slice(0, 200);
   return { commandId: id, state, outcome, exitCode, command };
 }
 
-function required(sandboxId: string | undefined): string {
+function requireSandboxId(sandboxId: string | undefined): string {
   if (sandboxId !== undefined) return sandboxId;
   throw new ToolError('These are of one sandbox.', 'Call it again with `sandboxId`.');
 }

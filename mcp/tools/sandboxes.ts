@@ -3,12 +3,12 @@ import type { Sandbox } from '../../clients/typescript/http/openapi.ts';
 import type { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
-import { bootWish } from '../../model/sandbox/sandbox.ts';
-import { isFinal, isSettled } from '../../model/sandbox/sandbox-state.ts';
+import { requestedBoot } from '../../model/sandbox/sandbox.ts';
+import { isCreateFinished, isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Call } from '../lib/call.ts';
 import { maskText, ToolError } from '../lib/error-text.ts';
 import type { WorkingTask } from '../lib/task.ts';
-import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
+import { IDEMPOTENCY_KEY, omitUndefined, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
 
 const { cpus, memoryMib, ttlSeconds, idleSeconds } = LIMITS;
 
@@ -42,32 +42,32 @@ const createSandbox = tool({
     source: z.string().min(1).max(LIMITS.sourceName.maxLength),
     name: z.string().max(63).optional().describe('DNS label, unique among those that live'),
     ...MACHINE,
-    boot: bootWish.optional(),
+    boot: requestedBoot.optional(),
     waitSeconds: WAIT_SECONDS,
     idempotencyKey: IDEMPOTENCY_KEY,
   }),
   output: z.object({ ...sandboxShape, next: z.string() }),
   effect: 'adds',
   async run(call, { waitSeconds, idempotencyKey, egress, ...rest }) {
-    const request = { ...defined(rest), ...(egress && { network: { egress } }) };
+    const request = { ...omitUndefined(rest), ...(egress && { network: { egress } }) };
     const { client, signal } = call;
     const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, request), waitSeconds: 0 };
     signal.throwIfAborted();
     // A repeat of the request returns the id of the started create.
-    call.undoneBy(async () => destroyed(client, [await client.createSandbox(request, options)]));
+    call.undoneBy(async () => destroySandboxes(client, [await client.createSandbox(request, options)]));
     const begun = await client.createSandbox(request, options);
-    call.undoneBy(() => destroyed(client, [begun]));
-    return sandboxAnswer(call, await settled(call, begun, call.untilTask(waitSeconds)));
+    call.undoneBy(() => destroySandboxes(client, [begun]));
+    return sandboxAnswer(call, await awaitCreate(call, begun, call.untilTask(waitSeconds)));
   },
 });
 
 /** Returns the state of a create. @throws ToolError when the sandbox has ended */
 export function sandboxAnswer(call: Call, sandbox: Sandbox) {
-  if (isFinal(sandbox.state)) throw failed(sandbox);
+  if (isFinal(sandbox.state)) throw createFailedError(sandbox);
   return {
     text: textOf(call, sandbox),
     data: { ...summaryOf(sandbox), next: nextOf(call, sandbox) },
-    ...(!isSettled(sandbox.state) && { task: createTask(sandbox) }),
+    ...(!isCreateFinished(sandbox.state) && { task: createTask(sandbox) }),
   };
 }
 
@@ -99,7 +99,7 @@ const destroySandbox = tool({
     const id = await call.client.sandboxIdOf(named, { signal: call.signal });
     const wait = { waitSeconds: call.waitSeconds(waitSeconds), signal: call.signal };
     const { state, proof: found } = await call.client.destroySandbox(id, wait);
-    const proof = found && { provedAt: found.provedAt, looks: found.observations.map(look) };
+    const proof = found && { provedAt: found.provedAt, looks: found.observations.map(toProofEntry) };
     const next = !isFinal(state)
       ? `It is being destroyed. Read mayfly://sandboxes/${id} until its state is destroyed.`
       : (found?.unproved ?? `Nothing of it is left: ${proof?.looks.length ?? 0} looks at its host found nothing.`);
@@ -107,32 +107,32 @@ const destroySandbox = tool({
   },
 });
 
-function look({ layer, lookedAt, absent }: Observation) {
+function toProofEntry({ layer, lookedAt, absent }: Observation) {
   return { layer, lookedAt, absent };
 }
 
 export const sandboxTools: Registration[] = [createSandbox, destroySandbox];
 
 /** Destroys sandboxes whose caller has cancelled. */
-export async function destroyed(client: MayflyClient, begun: readonly { id: string }[]): Promise<void> {
+export async function destroySandboxes(client: MayflyClient, begun: readonly { id: string }[]): Promise<void> {
   await Promise.all(begun.map(({ id }) => client.destroySandbox(id, { waitSeconds: 0 })));
 }
 
 /** @returns the record at the end of its create, or of the wait */
-async function settled(call: Call, begun: Sandbox, waitSeconds: number): Promise<Sandbox> {
+async function awaitCreate(call: Call, begun: Sandbox, waitSeconds: number): Promise<Sandbox> {
   const told = new Set<string>();
   const tellSteps = ({ steps }: Sandbox) => {
     for (const { step } of steps.filter((one) => !told.has(one.step))) call.tell(`${step} is done`);
     for (const { step } of steps) told.add(step);
   };
   tellSteps(begun);
-  if (isSettled(begun.state) || waitSeconds === 0) return begun;
+  if (isCreateFinished(begun.state) || waitSeconds === 0) return begun;
   const over = await call.within(waitSeconds, async (signal) => {
     for await (const { event, data } of call.client.sandboxEvents(begun.id, { signal })) {
       if (event !== 'sandbox') continue;
       const sandbox = JSON.parse(data) as Sandbox;
       tellSteps(sandbox);
-      if (isSettled(sandbox.state)) return sandbox;
+      if (isCreateFinished(sandbox.state)) return sandbox;
     }
     return undefined;
   });
@@ -176,7 +176,7 @@ function askAgain(id: string): string {
   return `Read mayfly://sandboxes/${id} until its state is running; do not create another one.`;
 }
 
-function failed({ id, state, failure, stopReason }: Sandbox): ToolError {
+function createFailedError({ id, state, failure, stopReason }: Sandbox): ToolError {
   const why = failure ? `${failure.code} at ${failure.step}: ${failure.message}` : `it was ended: ${stopReason}`;
   return new ToolError(
     `${id} is ${state}: ${why}`,

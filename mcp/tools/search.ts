@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { visibleText } from '../../model/approvals/visible-text.ts';
+import { toVisibleText } from '../../model/approvals/visible-text.ts';
 import { fitting, MAX_CHARS } from '../lib/bounded.ts';
 import { ToolError } from '../lib/error-text.ts';
 import { type Registration, SANDBOX, tool } from '../lib/tool.ts';
@@ -57,7 +57,7 @@ const searchFiles = tool({
     };
     const all = text === undefined ? filesIn(await read('stdout')) : linesIn(await read('stdout'));
     if (all.length === 0 && exitCode !== 0 && exitCode !== NOTHING) {
-      const why = visibleText((await read('stderr')).toString().trim()).slice(0, MAX_LINE);
+      const why = toVisibleText((await read('stderr')).toString().trim()).slice(0, MAX_LINE);
       throw new ToolError(
         `${path} was not searched: ${why || `the search ended with ${exitCode ?? command.outcome}`}.`,
         'Mend that.',
@@ -99,7 +99,7 @@ function linesIn(output: Buffer): Found[] {
 }
 
 function lineOf({ path, line, text }: Found): string {
-  return line === null ? visibleText(path) : `${visibleText(path)}:${line}: ${visibleText(text ?? '')}`;
+  return line === null ? toVisibleText(path) : `${toVisibleText(path)}:${line}: ${toVisibleText(text ?? '')}`;
 }
 
 export const searchTools: Registration[] = [searchFiles];

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import type { CommandsBetween, FileChange, Snapshot } from '../../clients/typescript/http/openapi.ts';
 import type { Fork } from '../../clients/typescript/snapshots.ts';
-import { visibleText } from '../../model/approvals/visible-text.ts';
+import { toVisibleText } from '../../model/approvals/visible-text.ts';
 import type { GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { snapshotKind } from '../../model/snapshots/snapshot.ts';
 import { fitting, MAX_CHARS } from '../lib/bounded.ts';
 import { cleanText, maskText, ToolError } from '../lib/error-text.ts';
 import type { WorkingTask } from '../lib/task.ts';
-import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
-import { destroyed, MACHINE, sandboxShape, summaryOf } from './sandboxes.ts';
+import { IDEMPOTENCY_KEY, omitUndefined, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../lib/tool.ts';
+import { destroySandboxes, MACHINE, sandboxShape, summaryOf } from './sandboxes.ts';
 
 /** Maximum characters of a command between two states. */
 const COMMAND_LENGTH = 200;
@@ -40,7 +40,7 @@ const takeSnapshot = tool({
   async run(call, { sandboxId, waitSeconds, idempotencyKey, ...rest }) {
     const { client, signal } = call;
     const id = await client.sandboxIdOf(sandboxId, { signal });
-    const request = defined(rest);
+    const request = omitUndefined(rest);
     const wait = {
       waitSeconds: call.waitSeconds(call.untilTask(waitSeconds)),
       ...call.key(idempotencyKey, [id, request]),
@@ -88,7 +88,7 @@ const restore = tool({
   async run(call, { sandboxId, waitSeconds, idempotencyKey, ...rest }) {
     const { client, signal } = call;
     const id = await client.sandboxIdOf(sandboxId, { signal });
-    const request = defined(rest);
+    const request = omitUndefined(rest);
     const wait = { waitSeconds: call.waitSeconds(waitSeconds), ...call.key(idempotencyKey, [id, request]) };
     const { keptAs, sandbox: record } = await client.snapshots.restore(id, request, { ...wait, signal });
     const next =
@@ -115,16 +115,16 @@ const fork = tool({
   }),
   effect: 'adds',
   async run(call, { waitSeconds, idempotencyKey, egress, ...rest }) {
-    const request = { ...defined(rest), ...(egress && { network: { egress } }) };
+    const request = { ...omitUndefined(rest), ...(egress && { network: { egress } }) };
     const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, request) };
     const { client, signal } = call;
     const wait = { waitSeconds: call.waitSeconds(waitSeconds), signal };
     // A repeat of the request returns the ids of the started creates.
     const again = () => client.snapshots.fork(request, { ...options, waitSeconds: 0 });
-    call.undoneBy(async () => destroyed(client, madeOf(await again())));
+    call.undoneBy(async () => destroySandboxes(client, madeOf(await again())));
     const forks = await client.snapshots.fork(request, { ...options, ...wait });
     const made = madeOf(forks);
-    call.undoneBy(() => destroyed(client, made));
+    call.undoneBy(() => destroySandboxes(client, made));
     const items = forks.map((each) =>
       'sandbox' in each
         ? summaryOf(each.sandbox)
@@ -168,7 +168,7 @@ const diff = tool({
   }),
   effect: 'reads',
   async run({ client, signal }, { from, to, paths, limit, maxChars }) {
-    const options = { ...defined({ paths }), limit, signal };
+    const options = { ...omitUndefined({ paths }), limit, signal };
     const found = await client.snapshots.diff.list(from, to, options);
     const { added, changed, removed, renamed } = found.counts;
     const half = Math.floor(maxChars / 2);
@@ -200,7 +200,7 @@ function change({ change: kind, path, from, type, what }: FileChange) {
 }
 
 function changeLine({ change: kind, path, from, type }: ReturnType<typeof change>): string {
-  return `${kind} ${type} ${from === null ? '' : `${visibleText(from)} -> `}${visibleText(path)}`;
+  return `${kind} ${type} ${from === null ? '' : `${toVisibleText(from)} -> `}${toVisibleText(path)}`;
 }
 
 function ranCommand({ id, command, argv, exitCode }: CommandsBetween['items'][number]) {
@@ -208,7 +208,7 @@ function ranCommand({ id, command, argv, exitCode }: CommandsBetween['items'][nu
 }
 
 function commandLine({ commandId, exitCode, command }: ReturnType<typeof ranCommand>): string {
-  return `ran ${commandId} ${exitCode ?? '-'} ${visibleText(command)}`;
+  return `ran ${commandId} ${exitCode ?? '-'} ${toVisibleText(command)}`;
 }
 
 function nameText(name: GuestName): string {

@@ -23,7 +23,7 @@ const lookAtSource = tool({
     const { source, command, timeoutSeconds, maxChars, idempotencyKey } = args;
     const request = { command, maxOutputBytes: maxChars, ...(timeoutSeconds !== undefined && { timeoutSeconds }) };
     const result = await client.sources.run(source, request, { signal, ...call.key(idempotencyKey, args) });
-    const [stdout, stderr] = [shown(result.stdout), shown(result.stderr)];
+    const [stdout, stderr] = [formatOutput(result.stdout), formatOutput(result.stderr)];
     const isCut = result.stdout.truncated || result.stderr.truncated;
     const lines = [`exit code ${result.exitCode}`, stdout && `stdout:\n${stdout}`, stderr && `stderr:\n${stderr}`];
     return {
@@ -37,7 +37,7 @@ const lookAtSource = tool({
 
 export const sourceTools: Registration[] = [lookAtSource];
 
-function shown({ text, base64 }: SourceOutput): string {
+function formatOutput({ text, base64 }: SourceOutput): string {
   return maskText(text ?? Buffer.from(base64 ?? '', 'base64').toString());
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, encrypted, instant, shownText } from '../fields.ts';
+import { actor, displayText, encryptedField, instant } from '../fields.ts';
 import { grants, type Scope } from '../scopes.ts';
 import { APPROVER_ROLES } from './policy-rules.ts';
 
@@ -20,14 +20,14 @@ export const approvalRecord = z.object({
     'source.command',
     'playbook.write',
   ]),
-  request: encrypted(z.record(z.string(), z.unknown())).describe(
+  request: encryptedField(z.record(z.string(), z.unknown())).describe(
     'With its defaults filled in. Texts of callers, of any characters: escape them',
   ),
   digest: z
     .string()
     .describe('Of all that decides what is done, and of who asks; who decides names it. HMAC-SHA-256 by a salt, hex'),
   salt: z.string().describe('Shown to nobody: what is not shown of a request could be guessed by its digest. Hex'),
-  rules: encrypted(z.array(z.string())).describe('Names of the rules that ask'),
+  rules: encryptedField(z.array(z.string())).describe('Names of the rules that ask'),
   policyVersion: z.int(),
   role: z.enum(APPROVER_ROLES),
   askedBy: actor,
@@ -35,7 +35,7 @@ export const approvalRecord = z.object({
   expiresAt: instant.describe('Neither decided nor used from then on'),
   decidedBy: actor.nullable(),
   decidedAt: instant.nullable(),
-  reason: shownText().nullable().describe('What who decided says of it'),
+  reason: displayText().nullable().describe('What who decided says of it'),
   usedAt: instant.nullable(),
   usedFor: z
     .string()
@@ -48,7 +48,7 @@ export type ApprovalRecord = z.infer<typeof approvalRecord>;
  * Returns the approval as of a time: an unused one counts as expired after `expiresAt`, though its record is not
  * updated.
  */
-export function approvalAt(record: ApprovalRecord, now: number): ApprovalRecord {
+export function getApprovalAsOf(record: ApprovalRecord, now: number): ApprovalRecord {
   const isOpen = record.state === 'awaiting-approval' || record.state === 'approved';
   return isOpen && Date.parse(record.expiresAt) <= now ? { ...record, state: 'expired' } : record;
 }
@@ -64,7 +64,7 @@ interface Approver {
  * Returns why a principal may not decide; null when it may. The requester may not, whether by the same key, as the
  * named agent, or by a key made after the request.
  */
-export function whyNotDecider(
+export function getDecisionRefusal(
   approval: Pick<ApprovalRecord, 'project' | 'role' | 'askedBy' | 'askedAt'>,
   { id, project, scopes, createdAt }: Approver,
   agentId: string | null,

@@ -1,10 +1,10 @@
-import { isSteering, type ShellCommands, shellCommands, type Word } from './shell-commands.ts';
+import { isSteering, parseShellCommands, type ShellCommands, type Word } from './shell-commands.ts';
 
 /** Result of a match; `unclear`: only a run of the command could decide. */
 export type Match = 'matches' | 'differs' | 'unclear';
 
 /** Commands of a request; null: they cannot be determined. `anything`: the caller chooses them later. */
-export interface Runs {
+export interface RequestedCommands {
   commands: ShellCommands | 'anything' | null;
   /** Requested user; null: the login user. */
   user: string | null;
@@ -24,7 +24,7 @@ const MAX_WORDS = 8;
 /** Nesting of lines within lines: `sh -c "sh -c …"`. */
 const MAX_DEPTH = 4;
 /** Arguments of one launcher that are examined: each could be the program it runs. */
-const MAX_FOLLOWED = 64;
+const MAX_LAUNCHER_ARGS = 64;
 /** Arguments of all launchers of a line. */
 const MAX_FOLLOWED_IN_ALL = 2_048;
 
@@ -54,7 +54,7 @@ const OTHER_SHELLS = new Set('zsh fish csh tcsh'.split(' '));
 const INTERPRETERS =
   /^(?:python[\d.]*|perl[\d.]*|ruby[\d.]*|node|nodejs|php[\d.]*|lua[\d.]*|tclsh[\d.]*|expect|deno|bun)$/;
 /** Programs that run commands not found among their words, or text in another language. */
-const UNTOLD = new Set(
+const OPAQUE = new Set(
   'eval source . su ssh watch parallel script at batch crontab alias trap hash enable bind compgen complete mapfile readarray awk gawk mawk nawk socat tmux screen'.split(
     ' ',
   ),
@@ -65,7 +65,7 @@ const NAMES_VARIABLES = new Set([...DECLARES, ...'test [ printf read unset let w
 const DYNAMIC_LINKER = /^ld-(?:linux|musl)/;
 
 /** Commands of a login, a terminal or a desktop: matches every rule about commands. */
-export const RUNS_ANYTHING: Runs = { commands: 'anything', user: null };
+export const ANY_COMMAND: RequestedCommands = { commands: 'anything', user: null };
 
 /** Programs that switch to another user. */
 const ELEVATORS = ['sudo', 'doas', 'su', 'pkexec', 'runuser', 'run0', 'setpriv'];
@@ -76,9 +76,9 @@ export function isCommandPattern(text: string): boolean {
 }
 
 /** Determines the commands and the user of a request. */
-export function runsOf({ command, argv, env = {}, user }: CommandRequest): Runs {
+export function getRequestedCommands({ command, argv, env = {}, user }: CommandRequest): RequestedCommands {
   const isSteered = Object.keys(env).some(isSteering);
-  const commands = isSteered ? null : argv ? [argv] : shellCommands(command ?? '');
+  const commands = isSteered ? null : argv ? [argv] : parseShellCommands(command ?? '');
   return { commands, user: user ?? null };
 }
 
@@ -86,17 +86,17 @@ export function runsOf({ command, argv, env = {}, user }: CommandRequest): Runs 
  * Matches commands with a pattern: its first word is a program's name, or its full path when it contains `/`; each
  * further word is an argument, in this order, with any others between. Follows programs that run others.
  */
-export function matchCommand({ commands }: Pick<Runs, 'commands'>, pattern: string): Match {
+export function matchCommand({ commands }: Pick<RequestedCommands, 'commands'>, pattern: string): Match {
   if (commands === 'anything') return 'matches';
   if (commands === null) return 'unclear';
   const lines = linesWithin.get(commands) ?? new Map<string, ShellCommands | null>();
   linesWithin.set(commands, lines);
-  const globs = pattern.split(' ').map(globOf);
+  const globs = pattern.split(' ').map(compileGlob);
   return matchAll(commands, { globs, matched: new Map(), left: MAX_FOLLOWED_IN_ALL, lines }, 0);
 }
 
 /** Matches a request that would run as another user than the login user. */
-export function matchElevation({ commands, user }: Runs): Match {
+export function matchElevation({ commands, user }: RequestedCommands): Match {
   if (user === 'root') return 'matches';
   return strongest(ELEVATORS.map((name) => matchCommand({ commands }, name)));
 }
@@ -111,7 +111,7 @@ function matchLine(line: string, matching: Matching, depth: number): Match {
   const key = `${depth} ${line}`;
   const known = matching.matched.get(key);
   if (known !== undefined) return known;
-  const commands = matching.lines.has(line) ? (matching.lines.get(line) ?? null) : shellCommands(line);
+  const commands = matching.lines.has(line) ? (matching.lines.get(line) ?? null) : parseShellCommands(line);
   matching.lines.set(line, commands);
   const match = matchAll(commands, matching, depth);
   matching.matched.set(key, match);
@@ -128,7 +128,7 @@ function matchOne([program, ...rest]: readonly Word[], matching: Matching, depth
   const within =
     LAUNCHERS.has(name) || DYNAMIC_LINKER.test(name)
       ? matchLaunched(name, rest, matching, depth)
-      : matchGiven(name, rest, matching, depth);
+      : matchProgramText(name, rest, matching, depth);
   return strongest([own, within]);
 }
 
@@ -138,7 +138,7 @@ function matchLaunched(name: string, rest: readonly Word[], matching: Matching, 
   const isSteered = rest.some((word) => word === null || isSteering(word.split('=')[0] ?? ''));
   const isSplit = name === 'env' && rest.some((word) => word !== null && /^(?:-[^-]*S|--split-string)/.test(word));
   matching.left -= rest.length;
-  if (isSteered || isSplit || rest.length > MAX_FOLLOWED || matching.left < 0) return 'unclear';
+  if (isSteered || isSplit || rest.length > MAX_LAUNCHER_ARGS || matching.left < 0) return 'unclear';
   return strongest(
     rest.map((word, at) => {
       const program = word?.slice(word.lastIndexOf('/') + 1) ?? '';
@@ -147,16 +147,16 @@ function matchLaunched(name: string, rest: readonly Word[], matching: Matching, 
       const own = isNamed
         ? matchArguments(after, globs.slice(1), rest.includes('xargs') || name === 'xargs')
         : 'differs';
-      return strongest([own, matchGiven(program, after, matching, depth)]);
+      return strongest([own, matchProgramText(program, after, matching, depth)]);
     }),
   );
 }
 
 /** Matches the code that a shell, an interpreter or a builtin gets as text. */
-function matchGiven(name: string, rest: readonly Word[], matching: Matching, depth: number): Match {
-  if (UNTOLD.has(name)) return 'unclear';
+function matchProgramText(name: string, rest: readonly Word[], matching: Matching, depth: number): Match {
+  if (OPAQUE.has(name)) return 'unclear';
   if (SHELLS.has(name)) return matchShell(rest, matching, OTHER_SHELLS.has(name) ? MAX_DEPTH : depth);
-  if (INTERPRETERS.test(name)) return isOfFile(rest) ? 'differs' : 'unclear';
+  if (INTERPRETERS.test(name)) return isFileArgument(rest) ? 'differs' : 'unclear';
   if (NAMES_VARIABLES.has(name) && rest.some((word) => word !== null && /\$\(|`/.test(word))) return 'unclear';
   if (!DECLARES.has(name)) return 'differs';
   return rest.some((word) => word === null || isSteering(word.split('=')[0] ?? '')) ? 'unclear' : 'differs';
@@ -165,13 +165,13 @@ function matchGiven(name: string, rest: readonly Word[], matching: Matching, dep
 /** Matches a line given to a shell with `-c`; a script file counts as any other program. */
 function matchShell(rest: readonly Word[], matching: Matching, depth: number): Match {
   const option = rest.findIndex((word) => word !== null && /^-[a-z]*c$/.test(word));
-  if (option < 0) return isOfFile(rest) ? 'differs' : 'unclear';
+  if (option < 0) return isFileArgument(rest) ? 'differs' : 'unclear';
   const line = rest.slice(option + 1).find((word) => word === null || !/^[-+]/.test(word));
   return typeof line === 'string' ? matchLine(line, matching, depth + 1) : 'unclear';
 }
 
 /** True when the first argument is a file, not an option. */
-function isOfFile([first]: readonly Word[]): boolean {
+function isFileArgument([first]: readonly Word[]): boolean {
   return (
     typeof first === 'string' && !first.startsWith('-') && !first.startsWith('/dev/') && !first.startsWith('/proc/')
   );
@@ -195,7 +195,7 @@ function strongest(matches: readonly Match[]): Match {
 }
 
 /** Compiles a word in which `*` matches any characters; matching takes linear time. */
-function globOf(pattern: string): Glob {
+function compileGlob(pattern: string): Glob {
   const [first = '', ...parts] = pattern.split('*');
   const last = parts.pop();
   if (last === undefined) return (word) => word === first;

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { actor, encrypted, instant } from '../fields.ts';
+import { actor, encryptedField, instant } from '../fields.ts';
 import type { Egress } from '../sandbox/sandbox.ts';
-import { type Match, matchCommand, matchElevation, type Runs } from './command-pattern.ts';
+import { type Match, matchCommand, matchElevation, type RequestedCommands } from './command-pattern.ts';
 import { APPROVER_ROLES, type ApproverRole, type Effect, type PolicyRule, policyRule } from './policy-rules.ts';
 
 /** Rules of a project; each change makes a new version. */
 export const policyRecord = z.object({
   project: z.string(),
   version: z.int().describe('From 1'),
-  rules: encrypted(z.array(policyRule)),
+  rules: encryptedField(z.array(policyRule)),
   createdBy: actor,
   createdAt: instant,
 });
@@ -21,11 +21,11 @@ export interface PolicyFacts {
   /** Sandboxes of the project including the requested ones. */
   sandboxes?: number;
   source?: 'capture' | 'look';
-  runs?: Runs;
+  runs?: RequestedCommands;
 }
 
 /** Decision of a policy about a request. */
-export type Verdict =
+export type PolicyDecision =
   | { effect: 'allow' }
   | { effect: 'deny'; rules: string[] }
   | { effect: 'ask'; rules: string[]; role: ApproverRole; expiresSeconds: number };
@@ -34,7 +34,7 @@ export type Verdict =
  * Returns the strictest effect of the matching rules. An unclear match of a command rule requires approval, even if the
  * rule denies.
  */
-export function verdictOf(rules: readonly PolicyRule[], facts: PolicyFacts): Verdict {
+export function evaluatePolicy(rules: readonly PolicyRule[], facts: PolicyFacts): PolicyDecision {
   const held = rules.map((rule) => ({ rule, match: matchRule(rule.when, facts) }));
   const denying = held.filter(({ rule, match }) => rule.effect === 'deny' && match === 'matches');
   if (denying.length > 0) return { effect: 'deny', rules: denying.map(({ rule }) => rule.name) };
@@ -55,7 +55,7 @@ export interface CountRule {
 }
 
 /** Returns undefined when no such rule counts sandboxes. */
-export function countRuleOf(rules: readonly PolicyRule[], effects: readonly Effect[]): CountRule | undefined {
+export function getCountRule(rules: readonly PolicyRule[], effects: readonly Effect[]): CountRule | undefined {
   const counting = rules.flatMap(({ name, when, effect }) =>
     'sandboxesOver' in when && effects.includes(effect) ? [{ name, most: when.sandboxesOver }] : [],
   );

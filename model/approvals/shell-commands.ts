@@ -17,7 +17,7 @@ const BLANK = /(?:[ \t]+|#[^\n]*)+/y;
 const OPERATOR = /&&|\|\||[;|\n&]/y;
 const REDIRECTION = /\d?(?:>>|>\||<>|[<>]&|<(?!<)|>)[ \t]*/y;
 /** Syntax that shells interpret differently: `&>`, `|&`, `;&`, `>&file`, `12>`, `{fd}>`, `>!`, `>>|`. */
-const DIFFERS = /&>|[|;]&|>!|>>[|!]|\d{2,}[<>]|[<>]&(?![ \t]*(?:\d|-)(?:[\s;&|<>]|$))|\{\w+\}[<>]/y;
+const SHELL_DEPENDENT = /&>|[|;]&|>!|>>[|!]|\d{2,}[<>]|[<>]&(?![ \t]*(?:\d|-)(?:[\s;&|<>]|$))|\{\w+\}[<>]/y;
 /** Literal characters. */
 const PLAIN = /[^\s;&|<>()'"\\`$*?[\]{}~\p{Cc}\p{Cf}]+/uy;
 /** Characters that a shell expands; a lone brace or bracket is a word. */
@@ -37,9 +37,9 @@ const BEFORE = new Set(['if', 'then', 'else', 'elif', 'while', 'until', 'do', '!
 /** Keywords that close a compound command. */
 const AFTER = new Set(['fi', 'done', '}']);
 /** Commands with a grammar that this parser does not support. */
-const UNREAD = new Set(['for', 'case', 'select', 'function', 'coproc', '[[']);
+const UNSUPPORTED = new Set(['for', 'case', 'select', 'function', 'coproc', '[[']);
 /** Precommand words of zsh or fish, which may be the login shell; elsewhere these are programs. */
-const OTHERS_WORDS = new Set('- noglob nocorrect repeat foreach and or not begin switch'.split(' '));
+const ZSH_FISH_WORDS = new Set('- noglob nocorrect repeat foreach and or not begin switch'.split(' '));
 
 /** True when an environment variable can change which programs a command line runs. */
 export function isSteering(variable: string): boolean {
@@ -51,13 +51,13 @@ export function isSteering(variable: string): boolean {
  * parse substitutions, functions, subshells, here-documents, backslashes, or syntax that shells interpret differently.
  * @returns null when the line has any of those, or more than {@link MOST_COMMANDS} commands
  */
-export function shellCommands(line: string): ShellCommands | null {
+export function parseShellCommands(line: string): ShellCommands | null {
   const reading: Reading = { line, at: 0 };
   const commands: Word[][] = [[]];
   for (;;) {
     take(reading, BLANK);
-    if (reading.at === line.length) return simple(commands);
-    if (isAt(reading, DIFFERS)) return null;
+    if (reading.at === line.length) return stripKeywords(commands);
+    if (isAt(reading, SHELL_DEPENDENT)) return null;
     if (take(reading, OPERATOR)) {
       if (commands.length === MOST_COMMANDS) return null;
       commands.push([]);
@@ -112,12 +112,12 @@ function takePart(reading: Reading): Word | undefined {
 }
 
 /** True for keywords that are not parsed, and for `=nc`, which zsh expands to the path of nc. */
-function isUnread(word: string): boolean {
-  return UNREAD.has(word) || OTHERS_WORDS.has(word) || word.startsWith('=');
+function isUnsupported(word: string): boolean {
+  return UNSUPPORTED.has(word) || ZSH_FISH_WORDS.has(word) || word.startsWith('=');
 }
 
 /** Strips keywords and assignments; null where those change what runs. */
-function simple(commands: readonly Word[][]): ShellCommands | null {
+function stripKeywords(commands: readonly Word[][]): ShellCommands | null {
   const found: Word[][] = [];
   for (const words of commands) {
     let from = 0;
@@ -126,7 +126,7 @@ function simple(commands: readonly Word[][]): ShellCommands | null {
       if (typeof word !== 'string') break;
       const [, variable, plus] = ASSIGNMENT.exec(word) ?? [];
       // dash runs `A+=b` as a command.
-      if (isUnread(word) || plus === '+' || (variable !== undefined && isSteering(variable))) return null;
+      if (isUnsupported(word) || plus === '+' || (variable !== undefined && isSteering(variable))) return null;
       if (!BEFORE.has(word) && !AFTER.has(word) && variable === undefined) break;
     }
     if (from < words.length) found.push(words.slice(from));

@@ -3,16 +3,16 @@
  * surrogates, characters that fonts render as nothing (variation selectors, fillers, joiners), and blank-looking
  * symbols.
  */
-export const UNSEEN = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]/gu;
+export const INVISIBLE = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]/gu;
 
 /** Returns a caller's value as one line of JSON without hidden characters, for the approver. */
-export function visibleJson(value: unknown): string {
-  return visibleText(JSON.stringify(value) ?? 'null');
+export function toVisibleJson(value: unknown): string {
+  return toVisibleText(JSON.stringify(value) ?? 'null');
 }
 
 /** Returns a text as one line without hidden characters; keeps spaces. */
-export function visibleText(text: string): string {
-  return text.replace(UNSEEN, (char) => (char === ' ' ? char : escapeOf(char)));
+export function toVisibleText(text: string): string {
+  return text.replace(INVISIBLE, (char) => (char === ' ' ? char : escapeOf(char)));
 }
 
 function escapeOf(char: string): string {

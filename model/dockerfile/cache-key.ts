@@ -1,12 +1,12 @@
 import { sha256Hex } from '../digest.ts';
-import type { Placed } from './context.ts';
+import type { CopiedEntry } from './context.ts';
 import type { CopyStep, Step } from './plan.ts';
 
 /** Version of the step semantics; a change invalidates all keys. */
 const FORM = 'mayfly-image-step-3';
 
 /** Returns the first key of a build; differs by project and by content of the source. */
-export function originKey(project: string, content: string): string {
+export function deriveOriginKey(project: string, content: string): string {
   return digest([FORM, project, content]);
 }
 
@@ -14,7 +14,12 @@ export function originKey(project: string, content: string): string {
  * Derives a step's cache key from its parent's key: same input, same key. Covers the instruction after substitution,
  * its variables, and the copied entries by path, type, mode, bytes and link target; no times, no secrets.
  */
-export function stepKey(parent: string, step: Step, placed: readonly Placed[], fromKey: string | null): string {
+export function deriveStepKey(
+  parent: string,
+  step: Step,
+  placed: readonly CopiedEntry[],
+  fromKey: string | null,
+): string {
   switch (step.kind) {
     case 'workdir':
       return digest([parent, 'workdir', step.path, ...(step.user === 'root' ? [] : [step.user])]);
@@ -28,11 +33,15 @@ export function stepKey(parent: string, step: Step, placed: readonly Placed[], f
     case 'root':
       return digest([parent, 'root', step.layers.map(({ entry, diffId }) => [entry.digest, diffId])]);
     case 'copy':
-      return digest([parent, 'copy', ...copied(step, placed, fromKey)]);
+      return digest([parent, 'copy', ...copyKeyParts(step, placed, fromKey)]);
   }
 }
 
-function copied({ target, owner, mode, inline, sources }: CopyStep, placed: readonly Placed[], from: string | null) {
+function copyKeyParts(
+  { target, owner, mode, inline, sources }: CopyStep,
+  placed: readonly CopiedEntry[],
+  from: string | null,
+) {
   const things = placed.map(({ as, entry: { path, type, mode: own, size, digest: bytes, link } }) => {
     // where the target turns out to be a folder, a single file keeps its name
     const name = as === '' ? path.split('/').at(-1) : as;

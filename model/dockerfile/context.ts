@@ -1,9 +1,9 @@
 import { MayflyError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { isPattern, MOST_OF_A_PATTERN, PathPattern } from './patterns/glob.ts';
-import { ignoredBy } from './patterns/ignored.ts';
-import { cleaned } from './patterns/paths.ts';
-import { refusedAt } from './refusal.ts';
+import { compileIgnore } from './patterns/ignored.ts';
+import { normalizePath } from './patterns/paths.ts';
+import { unsupportedAt } from './refusal.ts';
 
 /** Sources and target of a step that copies. */
 interface PlacedStep {
@@ -31,7 +31,7 @@ export interface ContextEntry {
 }
 
 /** Entry that a COPY writes. */
-export interface Placed {
+export interface CopiedEntry {
   /** Path below the target; '' is the target itself, or the entry's name in it where the target is a folder. */
   as: string;
   entry: ContextEntry;
@@ -52,7 +52,7 @@ export class BuildContext {
 
   /** @throws MayflyError invalid_request for too many, too long or too slow patterns */
   constructor(entries: readonly ContextEntry[], dockerignore = '') {
-    const isIgnored = ignoredBy(dockerignore, undefined, this.#compare);
+    const isIgnored = compileIgnore(dockerignore, undefined, this.#compare);
     const all = new Map(entries.map((entry) => [entry.path, entry]));
     for (const entry of all.values()) if (!isIgnored(entry.path)) this.#take(entry, all);
     for (const path of [...this.#entries.keys()].sort()) {
@@ -68,19 +68,19 @@ export class BuildContext {
    * overwrites an earlier one.
    * @throws MayflyError dockerfile_unsupported
    */
-  placed(step: PlacedStep): Placed[] {
-    const found = new Map<string, Placed>();
+  placed(step: PlacedStep): CopiedEntry[] {
+    const found = new Map<string, CopiedEntry>();
     const add = (as: string, entry: ContextEntry) => found.set(as, { as, entry });
     const paths = step.sources.flatMap((source) => this.#matching(source, step.line));
     const isAlone = paths.length + step.inline.length === 1 && !step.target.endsWith('/');
     if (paths.length + step.inline.length > 1 && !step.target.endsWith('/')) {
-      throw refusedAt(
+      throw unsupportedAt(
         step.line,
         `several things are copied to ${JSON.stringify(step.target)}, which does not end with /`,
       );
     }
     for (const path of paths) {
-      const entry = this.#resolved(path, step.line);
+      const entry = this.#resolve(path, step.line);
       if (entry === 'root' || entry.type === 'directory') {
         const folder = entry === 'root' ? '' : entry.path;
         for (const each of this.#below(folder, []))
@@ -90,7 +90,7 @@ export class BuildContext {
     this.#copied += found.size;
     const { copiedEntries } = LIMITS.image;
     if (this.#copied > copiedEntries)
-      throw refusedAt(step.line, `all COPYs together take at most ${copiedEntries} entries`);
+      throw unsupportedAt(step.line, `all COPYs together take at most ${copiedEntries} entries`);
     return [...found.values()];
   }
 
@@ -98,8 +98,8 @@ export class BuildContext {
    * Returns a file, or the entries below a folder; follows links.
    * @throws MayflyError dockerfile_unsupported
    */
-  at(path: string, line: number): ContextEntry | Placed[] {
-    const entry = this.#resolved(path, line);
+  at(path: string, line: number): ContextEntry | CopiedEntry[] {
+    const entry = this.#resolve(path, line);
     if (entry !== 'root' && entry.type === 'file') return entry;
     const folder = entry === 'root' ? '' : entry.path;
     const start = folder === '' ? 0 : folder.length + 1;
@@ -123,30 +123,30 @@ export class BuildContext {
   }
 
   #matching(source: string, line: number): string[] {
-    const path = cleaned(source);
+    const path = normalizePath(source);
     if (!isPattern(path)) return [path];
     if (path.length > MOST_OF_A_PATTERN) {
-      throw refusedAt(line, `a pattern has at most ${MOST_OF_A_PATTERN} characters`);
+      throw unsupportedAt(line, `a pattern has at most ${MOST_OF_A_PATTERN} characters`);
     }
     const pattern = new PathPattern(path);
     const found = [...this.#entries.keys()].filter((each) => pattern.matches(each.split('/'), this.#compare)).sort();
-    if (found.length === 0) throw refusedAt(line, `nothing in the context matches ${JSON.stringify(source)}`);
+    if (found.length === 0) throw unsupportedAt(line, `nothing in the context matches ${JSON.stringify(source)}`);
     return found;
   }
 
   /** Resolves a path with its links, which may not leave the context. */
-  #resolved(path: string, line: number): ContextEntry | 'root' {
+  #resolve(path: string, line: number): ContextEntry | 'root' {
     let rest = path === '' ? [] : path.split('/');
     let at: string[] = [];
     for (let links = 0; rest.length > 0; ) {
       const [name = '', ...others] = rest;
       const entry = this.#entries.get([...at, name].join('/'));
       if (!entry)
-        throw refusedAt(line, `${JSON.stringify(path)} is not in the context, or .dockerignore leaves it out`);
+        throw unsupportedAt(line, `${JSON.stringify(path)} is not in the context, or .dockerignore leaves it out`);
       if (entry.type === 'symlink') {
         links += 1;
-        const to = links > MOST_LINKS ? null : within(at, entry.link ?? '');
-        if (to === null) throw refusedAt(line, `${JSON.stringify(path)} is a link that leads out of the context`);
+        const to = links > MOST_LINKS ? null : resolveLink(at, entry.link ?? '');
+        if (to === null) throw unsupportedAt(line, `${JSON.stringify(path)} is a link that leads out of the context`);
         rest = [...to, ...others];
         at = [];
       } else if (others.length === 0) return entry;
@@ -170,7 +170,7 @@ export class BuildContext {
 }
 
 /** Resolves a link's target to a path from the context's root; null when it leaves the context. */
-function within(folder: readonly string[], link: string): string[] | null {
+function resolveLink(folder: readonly string[], link: string): string[] | null {
   if (link.startsWith('/') || link === '') return null;
   const parts = [...folder];
   for (const part of link.split('/')) {

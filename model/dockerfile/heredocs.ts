@@ -1,6 +1,6 @@
 import type { Lines } from './lines.ts';
-import { refusedAt } from './refusal.ts';
-import { expanded, type Reading, splitWords } from './words.ts';
+import { unsupportedAt } from './refusal.ts';
+import { expandWord, type ParseContext, splitWords } from './words.ts';
 
 /** Lines after an instruction, up to the delimiter. */
 export interface Heredoc {
@@ -22,32 +22,34 @@ const HEREDOC = /^(\d*)<<(-?)([^<]*)$/;
  * Reads the heredocs that an instruction declares from the lines after it.
  * @throws MayflyError dockerfile_unsupported
  */
-export function heredocsOf(text: string, reading: Reading, lines: Lines): Heredoc[] {
+export function readHeredocs(text: string, reading: ParseContext, lines: Lines): Heredoc[] {
   if (!text.includes('<<')) return [];
   const found: Heredoc[] = [];
   for (const word of splitWords(text, reading)) {
     const [, descriptor = '', dash, quoted = ''] = HEREDOC.exec(word) ?? [];
     if (quoted === '') continue;
-    if (found.length === MOST_HEREDOCS) throw refusedAt(reading.line, `there are more than ${MOST_HEREDOCS} heredocs`);
-    const name = expanded(quoted.replaceAll('$', '\\$'), {}, { ...reading, escaper: '\\' });
+    if (found.length === MOST_HEREDOCS)
+      throw unsupportedAt(reading.line, `there are more than ${MOST_HEREDOCS} heredocs`);
+    const name = expandWord(quoted.replaceAll('$', '\\$'), {}, { ...reading, escaper: '\\' });
     const isIndented = dash === '-';
     const content = contentOf(name, isIndented, reading, lines);
-    if (descriptor !== '' && descriptor !== '0') throw refusedAt(reading.line, `a heredoc of descriptor ${descriptor}`);
+    if (descriptor !== '' && descriptor !== '0')
+      throw unsupportedAt(reading.line, `a heredoc of descriptor ${descriptor}`);
     found.push({ word, name, content, expands: name === quoted, isIndented });
   }
   return found;
 }
 
-function contentOf(name: string, isIndented: boolean, { line }: Reading, lines: Lines): string {
+function contentOf(name: string, isIndented: boolean, { line }: ParseContext, lines: Lines): string {
   let content = '';
   for (let next = lines.next(); next !== null; next = lines.next()) {
     if ((isIndented ? next.replace(/^\t+/, '') : next) === name) return content;
     content += `${next}\n`;
   }
-  throw refusedAt(line, `the heredoc ${JSON.stringify(name)} does not end`);
+  throw unsupportedAt(line, `the heredoc ${JSON.stringify(name)} does not end`);
 }
 
 /** Returns the content; without leading tabs for `<<-`. */
-export function textOf({ content, isIndented }: Heredoc): string {
+export function heredocText({ content, isIndented }: Heredoc): string {
   return isIndented ? content.replace(/^\t+/gm, '') : content;
 }

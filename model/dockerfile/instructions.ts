@@ -1,12 +1,12 @@
 import { LIMITS } from '../limits.ts';
-import { type Heredoc, heredocsOf } from './heredocs.ts';
+import { type Heredoc, readHeredocs } from './heredocs.ts';
 import { Lines } from './lines.ts';
 import type { IgnoredLine } from './plan.ts';
-import { type Refusals, refusedAt } from './refusal.ts';
-import { eachWord, type Reading, TextBudget } from './words.ts';
+import { type Refusals, unsupportedAt } from './refusal.ts';
+import { eachWord, type ParseContext, TextBudget } from './words.ts';
 
 /** Instruction as written: lines joined, comments removed, variables not replaced. */
-export interface Instruction extends Reading {
+export interface Instruction extends ParseContext {
   keyword: string;
   /** `--name=value` before the arguments. */
   flags: { name: string; value: string | null }[];
@@ -35,19 +35,19 @@ const KEYWORDS = new Set(
  * @param refusals collects unsupported instructions; parsing continues
  * @throws MayflyError dockerfile_unsupported
  */
-export function instructionsOf(dockerfile: string, refusals: Refusals, ignored: IgnoredLine[]): Instruction[] {
+export function parseInstructions(dockerfile: string, refusals: Refusals, ignored: IgnoredLine[]): Instruction[] {
   const lines = new Lines(dockerfile.replace(/^\uFEFF/, '').split(/\r?\n/));
-  const escaper = escaperOf(lines, ignored);
+  const escaper = readDirectives(lines, ignored);
   const budget = new TextBudget();
   const found: Instruction[] = [];
   for (let line = lines.next(); line !== null; line = lines.next()) {
     if (COMMENT.test(line) || line.trim() === '') continue;
     const reading = { line: lines.number, escaper, budget };
-    const text = joined(line, lines, escaper);
+    const text = joinContinuedLines(line, lines, escaper);
     const instruction = text.trim() === '' ? null : refusals.attempt(() => instructionOf(text, reading, lines));
     if (instruction) found.push(instruction);
     if (found.length > LIMITS.image.instructions) {
-      throw refusedAt(reading.line, `there are more than ${LIMITS.image.instructions} instructions`);
+      throw unsupportedAt(reading.line, `there are more than ${LIMITS.image.instructions} instructions`);
     }
   }
   return found;
@@ -56,7 +56,7 @@ export function instructionsOf(dockerfile: string, refusals: Refusals, ignored: 
 /**
  * Reads the directives: before anything else, each at most once. Any `syntax` image of docker/dockerfile is accepted.
  */
-function escaperOf(lines: Lines, ignored: IgnoredLine[]): string {
+function readDirectives(lines: Lines, ignored: IgnoredLine[]): string {
   const seen = new Map<string, string>();
   for (let line = lines.next(); line !== null; line = lines.next()) {
     const [, key, said = ''] = DIRECTIVE.exec(line) ?? [];
@@ -66,32 +66,33 @@ function escaperOf(lines: Lines, ignored: IgnoredLine[]): string {
       lines.back();
       break;
     }
-    if (seen.has(name)) throw refusedAt(lines.number, `the directive ${name} is there twice`);
+    if (seen.has(name)) throw unsupportedAt(lines.number, `the directive ${name} is there twice`);
     seen.set(name, value);
-    if (name === 'escape' && value !== '\\' && value !== '`') throw refusedAt(lines.number, 'escape is `\\` or "`"');
+    if (name === 'escape' && value !== '\\' && value !== '`')
+      throw unsupportedAt(lines.number, 'escape is `\\` or "`"');
     if (name !== 'syntax' || /^docker\/dockerfile:1(?:\.\d+)*$/.test(value)) continue;
-    if (!SYNTAX.test(value)) throw refusedAt(lines.number, `the syntax ${JSON.stringify(value)} is not known here`);
+    if (!SYNTAX.test(value)) throw unsupportedAt(lines.number, `the syntax ${JSON.stringify(value)} is not known here`);
     ignored.push({ line: lines.number, text: `# syntax=${value}: read as docker/dockerfile:1` });
   }
   return seen.get('escape') ?? '\\';
 }
 
 /** Joins a line with its continuation lines; skips comments and empty lines between them. */
-function joined(first: string, lines: Lines, escaper: string): string {
-  let [text, goesOn] = continued(first.trimStart(), escaper);
+function joinContinuedLines(first: string, lines: Lines, escaper: string): string {
+  let [text, goesOn] = stripContinuation(first.trimStart(), escaper);
   while (goesOn) {
     const line = lines.next();
     if (line === null) break;
     if (COMMENT.test(line) || line.trim() === '') continue;
     let more: string;
-    [more, goesOn] = continued(line, escaper);
+    [more, goesOn] = stripContinuation(line, escaper);
     text += more;
   }
   return text;
 }
 
 /** Strips a trailing escape character; two escapes are a literal one and no continuation. */
-function continued(line: string, escaper: string): [text: string, goesOn: boolean] {
+function stripContinuation(line: string, escaper: string): [text: string, goesOn: boolean] {
   let length = line.length;
   while (line[length - 1] === ' ' || line[length - 1] === '\t') length -= 1;
   const end = line.slice(0, length);
@@ -99,18 +100,18 @@ function continued(line: string, escaper: string): [text: string, goesOn: boolea
   return isContinued ? [end.slice(0, -1), true] : [line, false];
 }
 
-function instructionOf(all: string, reading: Reading, lines: Lines): Instruction {
+function instructionOf(all: string, reading: ParseContext, lines: Lines): Instruction {
   const [, word = '', rest = ''] = /^(\S+)\s*([\s\S]*)$/.exec(all.trim()) ?? [];
   const keyword = word.toUpperCase();
-  if (!KEYWORDS.has(keyword)) throw refusedAt(reading.line, `${JSON.stringify(word)} is no instruction`);
+  if (!KEYWORDS.has(keyword)) throw unsupportedAt(reading.line, `${JSON.stringify(word)} is no instruction`);
   const { flags, text } = flagsOf(rest, reading);
-  const json = WITH_JSON.has(keyword) ? jsonOf(text, reading) : null;
-  const heredocs = WITH_HEREDOC.has(keyword) && json === null ? heredocsOf(text, reading, lines) : [];
-  if (text === '') throw refusedAt(reading.line, `${keyword} says nothing`);
+  const json = WITH_JSON.has(keyword) ? parseJsonForm(text, reading) : null;
+  const heredocs = WITH_HEREDOC.has(keyword) && json === null ? readHeredocs(text, reading, lines) : [];
+  if (text === '') throw unsupportedAt(reading.line, `${keyword} says nothing`);
   return { ...reading, keyword, flags, text, json, heredocs };
 }
 
-function flagsOf(rest: string, reading: Reading): Pick<Instruction, 'flags' | 'text'> {
+function flagsOf(rest: string, reading: ParseContext): Pick<Instruction, 'flags' | 'text'> {
   const flags: Instruction['flags'] = [];
   let read = 0;
   for (const { word, end } of eachWord(rest, reading)) {
@@ -123,7 +124,7 @@ function flagsOf(rest: string, reading: Reading): Pick<Instruction, 'flags' | 't
 }
 
 /** Parses the JSON form; null: shell form. */
-function jsonOf(text: string, { line }: Reading): string[] | null {
+function parseJsonForm(text: string, { line }: ParseContext): string[] | null {
   if (!text.startsWith('[')) return null;
   let value: unknown;
   try {
@@ -132,6 +133,6 @@ function jsonOf(text: string, { line }: Reading): string[] | null {
     return null;
   }
   if (!Array.isArray(value)) return null;
-  if (!value.every((each) => typeof each === 'string')) throw refusedAt(line, 'the JSON form takes strings alone');
+  if (!value.every((each) => typeof each === 'string')) throw unsupportedAt(line, 'the JSON form takes strings alone');
   return value;
 }

@@ -1,6 +1,6 @@
 import type { Instruction } from './instructions.ts';
-import { refusedAt } from './refusal.ts';
-import { expanded, splitWords, type Variables } from './words.ts';
+import { unsupportedAt } from './refusal.ts';
+import { expandWord, splitWords, type Variables } from './words.ts';
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -9,20 +9,20 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * before the instruction.
  * @throws MayflyError dockerfile_unsupported
  */
-export function namedValues(instruction: Instruction, variables: Variables): [name: string, value: string][] {
+export function parsePairs(instruction: Instruction, variables: Variables): [name: string, value: string][] {
   const { text, line, keyword } = instruction;
   const words = splitWords(text, instruction);
   const [first = ''] = words;
   const isOld = !first.includes('=');
-  if (isOld && words.length < 2) throw refusedAt(line, `${keyword} ${first} has no value`);
+  if (isOld && words.length < 2) throw unsupportedAt(line, `${keyword} ${first} has no value`);
   const pairs = isOld ? [[first, text.slice(first.length).trim()] as const] : words.map((word) => split(word, line));
   return pairs.map(([name, value]) => {
-    const plain = expanded(name, variables, instruction);
-    if (plain === '') throw refusedAt(line, `${keyword} has a value without a name`);
+    const plain = expandWord(name, variables, instruction);
+    if (plain === '') throw unsupportedAt(line, `${keyword} has a value without a name`);
     if (keyword === 'ENV' && !NAME.test(plain)) {
-      throw refusedAt(line, `${JSON.stringify(plain)} is no name of a variable`);
+      throw unsupportedAt(line, `${JSON.stringify(plain)} is no name of a variable`);
     }
-    return [plain, expanded(value, variables, instruction)];
+    return [plain, expandWord(value, variables, instruction)];
   });
 }
 
@@ -30,7 +30,7 @@ export function namedValues(instruction: Instruction, variables: Variables): [na
  * Parses the pairs of ARG: `name` or `name=default`; each default sees the pairs before it.
  * @param given build arguments, which override defaults
  */
-export function argValues(
+export function parseArgs(
   instruction: Instruction,
   variables: Variables,
   given: Variables,
@@ -39,8 +39,8 @@ export function argValues(
   return splitWords(instruction.text, instruction).map((word) => {
     const at = word.indexOf('=');
     const name = at < 0 ? word : word.slice(0, at);
-    if (!NAME.test(name)) throw refusedAt(instruction.line, `${JSON.stringify(name)} is no name of a variable`);
-    const otherwise = at < 0 ? null : expanded(word.slice(at + 1), known, instruction);
+    if (!NAME.test(name)) throw unsupportedAt(instruction.line, `${JSON.stringify(name)} is no name of a variable`);
+    const otherwise = at < 0 ? null : expandWord(word.slice(at + 1), known, instruction);
     const value = Object.hasOwn(given, name) ? (given[name] ?? '') : otherwise;
     if (value !== null) known[name] = value;
     return [name, value];
@@ -49,6 +49,6 @@ export function argValues(
 
 function split(word: string, line: number): readonly [string, string] {
   const at = word.indexOf('=');
-  if (at < 0) throw refusedAt(line, `${JSON.stringify(word)} is not of the form name=value`);
+  if (at < 0) throw unsupportedAt(line, `${JSON.stringify(word)} is not of the form name=value`);
   return [word.slice(0, at), word.slice(at + 1)];
 }

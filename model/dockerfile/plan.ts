@@ -63,13 +63,13 @@ export interface SecretMount {
   isRequired: boolean;
 }
 
-interface Said {
+interface StepText {
   line: number;
   /** Instruction for display, variables unexpanded. */
   text: string;
 }
 
-export interface RunStep extends Said {
+export interface RunStep extends StepText {
   kind: 'run';
   argv: string[];
   stdin: string;
@@ -82,7 +82,7 @@ export interface RunStep extends Said {
   caches?: CacheMount[];
 }
 
-export interface CopyStep extends Said {
+export interface CopyStep extends StepText {
   kind: 'copy';
   /** Paths in the context, or below the root of the stage. */
   sources: string[];
@@ -98,7 +98,7 @@ export interface CopyStep extends Said {
 }
 
 /** Creates a directory and its missing parents. */
-export interface WorkdirStep extends Said {
+export interface WorkdirStep extends StepText {
   kind: 'workdir';
   path: string;
   /** Owner of the created directories. */
@@ -114,7 +114,7 @@ export interface RootLayer {
 }
 
 /** Replaces the root file system of the source. */
-interface RootStep extends Said {
+interface RootStep extends StepText {
   kind: 'root';
   /** From the lowest to the topmost. */
   layers: readonly RootLayer[];

@@ -1,19 +1,19 @@
 import { LIMITS } from '../limits.ts';
-import { type Instruction, instructionsOf } from './instructions.ts';
-import { argValues } from './named-values.ts';
-import { cleaned } from './patterns/paths.ts';
+import { type Instruction, parseInstructions } from './instructions.ts';
+import { parseArgs } from './named-values.ts';
+import { normalizePath } from './patterns/paths.ts';
 import { type BuildPlan, type IgnoredLine, NO_SETTINGS, type Origin, type Settings, type Stage } from './plan.ts';
-import { Refusals, refusedAt } from './refusal.ts';
-import { goldenImage, MACHINE_SOURCE, PLATFORM, PLATFORM_ARGS, type RootImage } from './root-image.ts';
+import { Refusals, unsupportedAt } from './refusal.ts';
+import { findGoldenSource, MACHINE_SOURCE, PLATFORM, PLATFORM_ARGS, type RootImage } from './root-image.ts';
 import { StageReader } from './stage-reader.ts';
-import { expanded, splitWords, type Variables } from './words.ts';
+import { expandWord, splitWords, type Variables } from './words.ts';
 
-interface Wish {
+interface BuildRequest {
   dockerfile: string;
   args: Variables;
   /** Stage by name or index; null: the last. */
   target: string | null;
-  /** Sources for image names in FROM: `node:20` for `golden-agent`. Names of {@link goldenImage} need no alias. */
+  /** Sources for image names in FROM: `node:20` for `golden-agent`. Names of {@link findGoldenSource} need no alias. */
   aliases: Readonly<Record<string, string>>;
   /** Root file systems found in the context. `@default` none */
   roots?: readonly RootImage[];
@@ -29,7 +29,7 @@ export interface RootPath {
  * Reads a whole Dockerfile with Docker's semantics before any step runs.
  * @throws MayflyError dockerfile_unsupported with each refused line
  */
-export function readDockerfile(wish: Wish): BuildPlan {
+export function readDockerfile(wish: BuildRequest): BuildPlan {
   return new Reader(wish).plan();
 }
 
@@ -37,7 +37,7 @@ export function readDockerfile(wish: Wish): BuildPlan {
  * Lists the root file systems that a Dockerfile starts from, existing or not. Ignores errors, all of which
  * {@link readDockerfile} reports.
  */
-export function rootPathsOf(wish: Wish): RootPath[] {
+export function listRootPaths(wish: BuildRequest): RootPath[] {
   return new Reader(wish).rootPaths();
 }
 
@@ -52,31 +52,31 @@ class Reader {
   /** Implicit stages that build roots, with indexes from -1 down. */
   readonly #rootStages: Stage[] = [];
 
-  constructor(private readonly wish: Wish) {}
+  constructor(private readonly wish: BuildRequest) {}
 
   plan(): BuildPlan {
     for (const instruction of this.#instructions()) this.#refusals.attempt(() => this.#read(instruction));
     this.#refusals.throwAll();
     const last = this.#stages.length - 1;
-    if (last < 0) throw refusedAt(1, 'there is no FROM');
+    if (last < 0) throw unsupportedAt(1, 'there is no FROM');
     const { target, args } = this.wish;
     const wanted = target === null ? last : this.#stageOf(target);
-    if (wanted === null) throw refusedAt(1, `there is no stage ${JSON.stringify(target)}`);
+    if (wanted === null) throw unsupportedAt(1, `there is no stage ${JSON.stringify(target)}`);
     const stages = this.#withRoots(
-      needed(
+      selectRequiredStages(
         this.#stages.map(({ end }) => end),
         wanted,
       ),
     );
     const steps = stages.flatMap((stage) => stage.steps);
     const beyond = steps[LIMITS.image.steps];
-    if (beyond) throw refusedAt(beyond.line, `there are more than ${LIMITS.image.steps} steps`);
+    if (beyond) throw unsupportedAt(beyond.line, `there are more than ${LIMITS.image.steps} steps`);
     const unusedArgs = Object.keys(args).filter((name) => !this.#asked.has(name));
     return { stages, unusedArgs, ignored: this.#ignored };
   }
 
   #instructions(): Instruction[] {
-    return instructionsOf(this.wish.dockerfile, this.#refusals, this.#ignored);
+    return parseInstructions(this.wish.dockerfile, this.#refusals, this.#ignored);
   }
 
   rootPaths(): RootPath[] {
@@ -95,7 +95,7 @@ class Reader {
       const root = 'stage' in stage.from ? this.#rootStages[-1 - stage.from.stage] : undefined;
       if (root && root.steps.length === 0) {
         const [path] = this.#rootPaths.filter(({ line }) => line === root.line);
-        throw refusedAt(root.line, `${JSON.stringify(path?.path)} is not in the context`);
+        throw unsupportedAt(root.line, `${JSON.stringify(path?.path)} is not in the context`);
       }
       if (root) found.add(root);
       found.add(stage);
@@ -113,9 +113,9 @@ class Reader {
   /** Reads an instruction before the first FROM. */
   #readFirst(instruction: Instruction): void {
     if (instruction.keyword !== 'ARG') {
-      throw refusedAt(instruction.line, `${instruction.keyword} stands before the first FROM`);
+      throw unsupportedAt(instruction.line, `${instruction.keyword} stands before the first FROM`);
     }
-    for (const [name, value] of argValues(instruction, this.#globalArgs, this.wish.args)) {
+    for (const [name, value] of parseArgs(instruction, this.#globalArgs, this.wish.args)) {
       this.#asked.add(name);
       if (value !== null) this.#globalArgs[name] = value;
     }
@@ -126,16 +126,16 @@ class Reader {
     const index = this.#stages.length;
     for (const { name, value } of flags) {
       const isOurs = name === 'platform' && value !== null && this.#expand(value, instruction) === PLATFORM;
-      if (!isOurs) throw refusedAt(line, `FROM --${name}=${value ?? ''}: only --platform=${PLATFORM}`);
+      if (!isOurs) throw unsupportedAt(line, `FROM --${name}=${value ?? ''}: only --platform=${PLATFORM}`);
     }
     const words = splitWords(text, instruction);
     const [image = '', as, alias] = words;
     if (words.length !== 1 && (words.length !== 3 || as?.toLowerCase() !== 'as')) {
-      throw refusedAt(line, 'FROM takes an image, or `image AS name`');
+      throw unsupportedAt(line, 'FROM takes an image, or `image AS name`');
     }
     const name = alias?.toLowerCase() ?? null;
     if (name !== null && !/^[a-z][a-z0-9-_.]*$/.test(name)) {
-      throw refusedAt(line, `${JSON.stringify(alias)} is no name of a stage`);
+      throw unsupportedAt(line, `${JSON.stringify(alias)} is no name of a stage`);
     }
     // without a valid base, the rest of the stage is still read for its errors
     const origin = this.#refusals.attempt(() => this.#origin(this.#expand(image, instruction), line));
@@ -153,34 +153,34 @@ class Reader {
   }
 
   #expand(word: string, instruction: Instruction): string {
-    return expanded(word, this.#globalArgs, instruction);
+    return expandWord(word, this.#globalArgs, instruction);
   }
 
   #origin(image: string, line: number): { from: Origin; settings: Settings } {
-    if (image === '') throw refusedAt(line, 'FROM names nothing');
+    if (image === '') throw unsupportedAt(line, 'FROM names nothing');
     const stage = this.#names.get(image.toLowerCase());
     const before = stage === undefined ? undefined : this.#stages[stage];
     if (stage !== undefined && before) return { from: { stage }, settings: before.end.settings };
-    if (image === 'scratch') throw refusedAt(line, 'FROM scratch has neither a kernel nor a shell');
-    const meant = this.#meant(image);
+    if (image === 'scratch') throw unsupportedAt(line, 'FROM scratch has neither a kernel nor a shell');
+    const meant = this.#resolveAlias(image);
     if (meant.startsWith('./')) return this.#root(meant, line);
     return { from: { source: this.#source(image, line) }, settings: NO_SETTINGS };
   }
 
-  #meant(name: string): string {
+  #resolveAlias(name: string): string {
     const { aliases } = this.wish;
-    return (Object.hasOwn(aliases, name) ? aliases[name] : undefined) ?? goldenImage(name) ?? name;
+    return (Object.hasOwn(aliases, name) ? aliases[name] : undefined) ?? findGoldenSource(name) ?? name;
   }
 
   #source(name: string, line: number): string {
-    const source = this.#meant(name);
+    const source = this.#resolveAlias(name);
     if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(source)) return source;
-    throw refusedAt(line, `${JSON.stringify(name)} is no source; ${sourceHint(name)}`);
+    throw unsupportedAt(line, `${JSON.stringify(name)} is no source; ${sourceHint(name)}`);
   }
 
   /** Adds a stage for a root, once for all stages that start from it. */
   #root(said: string, line: number): { from: Origin; settings: Settings } {
-    const path = cleaned(said);
+    const path = normalizePath(said);
     const before = this.#rootPaths.findIndex((each) => each.path === path);
     const image = this.wish.roots?.find((each) => each.path === path);
     const settings = image?.settings ?? NO_SETTINGS;
@@ -214,7 +214,7 @@ function sourceHint(name: string): string {
 }
 
 /** Returns a stage and its dependencies, in file order. */
-function needed(stages: readonly Stage[], target: number): Stage[] {
+function selectRequiredStages(stages: readonly Stage[], target: number): Stage[] {
   const wanted = new Set<number>();
   const take = (index: number): void => {
     const stage = stages[index];

@@ -5,7 +5,7 @@ const MOST_PROBLEMS = 50;
 const MOST_CHARS = 1_000;
 
 /** Returns an error about an unsupported or invalid instruction at a line. */
-export function refusedAt(line: number, said: string): MayflyError {
+export function unsupportedAt(line: number, said: string): MayflyError {
   const problem = said.length > MOST_CHARS ? `${said.slice(0, MOST_CHARS)}…` : said;
   return new MayflyError('dockerfile_unsupported', `Line ${line}: ${problem}.`, {
     fields: [{ field: `line ${line}`, problem }],

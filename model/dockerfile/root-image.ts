@@ -29,6 +29,6 @@ export const PLATFORM_ARGS: Readonly<Record<string, string>> = Object.fromEntrie
 const DEBIAN_12 = /^(?:docker\.io\/)?(?:library\/)?debian:(?:12(?:\.\d{1,3})?|bookworm)(?:-slim|-\d{8}(?:-slim)?)?$/;
 
 /** Returns the source for a Docker image name; null: there is none. */
-export function goldenImage(name: string): string | null {
+export function findGoldenSource(name: string): string | null {
   return DEBIAN_12.test(name) ? MACHINE_SOURCE : null;
 }

@@ -1,17 +1,17 @@
 import { LIMITS } from '../limits.ts';
 import { utf8Length } from '../utf8.ts';
-import { copyStep } from './copy-step.ts';
+import { buildCopyStep } from './copy-step.ts';
 import type { Instruction } from './instructions.ts';
-import { argValues, namedValues } from './named-values.ts';
-import { absolute } from './patterns/paths.ts';
+import { parseArgs, parsePairs } from './named-values.ts';
+import { resolvePath } from './patterns/paths.ts';
 import type { Ignore, Settings, Stage, Step } from './plan.ts';
-import { refusedAt } from './refusal.ts';
-import { refuseTooLong, runStep } from './run-step.ts';
+import { unsupportedAt } from './refusal.ts';
+import { buildRunStep, refuseTooLong } from './run-step.ts';
 import { isUser } from './user.ts';
-import { expanded, splitWords, type Variables } from './words.ts';
+import { expandWord, splitWords, type Variables } from './words.ts';
 
 /** Context of a stage in its Dockerfile. */
-interface Surroundings {
+interface StageContext {
   /** ARGs before the first FROM. */
   globalArgs: Variables;
   given: Variables;
@@ -34,9 +34,9 @@ const IGNORED: Readonly<Record<string, string>> = {
  * Returns `all`.
  * @throws MayflyError dockerfile_unsupported for too many entries
  */
-function few<T extends object>({ line, keyword }: Instruction, all: T): T {
+function assertFew<T extends object>({ line, keyword }: Instruction, all: T): T {
   if (Object.keys(all).length <= LIMITS.image.variables) return all;
-  throw refusedAt(line, `${keyword}: a stage has at most ${LIMITS.image.variables} of them`);
+  throw unsupportedAt(line, `${keyword}: a stage has at most ${LIMITS.image.variables} of them`);
 }
 
 /** @throws MayflyError dockerfile_unsupported */
@@ -44,7 +44,7 @@ function refuseLongVariables(variables: Variables, line: number): void {
   const { variableBytes } = LIMITS.image;
   const bytes = Object.entries(variables).reduce((sum, [name, value]) => sum + name.length + 1 + utf8Length(value), 0);
   if (bytes > variableBytes)
-    throw refusedAt(line, `the variables of a step have at most ${variableBytes} bytes in all`);
+    throw unsupportedAt(line, `the variables of a step have at most ${variableBytes} bytes in all`);
 }
 
 /** Reads a stage instruction by instruction; each sees the effects of those before it. */
@@ -58,7 +58,7 @@ export class StageReader {
   constructor(
     private readonly stage: Omit<Stage, 'steps' | 'settings'>,
     inherited: Settings,
-    private readonly around: Surroundings,
+    private readonly around: StageContext,
   ) {
     this.#settings = inherited;
   }
@@ -76,24 +76,24 @@ export class StageReader {
       return;
     }
     const reader = this.#readers[keyword];
-    if (!reader) throw refusedAt(line, `${keyword} is not done here`);
+    if (!reader) throw unsupportedAt(line, `${keyword} is not done here`);
     const [flag] = flags;
-    if (flag && !['RUN', 'COPY', 'ADD'].includes(keyword)) throw refusedAt(line, `${keyword} --${flag.name}`);
+    if (flag && !['RUN', 'COPY', 'ADD'].includes(keyword)) throw unsupportedAt(line, `${keyword} --${flag.name}`);
     reader(instruction);
   }
 
   readonly #readers: Record<string, (instruction: Instruction) => void> = {
-    RUN: (each) => this.#steps.push(runStep(each, this.#settings, this.#args, this.around.ignore)),
+    RUN: (each) => this.#steps.push(buildRunStep(each, this.#settings, this.#args, this.around.ignore)),
     COPY: (each) => this.#copy(each),
     ADD: (each) => this.#copy(each),
     ARG: (each) => this.#arg(each),
     ENV: (each) => this.#env(each),
-    LABEL: (each) => this.#set({ labels: few(each, { ...this.#settings.labels, ...this.#named(each) }) }),
+    LABEL: (each) => this.#set({ labels: assertFew(each, { ...this.#settings.labels, ...this.#readPairs(each) }) }),
     WORKDIR: (each) => this.#workdir(each),
     USER: (each) => this.#set({ user: this.#userOf(each) }),
     SHELL: (each) => this.#set({ shell: this.#shellOf(each) }),
     EXPOSE: (each) =>
-      this.#set({ exposed: few(each, [...new Set([...this.#settings.exposed, ...this.#portsOf(each)])]) }),
+      this.#set({ exposed: assertFew(each, [...new Set([...this.#settings.exposed, ...this.#portsOf(each)])]) }),
     CMD: (each) => {
       this.#isCmdOwn = true;
       this.#set({ cmd: this.#programOf(each) });
@@ -113,56 +113,56 @@ export class StageReader {
   }
 
   #env(instruction: Instruction): void {
-    const env = few(instruction, { ...this.#settings.env, ...this.#named(instruction) });
+    const env = assertFew(instruction, { ...this.#settings.env, ...this.#readPairs(instruction) });
     refuseLongVariables({ ...this.#args, ...env }, instruction.line);
     this.#set({ env });
   }
 
   #copy(instruction: Instruction): void {
     const stageOf = (name: string) => this.around.stageOf(name);
-    this.#steps.push(copyStep(instruction, this.#settings, this.#variables, stageOf, this.around.ignore));
+    this.#steps.push(buildCopyStep(instruction, this.#settings, this.#variables, stageOf, this.around.ignore));
   }
 
   /** Declares an ARG; without a default, it takes the value from before the first FROM. */
   #arg(instruction: Instruction): void {
-    for (const [name, own] of argValues(instruction, this.#variables, this.around.given)) {
+    for (const [name, own] of parseArgs(instruction, this.#variables, this.around.given)) {
       this.around.asked(name);
       const value = own ?? (Object.hasOwn(this.around.globalArgs, name) ? this.around.globalArgs[name] : undefined);
       if (value !== undefined) this.#args[name] = value;
     }
-    few(instruction, this.#args);
+    assertFew(instruction, this.#args);
     refuseLongVariables(this.#variables, instruction.line);
   }
 
-  #named(instruction: Instruction): Record<string, string> {
-    return Object.fromEntries(namedValues(instruction, this.#variables));
+  #readPairs(instruction: Instruction): Record<string, string> {
+    return Object.fromEntries(parsePairs(instruction, this.#variables));
   }
 
   #workdir(instruction: Instruction): void {
-    const workdir = absolute(this.#one(instruction), this.#settings.workdir).replace(/(?<=.)\/$/, '');
+    const workdir = resolvePath(this.#readSingleValue(instruction), this.#settings.workdir).replace(/(?<=.)\/$/, '');
     const { line, text } = instruction;
-    if (/\p{Cc}/u.test(workdir)) throw refusedAt(line, 'WORKDIR has a control character');
+    if (/\p{Cc}/u.test(workdir)) throw unsupportedAt(line, 'WORKDIR has a control character');
     this.#set({ workdir });
     const { user } = this.#settings;
     this.#steps.push({ kind: 'workdir', line, text: `WORKDIR ${text}`, path: workdir, user });
   }
 
   #userOf(instruction: Instruction): string {
-    const user = this.#one(instruction);
+    const user = this.#readSingleValue(instruction);
     if (isUser(user)) return user;
-    throw refusedAt(instruction.line, `USER ${user}: it is no name or number of a user, or of a user and a group`);
+    throw unsupportedAt(instruction.line, `USER ${user}: it is no name or number of a user, or of a user and a group`);
   }
 
   #shellOf({ json, line }: Instruction): string[] {
-    if (json === null || json.length === 0) throw refusedAt(line, 'SHELL takes the JSON form');
+    if (json === null || json.length === 0) throw unsupportedAt(line, 'SHELL takes the JSON form');
     return json;
   }
 
   #portsOf(instruction: Instruction): string[] {
     return splitWords(instruction.text, instruction).map((word) => {
-      const port = expanded(word, this.#variables, instruction);
+      const port = expandWord(word, this.#variables, instruction);
       if (/^\d{1,5}(?:-\d{1,5})?(?:\/(?:tcp|udp))?$/.test(port)) return port.includes('/') ? port : `${port}/tcp`;
-      throw refusedAt(instruction.line, `${JSON.stringify(port)} is no port`);
+      throw unsupportedAt(instruction.line, `${JSON.stringify(port)} is no port`);
     });
   }
 
@@ -172,9 +172,9 @@ export class StageReader {
     return program;
   }
 
-  #one(instruction: Instruction): string {
-    const value = expanded(instruction.text.trim(), this.#variables, instruction);
-    if (value === '') throw refusedAt(instruction.line, `${instruction.keyword} names nothing`);
+  #readSingleValue(instruction: Instruction): string {
+    const value = expandWord(instruction.text.trim(), this.#variables, instruction);
+    if (value === '') throw unsupportedAt(instruction.line, `${instruction.keyword} names nothing`);
     return value;
   }
 }

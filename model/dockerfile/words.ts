@@ -1,8 +1,8 @@
 import { LIMITS } from '../limits.ts';
-import { refusedAt } from './refusal.ts';
+import { unsupportedAt } from './refusal.ts';
 
 /** Position of a text, with its parser settings. */
-export interface Reading {
+export interface ParseContext {
   line: number;
   /** Escape character. */
   escaper: string;
@@ -18,7 +18,7 @@ export class TextBudget {
   spend(chars: number, line: number): void {
     this.#left -= chars;
     if (this.#left < 0)
-      throw refusedAt(line, `its variables come to more than ${LIMITS.image.expandedChars} characters`);
+      throw unsupportedAt(line, `its variables come to more than ${LIMITS.image.expandedChars} characters`);
   }
 }
 
@@ -31,14 +31,14 @@ const BLANK = /\s/;
 const MOST_NESTED = 100;
 
 /** Splits a line at blanks outside quotes; keeps quotes and escapes. */
-export function splitWords(text: string, reading: Pick<Reading, 'escaper'>): string[] {
+export function splitWords(text: string, reading: Pick<ParseContext, 'escaper'>): string[] {
   return Array.from(eachWord(text, reading), ({ word }) => word);
 }
 
 /** Splits lazily, so the rest of the text stays unread. `end` is the offset after the word. */
 export function* eachWord(
   text: string,
-  { escaper }: Pick<Reading, 'escaper'>,
+  { escaper }: Pick<ParseContext, 'escaper'>,
 ): Generator<{ word: string; end: number }> {
   let start = -1;
   let quote = '';
@@ -61,7 +61,7 @@ export function* eachWord(
  * Removes quotes and escapes from a word, and expands its variables.
  * @throws MayflyError dockerfile_unsupported
  */
-export function expanded(word: string, variables: Variables, reading: Reading): string {
+export function expandWord(word: string, variables: Variables, reading: ParseContext): string {
   return new Expansion(word, variables, reading, true).all();
 }
 
@@ -70,7 +70,7 @@ export function expanded(word: string, variables: Variables, reading: Reading): 
  * and the escape character can be escaped.
  * @throws MayflyError dockerfile_unsupported
  */
-export function expandedText(text: string, variables: Variables, reading: Reading): string {
+export function expandText(text: string, variables: Variables, reading: ParseContext): string {
   return new Expansion(text, variables, reading, false).all();
 }
 
@@ -81,7 +81,7 @@ class Expansion {
   constructor(
     private readonly text: string,
     private readonly variables: Variables,
-    private readonly reading: Reading,
+    private readonly reading: ParseContext,
     private readonly hasQuotes: boolean,
   ) {}
 
@@ -95,46 +95,46 @@ class Expansion {
       const char = this.text.charAt(this.#at++);
       if (char === until) return result;
       if (char === '$') result += this.#variable();
-      else if (char === this.reading.escaper) result += this.#escaped(this.hasQuotes ? null : `$${char}${until}`);
-      else if (char === "'" && this.hasQuotes) result += this.#quoted();
-      else if (char === '"' && this.hasQuotes) result += this.#doubleQuoted();
+      else if (char === this.reading.escaper) result += this.#readEscape(this.hasQuotes ? null : `$${char}${until}`);
+      else if (char === "'" && this.hasQuotes) result += this.#readSingleQuoted();
+      else if (char === '"' && this.hasQuotes) result += this.#readDoubleQuoted();
       else result += char;
     }
-    if (until !== '') throw refusedAt(this.reading.line, `\`${until}\` is missing in ${JSON.stringify(this.text)}`);
+    if (until !== '') throw unsupportedAt(this.reading.line, `\`${until}\` is missing in ${JSON.stringify(this.text)}`);
     return result;
   }
 
-  #quoted(): string {
+  #readSingleQuoted(): string {
     const end = this.text.indexOf("'", this.#at);
-    if (end < 0) throw this.#unclosed("'");
+    if (end < 0) throw this.#unclosedQuoteError("'");
     const inner = this.text.slice(this.#at, end);
     this.#at = end + 1;
     return inner;
   }
 
   /** @param before characters that can be escaped; null: any */
-  #escaped(before: string | null): string {
+  #readEscape(before: string | null): string {
     const next = this.text.charAt(this.#at++);
     return before === null || (next !== '' && before.includes(next)) ? next : this.reading.escaper + next;
   }
 
-  #doubleQuoted(): string {
+  #readDoubleQuoted(): string {
     let result = '';
     while (this.#at < this.text.length) {
       const char = this.text.charAt(this.#at++);
       if (char === '"') return result;
       if (char === '$') result += this.#variable();
-      else if (char === this.reading.escaper) result += this.#escaped(`"$${char}`);
+      else if (char === this.reading.escaper) result += this.#readEscape(`"$${char}`);
       else result += char;
     }
-    throw this.#unclosed('"');
+    throw this.#unclosedQuoteError('"');
   }
 
   /** Expands a variable after its `$`. A `$` without a name is literal. */
   #variable(): string {
     if (this.text.charAt(this.#at) === '{') {
       this.#at += 1;
-      return this.#braced();
+      return this.#readBraced();
     }
     const name = this.#name();
     return name === null ? '$' : (this.#valueOf(name) ?? '');
@@ -147,9 +147,9 @@ class Expansion {
     return name;
   }
 
-  #braced(): string {
+  #readBraced(): string {
     const name = this.#name();
-    if (name === null) throw this.#unclear();
+    if (name === null) throw this.#unsupportedExpansionError();
     const value = this.#valueOf(name);
     if (this.text.charAt(this.#at) === '}') {
       this.#at += 1;
@@ -158,10 +158,10 @@ class Expansion {
     const isColon = this.text.charAt(this.#at) === ':';
     if (isColon) this.#at += 1;
     const operator = this.text.charAt(this.#at++);
-    if (!'-+?'.includes(operator) || operator === '') throw this.#unclear();
+    if (!'-+?'.includes(operator) || operator === '') throw this.#unsupportedExpansionError();
     this.#depth += 1;
     if (this.#depth > MOST_NESTED) {
-      throw refusedAt(this.reading.line, `more than ${MOST_NESTED} variables stand one within the other`);
+      throw unsupportedAt(this.reading.line, `more than ${MOST_NESTED} variables stand one within the other`);
     }
     const other = this.all('}');
     this.#depth -= 1;
@@ -169,7 +169,7 @@ class Expansion {
     if (operator === '+') return isSet ? other : '';
     if (isSet) return value;
     if (operator === '-') return other;
-    throw refusedAt(this.reading.line, `${name} is not set: ${other}`);
+    throw unsupportedAt(this.reading.line, `${name} is not set: ${other}`);
   }
 
   #valueOf(name: string): string | undefined {
@@ -178,12 +178,12 @@ class Expansion {
     return value;
   }
 
-  #unclear(): Error {
+  #unsupportedExpansionError(): Error {
     const what = `\${…} in ${JSON.stringify(this.text)} is of no kind that is replaced here (\${x}, :-, -, :+, +, :?, ?)`;
-    return refusedAt(this.reading.line, what);
+    return unsupportedAt(this.reading.line, what);
   }
 
-  #unclosed(quote: string): Error {
-    return refusedAt(this.reading.line, `the quote ${quote} is not closed in ${JSON.stringify(this.text)}`);
+  #unclosedQuoteError(quote: string): Error {
+    return unsupportedAt(this.reading.line, `the quote ${quote} is not closed in ${JSON.stringify(this.text)}`);
   }
 }

@@ -47,7 +47,7 @@ export const ACCESS_ERRORS = errorTable({
     status: 403,
     title: 'A process of this installation asked for what is not its own',
     remedy:
-      'Run the same version of all processes. Where `detail` names a key, see docs/operations.md, "Keys of the processes"; the log of the control worker has who asked.',
+      'Run the same version of all processes. Where `detail` names a key, see docs/deploy.md, "Keys of the processes"; the log of the control worker has who asked.',
   },
   certificate_not_found: notFound('certificate', 'GET /v1/sandboxes/{id}/credentials'),
   public_key_refused: {

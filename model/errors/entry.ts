@@ -22,7 +22,7 @@ export function notFound(noun: string, list: string): Given {
   return { status: 404, title: `There is no such ${noun}`, remedy: `List them with ${list}.` };
 }
 
-export function full(owner: string, nouns: string): Given {
+export function limitReached(owner: string, nouns: string): Given {
   const title = `The ${owner} has as many ${nouns} as it may have`;
   return { status: 409, title, remedy: 'Delete some that are not needed.' };
 }

@@ -1,4 +1,4 @@
-import { errorTable, full, notFound } from './entry.ts';
+import { errorTable, limitReached, notFound } from './entry.ts';
 
 /** Errors of functions, events and runs. */
 export const FUNCTION_ERRORS = errorTable({
@@ -20,7 +20,7 @@ export const FUNCTION_ERRORS = errorTable({
     title: 'The function is being deleted',
     remedy: 'It accepts no events and no versions. Deploy it again when it is gone.',
   },
-  functions_full: full('project', 'functions'),
+  functions_full: limitReached('project', 'functions'),
   retry_needs_idempotent: {
     status: 422,
     title: 'Retries are refused for a function that does not say that it is idempotent',
@@ -66,7 +66,7 @@ export const FUNCTION_ERRORS = errorTable({
     remedy: 'Point it at a text, a number or a truth value of 256 bytes at most, such as an id.',
   },
   schedule_not_found: notFound('schedule', 'GET /v1/schedules; make one with PUT /v1/schedules/{name}'),
-  schedules_full: full('project', 'schedules'),
+  schedules_full: limitReached('project', 'schedules'),
   schedule_busy: {
     status: 409,
     retryable: true,
@@ -78,7 +78,7 @@ export const FUNCTION_ERRORS = errorTable({
     title: 'There is no such hook',
     remedy: 'List those of its function. Where events are sent to, one that is disabled is not there either.',
   },
-  hooks_full: full('function', 'hooks'),
+  hooks_full: limitReached('function', 'hooks'),
   signature_invalid: {
     status: 401,
     title: 'What was sent is not from one who has a secret of the hook',
@@ -118,14 +118,14 @@ export const FUNCTION_ERRORS = errorTable({
     title: 'There is no such secret',
     remedy: 'List them with GET /v1/secrets; put one with PUT /v1/secrets/{name}. What a function names must be there.',
   },
-  secrets_full: full('project', 'secrets'),
+  secrets_full: limitReached('project', 'secrets'),
   secrets_too_large: {
     status: 422,
     title: 'The secrets of the function are larger than a process may be given',
     remedy: 'Give it fewer of them: their values may have 64 KiB in all.',
   },
   endpoint_not_found: notFound('webhook endpoint', 'GET /v1/webhook-endpoints'),
-  endpoints_full: full('project', 'webhook endpoints'),
+  endpoints_full: limitReached('project', 'webhook endpoints'),
   endpoint_disabled: {
     status: 409,
     title: 'Nothing is sent to the webhook endpoint',

@@ -17,7 +17,7 @@ export const HOST_ERRORS = errorTable({
     status: 507,
     retryable: true,
     title: "The host's disk is full",
-    remedy: 'Make room on the host: delete snapshots or sandboxes; docs/operations.md says what else can be done.',
+    remedy: 'Make room on the host: delete snapshots or sandboxes; docs/monitoring.md says what else can be done.',
   },
   no_host: {
     status: 503,

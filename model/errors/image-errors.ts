@@ -5,7 +5,8 @@ export const IMAGE_ERRORS = errorTable({
   dockerfile_unsupported: {
     status: 422,
     title: 'The Dockerfile asks for what is not done',
-    remedy: 'Change the line that `errors` names; docs/images-templates-pools.md lists what is done. Nothing of it was run.',
+    remedy:
+      'Change the line that `errors` names; docs/images-templates-pools.md lists what is done. Nothing of it was run.',
   },
   image_not_found: notFound('image', 'GET /v1/images'),
   context_not_found: {

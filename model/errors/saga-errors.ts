@@ -40,7 +40,7 @@ export const SAGA_ERRORS = errorTable({
   invalid_setting: {
     status: 422,
     title: 'A setting of this process is not valid',
-    remedy: 'Set the environment variable that is named to a value that docs/operations.md allows, or unset it.',
+    remedy: 'Set the environment variable that is named to a value that docs/settings.md allows, or unset it.',
   },
   record_damaged: {
     status: 500,

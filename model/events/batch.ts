@@ -1,7 +1,7 @@
 import { MayflyError } from '../errors.ts';
 import { invalidEvent, type ReceivedEvent } from './cloud-event.ts';
 import { readJson, utf8Text } from './json/json-text.ts';
-import { itemTexts } from './json/member-text.ts';
+import { eachItemText } from './json/member-text.ts';
 import { readStructured } from './structured-mode.ts';
 
 /** Event of a batch, or the reason why it is invalid (invalid_event). */
@@ -21,7 +21,7 @@ export function readBatch(body: Uint8Array, mostEvents = MOST_EVENTS): BatchItem
     throw invalidEvent([{ field: 'batch', problem: `has more than ${mostEvents} events` }]);
   }
   const encoder = new TextEncoder();
-  return Array.from(itemTexts(utf8Text(bytes) ?? ''), (item, index) => readItem(encoder.encode(item), value[index]));
+  return Array.from(eachItemText(utf8Text(bytes) ?? ''), (item, index) => readItem(encoder.encode(item), value[index]));
 }
 
 function readItem(bytes: Uint8Array, value: unknown): BatchItem {

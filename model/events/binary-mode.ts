@@ -13,7 +13,7 @@ export const EVENT_HEADER = 'ce-';
  * @param headers starting with `ce-`, names in lower case
  * @throws MayflyError invalid_event
  */
-export function headerAttributes(
+export function readHeaderAttributes(
   headers: readonly (readonly [string, string])[],
   contentType: string | undefined,
 ): EventAttributes {
@@ -34,11 +34,11 @@ export function headerAttributes(
  * Builds an event with a request body as its data. An empty body means no data.
  * @throws MayflyError invalid_json when the data must be JSON and is not
  */
-export function eventAround(attributes: EventAttributes, body: Uint8Array): ReceivedEvent {
+export function wrapInEvent(attributes: EventAttributes, body: Uint8Array): ReceivedEvent {
   const { member, data } = dataOf(attributes, body);
   const { extensions, ...core } = attributes;
   const open = JSON.stringify({ ...core, ...extensions }).slice(0, -1);
-  return { attributes, json: joined([open, ...member, '}']), data };
+  return { attributes, json: concatParts([open, ...member, '}']), data };
 }
 
 /** Serializes the data as a further member of the event in the JSON format (§3.1.1). */
@@ -62,6 +62,6 @@ function dataOf(
   return { member, data: undefined };
 }
 
-function joined(parts: readonly (string | Uint8Array)[]): Uint8Array {
+function concatParts(parts: readonly (string | Uint8Array)[]): Uint8Array {
   return concatBytes(...parts.map((part) => (typeof part === 'string' ? utf8ToBytes(part) : part)));
 }

@@ -14,19 +14,19 @@ const EVENT_FORMAT = 'cloudevents';
  * @throws MayflyError unsupported_media_type: no media type, an event format other than JSON, or JSON in another
  * charset than UTF-8
  */
-export function contentModeOf(contentType: string | undefined, hasEventHeaders: boolean): ContentMode {
+export function detectContentMode(contentType: string | undefined, hasEventHeaders: boolean): ContentMode {
   const other = hasEventHeaders ? 'binary' : 'plain';
   if (contentType === undefined) return other;
   const mediaType = parseMediaType(contentType);
-  if (!mediaType) throw unsupported('Content-Type is no media type.');
-  if (isJson(mediaType) && !isUtf8(mediaType)) throw unsupported('JSON is taken in UTF-8 only.');
+  if (!mediaType) throw unsupportedMediaType('Content-Type is no media type.');
+  if (isJson(mediaType) && !isUtf8(mediaType)) throw unsupportedMediaType('JSON is taken in UTF-8 only.');
   const { type, subtype } = mediaType;
   if (type !== 'application' || !subtype.startsWith(EVENT_FORMAT)) return other;
   if (subtype === 'cloudevents+json') return 'structured';
   if (subtype === 'cloudevents-batch+json') return 'batch';
-  throw unsupported('Of the event formats only JSON is taken: application/cloudevents+json or -batch+json.');
+  throw unsupportedMediaType('Of the event formats only JSON is taken: application/cloudevents+json or -batch+json.');
 }
 
-function unsupported(why: string): MayflyError {
+function unsupportedMediaType(why: string): MayflyError {
   return new MayflyError('unsupported_media_type', why);
 }

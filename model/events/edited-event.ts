@@ -8,7 +8,7 @@ import { readStructured } from './structured-mode.ts';
  * @param original inherited attributes
  * @throws MayflyError invalid_event
  */
-export function editedEvent(text: string, original: { id: string; source: string; type: string }): ReceivedEvent {
+export function parseEditedEvent(text: string, original: { id: string; source: string; type: string }): ReceivedEvent {
   const { value } = readJson(new TextEncoder().encode(text));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalidEvent([{ field: 'event', problem: 'is no JSON object' }]);

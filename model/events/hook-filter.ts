@@ -1,10 +1,10 @@
 import type { ReceivedEvent } from './cloud-event.ts';
-import { scalarAt } from './json-pointer.ts';
+import { getScalarText } from './json-pointer.ts';
 
 /** Allowed values at a JSON Pointer (RFC 6901) into an event's data. */
 interface HookCondition {
   pointer: string;
-  /** JSON texts of strings, numbers and literals in the form of {@link scalarAt}. */
+  /** JSON texts of strings, numbers and literals in the form of {@link getScalarText}. */
   in: string[];
 }
 
@@ -16,10 +16,10 @@ export interface HookFilter {
 }
 
 /** True when an event may start a run. Data that is not JSON matches no condition. */
-export function passesFilter({ types, conditions }: HookFilter, event: ReceivedEvent): boolean {
+export function matchesFilter({ types, conditions }: HookFilter, event: ReceivedEvent): boolean {
   if (types !== null && !types.includes(event.attributes.type)) return false;
   return conditions.every(({ pointer, in: values }) => {
-    const text = scalarAt(event, pointer);
+    const text = getScalarText(event, pointer);
     return values.some((each) => each === text);
   });
 }

@@ -1,8 +1,8 @@
 import { MayflyError } from '../errors.ts';
 import { readAttributes } from './attributes.ts';
-import { EVENT_HEADER, eventAround, headerAttributes } from './binary-mode.ts';
+import { EVENT_HEADER, readHeaderAttributes, wrapInEvent } from './binary-mode.ts';
 import type { EventDefaults, ReceivedEvent } from './cloud-event.ts';
-import { contentModeOf } from './content-mode.ts';
+import { detectContentMode } from './content-mode.ts';
 import { readJson } from './json/json-text.ts';
 import { readStructured } from './structured-mode.ts';
 
@@ -20,18 +20,18 @@ export interface EventRequest {
  */
 export function readEvent({ headers, body }: EventRequest, defaults: EventDefaults): ReceivedEvent {
   const all = [...headers];
-  const contentType = contentTypeOf(all);
+  const contentType = getContentType(all);
   const own = all.filter(([name]) => name.startsWith(EVENT_HEADER));
-  const mode = contentModeOf(contentType, own.length > 0);
+  const mode = detectContentMode(contentType, own.length > 0);
   switch (mode) {
     case 'structured':
       return readStructured(readJson(body));
     case 'binary':
-      return eventAround(headerAttributes(own, contentType), body);
+      return wrapInEvent(readHeaderAttributes(own, contentType), body);
     case 'plain': {
       const given = Object.entries({ specversion: '1.0', ...defaults });
       if (contentType !== undefined) given.push(['datacontenttype', contentType]);
-      return eventAround(readAttributes(given), body);
+      return wrapInEvent(readAttributes(given), body);
     }
     case 'batch':
       throw new MayflyError('unsupported_media_type', 'One event is taken here, and no batch.');
@@ -39,7 +39,7 @@ export function readEvent({ headers, body }: EventRequest, defaults: EventDefaul
 }
 
 /** Undefined: absent. Joins duplicates, which makes no valid media type. */
-export function contentTypeOf(headers: Iterable<readonly [string, string]>): string | undefined {
+export function getContentType(headers: Iterable<readonly [string, string]>): string | undefined {
   const values = [...headers].filter(([name]) => name === 'content-type').map(([, value]) => value);
   return values.length === 0 ? undefined : values.join(', ');
 }

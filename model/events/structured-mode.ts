@@ -17,7 +17,7 @@ export function readStructured({ bytes, value }: JsonText): ReceivedEvent {
   const attributes = readAttributes(Object.entries(value).filter(([name]) => !DATA_MEMBERS.includes(name)));
   if (base64 === null) return { attributes, json: bytes, data: dataOf(attributes, data) };
   if (Object.hasOwn(value, 'data')) throw invalidEvent([{ field: 'data', problem: 'is there beside data_base64' }]);
-  return { attributes, json: bytes, data: decodedData(attributes, base64) };
+  return { attributes, json: bytes, data: decodeJsonData(attributes, base64) };
 }
 
 function dataOf(attributes: EventAttributes, data: unknown): unknown {
@@ -27,7 +27,7 @@ function dataOf(attributes: EventAttributes, data: unknown): unknown {
 }
 
 /** Decodes JSON data; undefined when it is not JSON, since `data_base64` may hold any bytes. */
-function decodedData(attributes: EventAttributes, base64: unknown): unknown {
+function decodeJsonData(attributes: EventAttributes, base64: unknown): unknown {
   const bytes = typeof base64 === 'string' ? decodeBase64(base64) : undefined;
   if (!bytes) throw invalidEvent([{ field: 'data_base64', problem: 'is no base64 (RFC 4648)' }]);
   const text = isJsonData(attributes) ? utf8Text(bytes) : undefined;

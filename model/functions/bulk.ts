@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, encrypted, failure, instant, optional } from '../fields.ts';
+import { actor, encryptedField, failure, instant, optional } from '../fields.ts';
 import { RUN_OUTCOMES, RUN_STATES, type RunState } from './run-state.ts';
 
 const bulkRefusal = z.object({ runId: z.string(), failure });
@@ -31,14 +31,14 @@ export const bulkRecord = z.object({
   function: z.string(),
   action: z.enum(['replay', 'redrive', 'cancel']),
   version: z.enum(['same', 'current']).describe('Of replays and redrives'),
-  filter: encrypted(bulkFilter).describe('Which runs of its function; what is absent says nothing'),
+  filter: encryptedField(bulkFilter).describe('Which runs of its function; what is absent says nothing'),
   state: z
     .enum(['running', 'cancelling', 'succeeded', 'cancelled'])
     .describe('`cancelling`: it ends with the runs that it is at'),
   counts: z
     .object({ done: z.int(), unchanged: z.int(), refused: z.int() })
     .describe('Runs so far. `unchanged`: there was nothing to do'),
-  refusals: encrypted(z.array(bulkRefusal)).describe('The first of those that were refused'),
+  refusals: encryptedField(z.array(bulkRefusal)).describe('The first of those that were refused'),
   pages: z.int().describe('Pages that are done: repeating one changes nothing'),
   place: bulkPlace.describe('Where the next page begins: in which of its lists, and behind which run'),
   page: optional(bulkPage.nullable()).describe(
@@ -56,12 +56,12 @@ export type BulkState = BulkRecord['state'];
 /** States in which the workflow is active. */
 export const BULK_OPEN = ['running', 'cancelling'] as const satisfies readonly BulkState[];
 
-export interface BulkDone {
+export interface BulkProgress {
   counts: BulkRecord['counts'];
   refusals: BulkRefusal[];
 }
 
-/** Workflow of a bulk action; its id is {@link bulkWorkflowIdOf}. Its runs and progress are in the store. */
+/** Workflow of a bulk action; its id is {@link bulkWorkflowId}. Its runs and progress are in the store. */
 export const BULK_WORKFLOW = 'bulk';
 export interface BulkInput {
   bulkId: string;
@@ -69,19 +69,25 @@ export interface BulkInput {
   function: string;
 }
 
-export function bulkWorkflowIdOf(bulkId: string): string {
+export function bulkWorkflowId(bulkId: string): string {
   return `bulk/${bulkId}`;
 }
 
 /** In the order of a run's states, so that an advancing run appears in a later list. */
-const NOT_ENDED = ['delayed', 'queued', 'preparing', 'running', 'collecting'] as const satisfies readonly RunState[];
+const UNFINISHED_STATES = [
+  'delayed',
+  'queued',
+  'preparing',
+  'running',
+  'collecting',
+] as const satisfies readonly RunState[];
 
 /** Returns the filters to list in turn: unfinished runs for a cancel, dead letters for a redrive. */
-export function listsOf({
+export function getRunFilters({
   action,
   filter,
 }: Pick<BulkRecord, 'action' | 'filter'>): (BulkRecord['filter'] & { deadLetter?: boolean })[] {
   if (action === 'redrive') return [{ ...filter, deadLetter: true }];
   if (action === 'replay' || filter.state !== undefined) return [filter];
-  return NOT_ENDED.map((state) => ({ ...filter, state }));
+  return UNFINISHED_STATES.map((state) => ({ ...filter, state }));
 }

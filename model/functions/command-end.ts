@@ -5,14 +5,16 @@ import type { Attempt } from './run.ts';
 export type AttemptEnd = Pick<Attempt, 'outcome' | 'exitCode' | 'signal' | 'startedAt' | 'failure'>;
 
 /** Derives an attempt's end from the end of its command. */
-export function endOfAttempt(command: CommandRecord): AttemptEnd {
+export function toAttemptEnd(command: CommandRecord): AttemptEnd {
   const { outcome, exitCode, signal, startedAt, failure, reason } = command;
   const plain = { exitCode, signal, startedAt, failure: null };
   switch (outcome) {
     case 'exited':
-      return exitCode === 0 ? { ...plain, outcome: 'succeeded' } : failed(plain, `it ended with exit code ${exitCode}`);
+      return exitCode === 0
+        ? { ...plain, outcome: 'succeeded' }
+        : failedEnd(plain, `it ended with exit code ${exitCode}`);
     case 'signaled':
-      return failed(plain, `it was ended by ${signal}`);
+      return failedEnd(plain, `it was ended by ${signal}`);
     case 'timed-out': {
       const message = `it did not end within ${command.spec.timeoutSeconds} s`;
       return { ...plain, outcome: 'timed-out', failure: { code: 'run_timed_out', message } };
@@ -38,11 +40,11 @@ export function mayHaveStarted({ state, outcome }: Pick<CommandRecord, 'state' |
 }
 
 /** Returns the end of a started attempt whose outcome is unknown. */
-export function unseenEnd(message: string): AttemptEnd & { outcome: 'unknown' } {
+export function unknownEnd(message: string): AttemptEnd & { outcome: 'unknown' } {
   const failure = { code: 'run_interrupted', message } as const;
   return { outcome: 'unknown', exitCode: null, signal: null, startedAt: null, failure };
 }
 
-function failed(plain: Omit<AttemptEnd, 'outcome'>, message: string): AttemptEnd {
+function failedEnd(plain: Omit<AttemptEnd, 'outcome'>, message: string): AttemptEnd {
   return { ...plain, outcome: 'failed', failure: { code: 'run_failed', message } };
 }

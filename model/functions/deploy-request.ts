@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { egress } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import {
+  areVariablesPassable,
   argv,
   endpointId,
-  passed,
+  intInRange,
   printable,
+  programText,
   snapshotId,
   sourceName,
   VARIABLES_FIT,
   variableName,
-  variablesFit,
-  whole,
 } from '../request-fields.ts';
 import { SECRET_FILE, secretName } from '../secrets/secret.ts';
 import { waitSpec } from '../waitpoints/waiting.ts';
@@ -25,8 +25,8 @@ export const functionName = z
   .refine(isFunctionName, 'is not the name of a function')
   .meta({ pattern: FUNCTION_NAME_PATTERN, example: 'summarise' });
 
-const seconds = (limit: { min: number; max: number }) => whole(limit, 'seconds');
-const bytes = (limit: { min: number; max: number }) => whole(limit, 'bytes');
+const seconds = (limit: { min: number; max: number }) => intInRange(limit, 'seconds');
+const bytes = (limit: { min: number; max: number }) => intInRange(limit, 'bytes');
 export const pointer = z
   .string()
   .max(1_024)
@@ -35,18 +35,18 @@ export const pointer = z
 const callerVariable = variableName
   .regex(/^(?!MAYFLY_)/, 'must not begin with MAYFLY_')
   .meta({ pattern: '^(?!MAYFLY_)[A-Za-z_][A-Za-z0-9_]*$' });
-const variable = passed(command.maxVariableBytes);
+const variable = programText(command.maxVariableBytes);
 
 const concurrency = z.strictObject({
-  limit: whole(limits.concurrency.limit, 'runs'),
+  limit: intInRange(limits.concurrency.limit, 'runs'),
   key: pointer.optional(),
   onFull: concurrencyRule.shape.onFull.default('queue'),
 });
 
 const throttle = z.strictObject({
-  limit: whole(limits.throttle.limit, 'runs'),
+  limit: intInRange(limits.throttle.limit, 'runs'),
   periodSeconds: seconds(limits.throttle.periodSeconds),
-  burst: whole(limits.throttle.burst, 'runs').default(1),
+  burst: intInRange(limits.throttle.burst, 'runs').default(1),
   key: pointer.optional(),
   onFull: throttleRule.shape.onFull.default('queue'),
 });
@@ -58,7 +58,7 @@ const debounce = z.strictObject({
 });
 
 const batch = z.strictObject({
-  maxSize: whole(limits.batching.maxSize, 'events'),
+  maxSize: intInRange(limits.batching.maxSize, 'events'),
   maxWaitSeconds: seconds(limits.batching.maxWaitSeconds),
   key: pointer.optional(),
 });
@@ -72,7 +72,7 @@ const backoff = z.strictObject({
 
 const retriedOutcome = retryPolicy.shape.on.element;
 const retry = z.strictObject({
-  maxAttempts: whole(limits.maxAttempts, 'attempts').default(limits.maxAttempts.default),
+  maxAttempts: intInRange(limits.maxAttempts, 'attempts').default(limits.maxAttempts.default),
   on: z
     .array(retriedOutcome)
     .max(retriedOutcome.options.length)
@@ -96,7 +96,7 @@ const secretUse = z
   .meta({ id: 'SecretUse' });
 
 /** True when no two secrets share a variable or a file. */
-function areApart({ secrets, env }: { secrets: z.output<typeof secretUse>[]; env: object }): boolean {
+function haveDistinctTargets({ secrets, env }: { secrets: z.output<typeof secretUse>[]; env: object }): boolean {
   const variables = [...Object.keys(env), ...secrets.flatMap((each) => each.env ?? [])];
   const files = secrets.flatMap(({ file }) => file ?? []);
   return new Set(variables).size === variables.length && new Set(files).size === files.length;
@@ -107,7 +107,7 @@ const supersedes = ({ onFull }: z.output<typeof concurrency>) => onFull === 'can
 const setup = z
   .strictObject({
     source: sourceName,
-    script: passed(command.maxLength).min(1).meta({
+    script: programText(command.maxLength).min(1).meta({
       description: "Run once by the shell of the function's user, among its files; it has `env`, and no secrets",
     }),
     timeoutSeconds: seconds(limits.setupSeconds).default(limits.setupSeconds.default),
@@ -119,10 +119,10 @@ const setup = z
 
 const { hibernateAfterSeconds: hibernateAfter } = limits.waitpoints;
 
-const waitWish = z
+const waitRequest = z
   .strictObject({
     time: waitSpec.shape.time.default('counts'),
-    hibernateAfterSeconds: whole(hibernateAfter, 'seconds').nullable().default(hibernateAfter.default).meta({
+    hibernateAfterSeconds: intInRange(hibernateAfter, 'seconds').nullable().default(hibernateAfter.default).meta({
       description: 'Its machine is hibernated when its process has waited for so long; null: it never is',
     }),
     releaseSlot: waitSpec.shape.releaseSlot.default(false),
@@ -144,7 +144,7 @@ export const deployFunction = z
       .meta({
         description: `A tar archive, ${limits.filesBytes} bytes at most: its process begins among these files`,
       }),
-    command: passed(command.maxLength).min(1).optional(),
+    command: programText(command.maxLength).min(1).optional(),
     argv: argv.optional(),
     user: printable(32).optional(),
     env: z
@@ -153,7 +153,7 @@ export const deployFunction = z
         (env) => Object.keys(env).length <= command.maxVariables,
         `has more than ${command.maxVariables} variables`,
       )
-      .refine(variablesFit, VARIABLES_FIT)
+      .refine(areVariablesPassable, VARIABLES_FIT)
       .refine(
         (env) => Buffer.byteLength(JSON.stringify(env)) <= limits.envBytes,
         `has more than ${limits.envBytes} bytes`,
@@ -180,8 +180,8 @@ export const deployFunction = z
     lateBinding: z.boolean().default(false),
     priority: z.int().min(0).max(9).default(0),
     network: z.strictObject({ egress }).optional(),
-    cpus: whole(cpus, 'CPUs').optional(),
-    memoryMib: whole(memoryMib, 'MiB').optional(),
+    cpus: intInRange(cpus, 'CPUs').optional(),
+    memoryMib: intInRange(memoryMib, 'MiB').optional(),
     result: z.strictObject({ maxBytes: bytes(limits.resultBytes).default(limits.resultBytes.default) }).prefault({}),
     artifacts: z
       .strictObject({
@@ -197,7 +197,7 @@ export const deployFunction = z
         description:
           'Webhook endpoints that are told of the end of its runs, whatever types they ask for: `onSuccess` of those that succeeded; `onFailure` of those that did not, were not cancelled and not skipped',
       }),
-    retentionDays: whole(limits.retentionDays, 'days').default(limits.retentionDays.default),
+    retentionDays: intInRange(limits.retentionDays, 'days').default(limits.retentionDays.default),
     diff: z.boolean().default(false).meta({
       description:
         'What its process changes in the file system is told: two snapshots are taken for it, and go with its sandbox',
@@ -205,14 +205,14 @@ export const deployFunction = z
     keep: z
       .strictObject({
         onFailure: z.enum(ON_FAILURE),
-        days: whole(limits.keepDays, 'days').default(limits.keepDays.default),
+        days: intInRange(limits.keepDays, 'days').default(limits.keepDays.default),
       })
       .optional()
       .meta({
         description:
           '`disk`: of a run that ended as failed or timed-out a snapshot of the disks of its sandbox is kept for so many days',
       }),
-    wait: waitWish.optional(),
+    wait: waitRequest.optional(),
   })
   .refine((wish) => [wish.source, wish.snapshotId, wish.setup].filter((each) => each !== undefined).length === 1, {
     path: ['source'],
@@ -222,7 +222,7 @@ export const deployFunction = z
     path: ['command'],
     message: 'must be set, or `argv`, and not both',
   })
-  .refine(areApart, {
+  .refine(haveDistinctTargets, {
     path: ['secrets'],
     message: 'have two of one variable, which may be one of `env`, or of one file',
   })

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, egress, encrypted, instant, optional } from '../fields.ts';
+import { actor, egress, encryptedField, instant, optional } from '../fields.ts';
 import { secretUse } from '../secrets/secret.ts';
 import { waitSpec } from '../waitpoints/waiting.ts';
 
@@ -135,7 +135,7 @@ export const functionVersion = z.object({
   function: z.string(),
   version: z.int(),
   digest: z.string().describe('SHA-256 of `spec` in canonical JSON, hex: the same content is the same version'),
-  spec: encrypted(functionSpec),
+  spec: encryptedField(functionSpec),
   createdBy: actor,
   createdAt: instant,
 });

@@ -11,7 +11,7 @@ const SECRETS_FOLDER = '/run/mayfly-secrets';
 export const ARTIFACTS_FOLDER = `${OUT_FOLDER}/artifacts`;
 
 /** Returns a run's folder for waitpoint requests and deliveries, relative to {@link GUEST_FOLDER}. */
-export function waitpointsOf(runId: string): string {
+export function waitpointsFolder(runId: string): string {
   return `waitpoints/${runId}`;
 }
 /** Program that registers a waitpoint and waits for it. */
@@ -20,7 +20,7 @@ export const WAIT_FILE = 'mayfly-wait';
 /** Media type of a result without a declared type. */
 export const DEFAULT_RESULT_TYPE = 'application/json';
 
-interface Told {
+interface RunVariables {
   runId: string;
   attempt: number;
   /** ISO 8601. */
@@ -31,9 +31,9 @@ interface Told {
 }
 
 /** Builds the environment of a process. */
-export function runEnvironment(
+export function buildRunEnvironment(
   own: Readonly<Record<string, string>>,
-  { runId, attempt, deadline, replayOf, hasSecretFiles }: Told,
+  { runId, attempt, deadline, replayOf, hasSecretFiles }: RunVariables,
 ): Record<string, string> {
   return {
     ...own,
@@ -41,7 +41,7 @@ export function runEnvironment(
     MAYFLY_RESULT: RESULT_FILE,
     MAYFLY_ARTIFACTS: ARTIFACTS_FOLDER,
     ...(hasSecretFiles && { MAYFLY_SECRETS: SECRETS_FOLDER }),
-    MAYFLY_WAITPOINTS: `${GUEST_FOLDER}/${waitpointsOf(runId)}`,
+    MAYFLY_WAITPOINTS: `${GUEST_FOLDER}/${waitpointsFolder(runId)}`,
     MAYFLY_WAIT: `${GUEST_FOLDER}/${WAIT_FILE}`,
     MAYFLY_RUN_ID: runId,
     MAYFLY_ATTEMPT: String(attempt),

@@ -7,6 +7,6 @@ const LENGTH = 24;
  * Returns the digest that replaces a key in plain text, since a key may be personal data.
  * @param key as JSON
  */
-export function digestOfKey(key: string): string {
+export function digestKey(key: string): string {
   return sha256Hex(key).slice(0, LENGTH);
 }

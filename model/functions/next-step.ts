@@ -3,7 +3,7 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ErrorCode } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import type { FunctionSpec, RetryPolicy } from './function.ts';
-import { type Attempt, lastAttempt, type RunRecord } from './run.ts';
+import { type Attempt, getLastAttempt, type RunRecord } from './run.ts';
 import type { RunFailure } from './run-state.ts';
 
 /** Step after an attempt: the end, the queue again, or a retry that keeps its slots. */
@@ -13,7 +13,7 @@ type NextStep = { step: 'end' } | { step: 'requeue'; pauseMs: number } | { step:
 export const EX_TEMPFAIL = 75;
 
 /** Transient errors of a create: no capacity at the moment. */
-const NO_ROOM: ReadonlySet<ErrorCode> = new Set([
+const CAPACITY_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'capacity_exhausted',
   'host_disk_full',
   'host_unavailable',
@@ -24,7 +24,7 @@ const NO_ROOM: ReadonlySet<ErrorCode> = new Set([
 ] as const);
 
 /** Permanent errors of a start. */
-const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
+const PERMANENT_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'command_refused',
   'exceeds_hosts',
   'forbidden',
@@ -43,49 +43,54 @@ const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
 ] as const);
 
 /** Backoff between placement attempts, ms; grows, since each attempt costs the hosts work. */
-const ROOM = { firstMs: 1_000, mostMs: 30_000 };
+const PLACEMENT_BACKOFF = { firstMs: 1_000, mostMs: 30_000 };
 /** Backoff before another sandbox is tried, ms. */
-const START = { firstMs: 500, mostMs: 30_000 };
+const START_BACKOFF = { firstMs: 500, mostMs: 30_000 };
 
 /**
  * Decides the next step of a run.
  * @param run state after the end of its last attempt
  */
-export function nextStep(run: RunRecord, spec: Pick<FunctionSpec, 'retry' | 'idempotent'>, now: number): NextStep {
-  const attempt = lastAttempt(run);
+export function decideNextStep(
+  run: RunRecord,
+  spec: Pick<FunctionSpec, 'retry' | 'idempotent'>,
+  now: number,
+): NextStep {
+  const attempt = getLastAttempt(run);
   if (!attempt?.outcome || run.cancelledBy !== null) return { step: 'end' };
-  if (attempt.outcome === 'not-started') return afterNoStart(run, attempt, now);
+  if (attempt.outcome === 'not-started') return decideAfterNoStart(run, attempt, now);
   if (!spec.idempotent || run.attempts.length >= spec.retry.maxAttempts || !isRetried(attempt, spec.retry)) {
     return { step: 'end' };
   }
-  return { step: 'retry', pauseMs: pauseOf(run, spec.retry.backoff) };
+  return { step: 'retry', pauseMs: getRetryBackoffMs(run, spec.retry.backoff) };
 }
 
-function afterNoStart(run: RunRecord, { failure }: Attempt, now: number): NextStep {
+function decideAfterNoStart(run: RunRecord, { failure }: Attempt, now: number): NextStep {
   if (Date.parse(run.expiresAt) <= now) return { step: 'end' };
-  if (failure && NO_ROOM.has(failure.code)) return { step: 'requeue', pauseMs: doubled(ROOM, run.tries) };
-  if (failure && FOR_EVER.has(failure.code)) return { step: 'end' };
+  if (failure && CAPACITY_ERRORS.has(failure.code))
+    return { step: 'requeue', pauseMs: exponentialBackoff(PLACEMENT_BACKOFF, run.tries) };
+  if (failure && PERMANENT_ERRORS.has(failure.code)) return { step: 'end' };
   if (run.failedStarts >= LIMITS.functions.failedStarts) return { step: 'end' };
-  return { step: 'retry', pauseMs: doubled(START, run.failedStarts) };
+  return { step: 'retry', pauseMs: exponentialBackoff(START_BACKOFF, run.failedStarts) };
 }
 
 /**
  * Returns the backoff before another sandbox is tried after a failure, ms; null: give up.
  * @param failures number of failures for reasons other than capacity, including this one
  */
-export function pauseBeforeAnother({ code }: RunFailure, tries: number, failures: number): number | null {
-  if (NO_ROOM.has(code)) return doubled(ROOM, tries);
-  if (FOR_EVER.has(code) || failures >= LIMITS.functions.failedStarts) return null;
-  return doubled(START, failures);
+export function getSandboxBackoffMs({ code }: RunFailure, tries: number, failures: number): number | null {
+  if (CAPACITY_ERRORS.has(code)) return exponentialBackoff(PLACEMENT_BACKOFF, tries);
+  if (PERMANENT_ERRORS.has(code) || failures >= LIMITS.functions.failedStarts) return null;
+  return exponentialBackoff(START_BACKOFF, failures);
 }
 
 /** True when an attempt did not start for lack of capacity. */
-export function isForWantOfRoom({ outcome, failure }: Pick<Attempt, 'outcome' | 'failure'>): boolean {
-  return outcome === 'not-started' && failure !== null && isWantOfRoom(failure);
+export function failedForCapacity({ outcome, failure }: Pick<Attempt, 'outcome' | 'failure'>): boolean {
+  return outcome === 'not-started' && failure !== null && isCapacityError(failure);
 }
 
-export function isWantOfRoom({ code }: RunFailure): boolean {
-  return NO_ROOM.has(code);
+export function isCapacityError({ code }: RunFailure): boolean {
+  return CAPACITY_ERRORS.has(code);
 }
 
 function isRetried({ outcome, exitCode }: Attempt, { on, exitCodes }: RetryPolicy): boolean {
@@ -94,7 +99,7 @@ function isRetried({ outcome, exitCode }: Attempt, { on, exitCodes }: RetryPolic
   return outcome !== 'failed' || exitCodes === null || (exitCode !== null && exitCodes.includes(exitCode));
 }
 
-function pauseOf(
+function getRetryBackoffMs(
   { id, attempts }: Pick<RunRecord, 'id' | 'attempts'>,
   { initialSeconds, factor, maxSeconds, jitter }: RetryPolicy['backoff'],
 ): number {
@@ -104,6 +109,6 @@ function pauseOf(
   return Math.round((whole * (128 + byte / 2)) / 256); // deterministic jitter: 50 to 100 %
 }
 
-function doubled({ firstMs, mostMs }: typeof ROOM, times: number): number {
+function exponentialBackoff({ firstMs, mostMs }: typeof PLACEMENT_BACKOFF, times: number): number {
   return Math.min(mostMs, firstMs * 2 ** Math.min(16, Math.max(0, times - 1)));
 }

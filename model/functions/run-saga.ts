@@ -1,11 +1,11 @@
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
-import { scheduleWorkflowIdOf } from '../schedules/schedule-saga.ts';
-import { digestOfKey } from './key-digest.ts';
+import { scheduleWorkflowId } from '../schedules/schedule-saga.ts';
+import { digestKey } from './key-digest.ts';
 import type { RunRecord } from './run.ts';
 import type { RunOutcome } from './run-state.ts';
 
-/** Workflow of one admitted run; its id is {@link runWorkflowIdOf}. */
+/** Workflow of one admitted run; its id is {@link runWorkflowId}. */
 export const RUN_WORKFLOW = 'run';
 /** Ids only: the event and the function's specification are in the store. */
 export interface RunInput {
@@ -25,26 +25,26 @@ export interface RunInput {
 export const CANCEL_RUN = 'cancelRun';
 
 /** Signal without arguments: a waitpoint of a hibernated run got a delivery, or the run has its slots again. */
-export const LOOK_AT_WAITS = 'lookAtWaits';
+export const WAKE_WAITS = 'lookAtWaits';
 
-export function runInputOf({ id, project, function: name, keys, schedule, createdBy }: RunRecord): RunInput {
+export function toRunInput({ id, project, function: name, keys, schedule, createdBy }: RunRecord): RunInput {
   const key = keys.find((each) => each !== null) ?? null;
   return {
     runId: id,
     project,
     function: name,
     actor: createdBy,
-    ...(key !== null && { key: digestOfKey(key) }),
-    ...(schedule && { scheduledBy: scheduleWorkflowIdOf({ project, name: schedule.name }) }),
+    ...(key !== null && { key: digestKey(key) }),
+    ...(schedule && { scheduledBy: scheduleWorkflowId({ project, name: schedule.name }) }),
   };
 }
 
-export function runWorkflowIdOf(runId: string): string {
+export function runWorkflowId(runId: string): string {
   return `run/${runId}`;
 }
 
 /** Attempt as its workflow continues it. */
-export interface BegunAttempt {
+export interface StartedAttempt {
   runId: string;
   n: number;
   sandboxId: string;
@@ -74,12 +74,12 @@ export interface LacksSlot {
 }
 
 /** Next step of a run after the end of its sandbox. `lost`: the store has no record of the run. */
-export type NextOfRun =
+export type RunNextStep =
   | { step: 'end'; outcome?: RunOutcome | null }
   | { step: 'requeue' | 'lost' }
   | { step: 'retry'; pauseMs: number };
 
-/** Workflow that admits a function's runs; its id is {@link dispatcherWorkflowIdOf}. Ends when no run is queued. */
+/** Workflow that admits a function's runs; its id is {@link dispatcherWorkflowId}. Ends when no run is queued. */
 export const DISPATCHER_WORKFLOW = 'dispatcher';
 export interface DispatcherInput {
   project: string;
@@ -88,8 +88,8 @@ export interface DispatcherInput {
   after?: string;
 }
 /** Signal without arguments: a run was queued or has ended. */
-export const LOOK = 'look';
+export const WAKE_DISPATCHER = 'look';
 
-export function dispatcherWorkflowIdOf({ project, name }: Pick<DispatcherInput, 'project' | 'name'>): string {
+export function dispatcherWorkflowId({ project, name }: Pick<DispatcherInput, 'project' | 'name'>): string {
   return `function/${project}/${name}`;
 }

@@ -10,9 +10,9 @@ export const RUN_STATES = ['delayed', 'queued', 'preparing', 'running', 'collect
 export type RunState = (typeof RUN_STATES)[number];
 
 /** States before admission. */
-export const WAITING = ['delayed', 'queued'] as const satisfies readonly RunState[];
+export const WAITING_STATES = ['delayed', 'queued'] as const satisfies readonly RunState[];
 /** States of an admitted run that has not ended. */
-export const UNDER_WAY = ['preparing', 'running', 'collecting'] as const satisfies readonly RunState[];
+export const ACTIVE_STATES = ['preparing', 'running', 'collecting'] as const satisfies readonly RunState[];
 
 /**
  * `expired`: not started within its event's maximum age. `skipped`: not started, see `skippedFor`. `not-started`:
@@ -38,7 +38,7 @@ export const CLEANUPS = ['none', 'pending', 'proved', 'unproved'] as const;
 export type Cleanup = (typeof CLEANUPS)[number];
 
 /** Reasons why a run is waiting. */
-export const WAITS = [
+export const PENDING_REASONS = [
   'check',
   'debounce',
   'batch',
@@ -50,7 +50,7 @@ export const WAITS = [
   'host',
   'waitpoint',
 ] as const;
-export type Wait = (typeof WAITS)[number];
+export type PendingReason = (typeof PENDING_REASONS)[number];
 
 /**
  * Reasons for skipping a run: `singleton`: others of its key were active. `superseded`: a newer one replaced it.
@@ -64,9 +64,9 @@ export interface RunFailure {
 }
 
 /** Outcomes that need no further action. */
-const SETTLED: readonly RunOutcome[] = ['succeeded', 'cancelled', 'skipped'];
+const NO_ACTION_OUTCOMES: readonly RunOutcome[] = ['succeeded', 'cancelled', 'skipped'];
 
 /** True when a run with this outcome is a dead letter until redriven. */
-export function isUnsettled(outcome: RunOutcome): boolean {
-  return !SETTLED.includes(outcome);
+export function isDeadLetterOutcome(outcome: RunOutcome): boolean {
+  return !NO_ACTION_OUTCOMES.includes(outcome);
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { actor, encrypted, failure, instant, optional, shownFailure } from '../fields.ts';
-import { commandIdFrom, idBytes, runIdFrom, sandboxIdFrom } from '../ids.ts';
+import { actor, displayFailure, encryptedField, failure, instant, optional } from '../fields.ts';
+import { commandIdFrom, deriveIdBytes, runIdFrom, sandboxIdFrom } from '../ids.ts';
 import { LIMITS } from '../limits.ts';
 import { usedSecret } from '../secrets/secret.ts';
 import { runWaiting } from '../waitpoints/waiting.ts';
-import { CLEANUPS, isUnsettled, RUN_OUTCOMES, RUN_STATES, SKIPS, WAITS } from './run-state.ts';
+import { CLEANUPS, isDeadLetterOutcome, PENDING_REASONS, RUN_OUTCOMES, RUN_STATES, SKIPS } from './run-state.ts';
 
 const attempt = z.object({
   n: z.int(),
@@ -61,14 +61,14 @@ const runArtifact = z.object({
 });
 export type RunArtifact = z.infer<typeof runArtifact>;
 
-const keptFailure = z.object({
+const retainedFailure = z.object({
   snapshotId: z.string().nullable(),
   until: instant.nullable().describe('It is deleted then'),
   goneAt: instant.nullable().describe('When it was deleted, then or before; null: it is there'),
   failure: failure.nullable().describe('Why there is no snapshot'),
 });
 /** Retained disk snapshot of a failed run's sandbox, or the reason why there is none. */
-export type KeptFailure = z.infer<typeof keptFailure>;
+export type RetainedFailure = z.infer<typeof retainedFailure>;
 
 const runDiff = z.object({
   bytes: z
@@ -96,7 +96,7 @@ export const runRecord = z.object({
   versionDigest: z.string().describe('Of the version, which another of that number would not have'),
   state: z.enum(RUN_STATES),
   cleanup: z.enum(CLEANUPS).describe('`proved`: nothing of its machines is left'),
-  waitingFor: z.enum(WAITS).nullable().describe('Why it is no further'),
+  waitingFor: z.enum(PENDING_REASONS).nullable().describe('Why it is no further'),
   outcome: z.enum(RUN_OUTCOMES).nullable().describe('Written once'),
   skippedFor: z
     .enum(SKIPS)
@@ -107,20 +107,20 @@ export const runRecord = z.object({
   supersededBy: z.string().nullable().describe('The run that took its place'),
   exitCode: z.int().nullable(),
   signal: z.string().nullable(),
-  failure: shownFailure().nullable(),
-  event: encrypted(eventIdentity),
+  failure: displayFailure().nullable(),
+  event: encryptedField(eventIdentity),
   eventBytes: z.int(),
   eventDigest: z.string().describe('SHA-256 of what was sent, hex: the same event with another is a conflict'),
-  keys: encrypted(z.array(keyValue)).describe(
+  keys: encryptedField(z.array(keyValue)).describe(
     'The values of the keys of its concurrency rules, as they are compared; null: the rule has none',
   ),
-  throttleKey: encrypted(z.string()).nullable().describe('The same of its throttle'),
-  lane: encrypted(z.string())
+  throttleKey: encryptedField(z.string()).nullable().describe('The same of its throttle'),
+  lane: encryptedField(z.string())
     .nullable()
     .describe('Of those with the same one comes after another, in the order of acceptance; null: of all without any'),
   gathering: gathering.nullable().describe('How its event gathers with others; null: it does not'),
-  gatheringKey: encrypted(z.string()).nullable().describe('The value of the key by which it gathers'),
-  events: encrypted(z.array(gatheredEvent)).describe(
+  gatheringKey: encryptedField(z.string()).nullable().describe('The value of the key by which it gathers'),
+  events: encryptedField(z.array(gatheredEvent)).describe(
     'Of a batch, those that it has; of a debounced run, those that it stands for, with its own; else none',
   ),
   isBatch: z.boolean().describe('It has no event of its own, but all of `events`'),
@@ -139,22 +139,22 @@ export const runRecord = z.object({
   endedAt: instant.nullable(),
   updatedAt: instant,
   retentionDays: z.int().describe('How long it is kept when it has ended'),
-  attempts: encrypted(z.array(attempt)).describe('Each a sandbox of its own, and at most one started process'),
+  attempts: encryptedField(z.array(attempt)).describe('Each a sandbox of its own, and at most one started process'),
   tries: z.int().describe('Sandboxes that were begun for it: each has an id of its own'),
   member: optional(z.string().nullable()).describe(
     'Member of a pool that the attempt under way has asked for, or has. Null, or absent: none',
   ),
   members: optional(z.array(z.string())).describe('Members that attempts had. Absent: none'),
   failedStarts: z.int().describe('Sandboxes that ended before its process was started, for another reason than room'),
-  result: encrypted(runResult).nullable(),
-  artifacts: encrypted(z.array(runArtifact)),
+  result: encryptedField(runResult).nullable(),
+  artifacts: encryptedField(z.array(runArtifact)),
   schedule: optional(z.object({ name: z.string(), nominalAt: instant }).nullable()).describe(
     'Which time of which schedule it is of',
   ),
-  kept: optional(encrypted(keptFailure).nullable()).describe(
+  kept: optional(encryptedField(retainedFailure).nullable()).describe(
     'Of one that failed, the disks of its sandbox, where its function has `keep`',
   ),
-  diff: optional(encrypted(runDiff).nullable()).describe(
+  diff: optional(encryptedField(runDiff).nullable()).describe(
     'What its process changed in the file system, where its function has `diff`',
   ),
   waiting: optional(runWaiting.nullable()).describe(
@@ -173,7 +173,7 @@ export type RunRecord = z.infer<typeof runRecord>;
  * without a lane, or while events are gathered, it is delayed until validated.
  * @param now ISO 8601
  */
-export function beginningOf(
+export function getInitialState(
   { gathering, dueAt, lane }: Pick<RunRecord, 'gathering' | 'dueAt' | 'lane'>,
   { isChecked, now }: { isChecked: boolean; now: string },
 ): Pick<RunRecord, 'state' | 'waitingFor'> {
@@ -184,7 +184,7 @@ export function beginningOf(
 }
 
 /** Queued and delayed runs, with the counted size of their events. */
-export interface Waiting {
+export interface Backlog {
   runs: number;
   bytes: number;
 }
@@ -203,7 +203,7 @@ export function isLargeEvent(bytes: number): boolean {
  * Returns the bytes that events count against the backlog limit: a flat rate for each run, plus the size of events
  * stored separately.
  */
-export function countedBytes(runs: number, largeBytes: number): number {
+export function countBacklogBytes(runs: number, largeBytes: number): number {
   return runs * LIMITS.functions.inlineEventBytes + largeBytes;
 }
 
@@ -215,27 +215,27 @@ export function isDeadLetter({
   outcome,
   redrivenAs,
 }: Pick<RunRecord, 'state' | 'outcome' | 'redrivenAs'>): boolean {
-  return state === 'ended' && outcome !== null && isUnsettled(outcome) && redrivenAs === null;
+  return state === 'ended' && outcome !== null && isDeadLetterOutcome(outcome) && redrivenAs === null;
 }
 
 /**
  * Derives a run's id from its dedupe key. Runs of the same key have consecutive epochs from 0: the first unused epoch
  * is the next, so a run is retained as long as its successor.
  */
-export function runIdOf(dedupe: string, epoch: number): string {
-  return runIdFrom(idBytes(`${dedupe}/${epoch}`));
+export function deriveRunId(dedupe: string, epoch: number): string {
+  return runIdFrom(deriveIdBytes(`${dedupe}/${epoch}`));
 }
 
 /**
  * Derives the ids of an attempt before anything is created, so that a retry finds its objects.
  * @param tries sandboxes of the run, including this one
  */
-export function attemptIds(runId: string, tries: number): Pick<Attempt, 'sandboxId' | 'commandId'> {
-  const bytes = (what: string) => idBytes(`${runId}/${tries}/${what}`);
+export function deriveAttemptIds(runId: string, tries: number): Pick<Attempt, 'sandboxId' | 'commandId'> {
+  const bytes = (what: string) => deriveIdBytes(`${runId}/${tries}/${what}`);
   return { sandboxId: sandboxIdFrom(bytes('sandbox')), commandId: commandIdFrom(bytes('command')) };
 }
 
-export function lastAttempt({ attempts }: Pick<RunRecord, 'attempts'>): Attempt | null {
+export function getLastAttempt({ attempts }: Pick<RunRecord, 'attempts'>): Attempt | null {
   return attempts.at(-1) ?? null;
 }
 

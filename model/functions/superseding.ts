@@ -17,17 +17,17 @@ export interface Superseding {
  * @param behind ids of the runs waiting after it
  * @param holders active, uncancelled runs
  */
-export function superseding(
+export function decideSuperseding(
   run: Holder,
   { limit, behind, holders }: { limit: number; behind: readonly string[]; holders: readonly Holder[] },
 ): Superseding {
-  const newestFirst = holders.toSorted((a, b) => -compared(a, b));
-  const newer = [...behind, ...newestFirst.filter((each) => compared(each, run) > 0).map(({ id }) => id)];
+  const newestFirst = holders.toSorted((a, b) => -compareAcceptance(a, b));
+  const newer = [...behind, ...newestFirst.filter((each) => compareAcceptance(each, run) > 0).map(({ id }) => id)];
   if (newer.length >= limit) return { by: newer[0] ?? null, cancelled: [] };
-  const older = newestFirst.filter((each) => compared(each, run) < 0);
+  const older = newestFirst.filter((each) => compareAcceptance(each, run) < 0);
   return { by: null, cancelled: older.slice(limit - 1 - newer.length) };
 }
 
-function compared(a: Holder, b: Holder): number {
+function compareAcceptance(a: Holder, b: Holder): number {
   return a.acceptedAt.localeCompare(b.acceptedAt) || a.seq - b.seq || a.id.localeCompare(b.id);
 }

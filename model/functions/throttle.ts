@@ -1,7 +1,7 @@
 import type { ThrottleRule } from './function.ts';
 
 /** State of a rate limit after its last admission. */
-export interface Ticket {
+export interface RateState {
   /** Time of the last admission, ms since 1970. */
   at: number;
   /** Theoretical arrival time of GCRA: time at which all admissions would have fit the rate, ms since 1970. */
@@ -16,11 +16,11 @@ const CLOCK_SET_BACK_MS = 60_000;
  * @param last null: no earlier admission
  * @param now ms since 1970
  */
-export function nextTicket(
+export function takeTicket(
   { limit, periodSeconds, burst }: ThrottleRule,
-  last: Ticket | null,
+  last: RateState | null,
   now: number,
-): { ticket: Ticket } | { notBefore: number } {
+): { ticket: RateState } | { notBefore: number } {
   const distance = (periodSeconds * 1_000) / limit;
   // State left by a slower rule of another version is capped by what this rule could have left.
   const taken = last ? Math.min(last.until, last.at + burst * distance) : now;

@@ -1,19 +1,19 @@
 import type { ErrorCode } from '../errors.ts';
-import { idBytes, snapshotIdFrom } from '../ids.ts';
+import { deriveIdBytes, snapshotIdFrom } from '../ids.ts';
 import type { RunOutcome, RunState } from './run-state.ts';
 
 /** Retention options for a failed run. */
 export const ON_FAILURE = ['none', 'disk'] as const;
 
 /** Snapshot tries before retention is given up. */
-export const KEEP_TRIES = 3;
+export const RETENTION_TRIES = 3;
 const DAY_MS = 86_400_000;
 
 /** Outcomes whose sandbox is worth retaining; `unknown` only while the sandbox still runs. */
-const KEPT_OUTCOMES: readonly RunOutcome[] = ['failed', 'timed-out', 'unknown'];
+const RETAINED_OUTCOMES: readonly RunOutcome[] = ['failed', 'timed-out', 'unknown'];
 
 /** Permanent errors of a snapshot. */
-const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
+const PERMANENT_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'host_disk_full',
   'quota_exceeded',
   'sandbox_ended',
@@ -22,33 +22,33 @@ const FOR_EVER: ReadonlySet<ErrorCode> = new Set([
 ] as const);
 
 /** True when the disks of a run's last sandbox are to be retained: no attempt follows, and its process failed. */
-export function isToBeKept(run: { state: RunState; outcome: RunOutcome | null; startedAt: string | null }): boolean {
+export function shouldRetain(run: { state: RunState; outcome: RunOutcome | null; startedAt: string | null }): boolean {
   const { state, outcome, startedAt } = run;
-  return state === 'ended' && startedAt !== null && outcome !== null && KEPT_OUTCOMES.includes(outcome);
+  return state === 'ended' && startedAt !== null && outcome !== null && RETAINED_OUTCOMES.includes(outcome);
 }
 
 /**
  * Derives the id before the snapshot exists, so that a retry finds it.
- * @param nth of {@link KEEP_TRIES}, from 1
+ * @param nth of {@link RETENTION_TRIES}, from 1
  */
-export function keptSnapshotId(sandboxId: string, nth: number): string {
-  return snapshotIdFrom(idBytes(`${sandboxId}/kept/${nth}`));
+export function deriveRetainedSnapshotId(sandboxId: string, nth: number): string {
+  return snapshotIdFrom(deriveIdBytes(`${sandboxId}/kept/${nth}`));
 }
 
 /** @param endedAt end of the attempt, for a deterministic result. ISO 8601 */
-export function keptUntil(endedAt: string, days: number): string {
+export function getRetentionEnd(endedAt: string, days: number): string {
   return new Date(Date.parse(endedAt) + days * DAY_MS).toISOString();
 }
 
-export function isForEver(code: ErrorCode): boolean {
-  return FOR_EVER.has(code);
+export function isPermanent(code: ErrorCode): boolean {
+  return PERMANENT_ERRORS.has(code);
 }
 
 /** States to compare: right before the start and after the end of the process. */
-export const DIFF_SIDES = ['before', 'after'] as const;
-export type DiffSide = (typeof DIFF_SIDES)[number];
+export const DIFF_STATES = ['before', 'after'] as const;
+export type DiffSide = (typeof DIFF_STATES)[number];
 
 /** Derives the id before the snapshot exists, so that a retry finds it. */
-export function diffSnapshotId(sandboxId: string, side: DiffSide): string {
-  return snapshotIdFrom(idBytes(`${sandboxId}/diff/${side}`));
+export function deriveDiffSnapshotId(sandboxId: string, side: DiffSide): string {
+  return snapshotIdFrom(deriveIdBytes(`${sandboxId}/diff/${side}`));
 }

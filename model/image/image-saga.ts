@@ -1,10 +1,10 @@
 import type { HostRef } from '../host.ts';
-import { commandIdFrom, idBytes, snapshotIdFrom } from '../ids.ts';
+import { commandIdFrom, deriveIdBytes, snapshotIdFrom } from '../ids.ts';
 import type { SandboxInput } from '../sagas/messages.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
-/** Workflow of one build; its id is {@link imageWorkflowIdOf}. */
+/** Workflow of one build; its id is {@link imageWorkflowId}. */
 export const IMAGE_WORKFLOW = 'image';
 /** Ids and numbers only: the steps are in the record. */
 export interface ImageInput {
@@ -61,7 +61,7 @@ export interface CancelImage {
 export const IMAGE_MEMO = 'image';
 
 /** Derives the workflow id from the name: one build per name at a time. */
-export function imageWorkflowIdOf({ name }: Pick<ImageInput, 'name'>): string {
+export function imageWorkflowId({ name }: Pick<ImageInput, 'name'>): string {
   return `image/${name}`;
 }
 
@@ -78,20 +78,20 @@ export interface ImageStepRef {
 }
 
 /** Location of a step. */
-export interface ImageStepPlace extends HostRef {
+export interface ImageStepLocation extends HostRef {
   sandboxId: string;
 }
 
 /** Derives the command's id from its step. Deterministic. */
-export function stepCommandId(step: ImageStepRef): string {
+export function deriveStepCommandId(step: ImageStepRef): string {
   return commandIdFrom(stepBytes(step, step.part ?? 'command'));
 }
 
 /** Derives the snapshot's id from its step. Deterministic. */
-export function stepSnapshotId(step: ImageStepRef): string {
+export function deriveStepSnapshotId(step: ImageStepRef): string {
   return snapshotIdFrom(stepBytes(step, 'snapshot'));
 }
 
 function stepBytes({ imageId, index }: ImageStepRef, what: string): Uint8Array {
-  return idBytes(`${imageId}/${index}/${what}`);
+  return deriveIdBytes(`${imageId}/${index}/${what}`);
 }

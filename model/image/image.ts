@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { RootImage } from '../dockerfile/root-image.ts';
-import { actor, encrypted, failure, instant, optional, shownText } from '../fields.ts';
+import { actor, displayText, encryptedField, failure, instant, optional } from '../fields.ts';
 import type { Network } from '../sandbox/sandbox.ts';
 import type { ImageInput } from './image-saga.ts';
 import type { ReadyCheck } from './ready.ts';
-import type { SentContext } from './sent-context.ts';
+import type { ContextDescription } from './sent-context.ts';
 
 /** Inputs of a build. */
 export interface ImageRequest {
@@ -20,7 +20,7 @@ export interface ImageRequest {
   /** Root file systems of the context used by FROM. `@default` none */
   roots?: RootImage[];
   /** Null: no context, so COPY has no files. Bytes are stored separately until the build ends. */
-  context: SentContext | null;
+  context: ContextDescription | null;
 }
 
 const imageFailure = failure.extend({
@@ -43,7 +43,7 @@ export const imageRecord = z.object({
   project: z.string(),
   name: z.string().describe('Of the source that it makes'),
   state: z.enum(['queued', 'building', 'finishing', 'ready', 'failed', 'cancelled']),
-  request: encrypted(z.custom<ImageRequest>()),
+  request: encryptedField(z.custom<ImageRequest>()),
   source: z.string().describe('Which the Dockerfile begins with'),
   content: z
     .string()
@@ -72,9 +72,9 @@ export const imageRecord = z.object({
   cached: z.int().describe('So many steps had been done before'),
   done: z.int(),
   snapshotId: z.string().nullable().describe('Of the last step that is done'),
-  failure: encrypted(imageFailure).nullable(),
-  waitingFor: shownText().nullable(),
-  begin: optional(encrypted(z.custom<ImageInput>())).describe(
+  failure: encryptedField(imageFailure).nullable(),
+  waitingFor: displayText().nullable(),
+  begin: optional(encryptedField(z.custom<ImageInput>())).describe(
     'What its workflow is begun with, by the API or, where that died before it could, by the reconciler',
   ),
   createdBy: actor,
@@ -85,7 +85,7 @@ export const imageRecord = z.object({
 export type ImageRecord = z.infer<typeof imageRecord>;
 
 /** Lists the sandboxes of a build, except that of its bake. */
-export function sandboxesOf({ builderId, stages = [], checkerId }: ImageRecord): string[] {
+export function listBuildSandboxes({ builderId, stages = [], checkerId }: ImageRecord): string[] {
   return [...new Set([builderId, ...stages.map((stage) => stage.builderId), ...(checkerId ? [checkerId] : [])])];
 }
 
@@ -97,6 +97,6 @@ export const imageLayer = z.object({
 });
 export type ImageLayer = z.infer<typeof imageLayer>;
 
-export function isImageOver(state: ImageRecord['state']): boolean {
+export function isImageFinal(state: ImageRecord['state']): boolean {
   return state === 'ready' || state === 'failed' || state === 'cancelled';
 }

@@ -7,12 +7,12 @@ const PULLED: Record<string, string> = {
 };
 
 /** Reports whether a source is one of Mayfly's own images, which contain everything Mayfly needs in a guest. */
-export function isOwnImage(source: string): boolean {
+export function isMayflyImage(source: string): boolean {
   return source === 'golden-debian12' || Object.hasOwn(PULLED, source);
 }
 
 /** Explains that no live host has a source, and how to build it if possible. */
-export function missingSource(source: string, live: readonly Pick<HostRecord, 'kind'>[]): string {
+export function describeMissingSource(source: string, live: readonly Pick<HostRecord, 'kind'>[]): string {
   const missing = `No host has a source named ${JSON.stringify(source)}.`;
   const pull = Object.hasOwn(PULLED, source) ? PULLED[source] : undefined;
   if (pull === undefined) return missing;

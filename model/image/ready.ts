@@ -9,7 +9,7 @@ export interface ReadyCheck {
 }
 
 /** Formats the check as a step of the build. */
-export function readyText({ ready }: { ready?: ReadyCheck }): string {
+export function formatReadyCheck({ ready }: { ready?: ReadyCheck }): string {
   return `ready: ${ready?.command ?? 'nothing'}`;
 }
 
@@ -24,7 +24,7 @@ const TRY_SECONDS = 30;
 /** Pause between two tries, seconds. */
 const PAUSE_SECONDS = 1;
 /** Bytes of the last try's output that are printed. */
-const SAID_BYTES = 4_096;
+const OUTPUT_BYTES = 4_096;
 
 /** Timeout of the whole check with some margin, seconds. */
 export const LONGEST_CHECK_SECONDS = LIMITS.image.readySeconds.max + 2 * TRY_SECONDS;
@@ -34,16 +34,16 @@ export const LONGEST_CHECK_SECONDS = LIMITS.image.readySeconds.max + 2 * TRY_SEC
  * Measures time with the kernel's uptime, since the guest's clock may jump.
  * @param profile file that sets the ENV variables
  */
-export function readyFile({ command, seconds }: ReadyCheck, profile: string): string {
+export function generateReadyScript({ command, seconds }: ReadyCheck, profile: string): string {
   return `#!/bin/sh
 cd / || exit 1
 [ ! -r ${profile} ] || . ${profile}
-command=${quoted(command)}
+command=${shellQuote(command)}
 said=$(mktemp /tmp/mayfly-ready.XXXXXX) || exit 1
 trap 'rm -f -- "$said" "$said.code"' EXIT
 now() { read -r up _ </proc/uptime; echo "\${up%%.*}"; }
 ask() {
-  { timeout -k 1 ${TRY_SECONDS} /bin/sh -c "$command" </dev/null 2>&1; echo $? >"$said.code"; } | tail -c ${SAID_BYTES} >"$said"
+  { timeout -k 1 ${TRY_SECONDS} /bin/sh -c "$command" </dev/null 2>&1; echo $? >"$said.code"; } | tail -c ${OUTPUT_BYTES} >"$said"
   read -r code <"$said.code"
   return "$code"
 }
@@ -60,6 +60,6 @@ cat "$said"
 `;
 }
 
-function quoted(text: string): string {
+function shellQuote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

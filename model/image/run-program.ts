@@ -144,21 +144,24 @@ rm -rf -- "$cache"
 exit "$code"`;
 
 /** Secret with its mount and its length. */
-export interface GivenSecret extends SecretMount {
+export interface MountedSecret extends SecretMount {
   bytes: number;
 }
 
 /** Builds the guest command of a RUN, which leaves nothing but the step's own changes. */
-export function runProgram({ argv, env, user, caches = [] }: RunStep, secrets: readonly GivenSecret[]): string[] {
+export function buildRunProgram(
+  { argv, env, user, caches = [] }: RunStep,
+  secrets: readonly MountedSecret[],
+): string[] {
   const own = OF_LOGIN.filter((name) => Object.hasOwn(env, name)).join(' ');
-  const contained = [...cached(caches), '/bin/sh', '-c', CONTAIN, 'sh', user, own, ...argv];
+  const contained = [...withCaches(caches), '/bin/sh', '-c', CONTAIN, 'sh', user, own, ...argv];
   if (secrets.length === 0) return contained;
   const mounts = secrets.flatMap(({ target, bytes, mode, owner }) => [target, String(bytes), mode, owner]);
   const isolated = [...OWN_MOUNTS, '/bin/sh', '-c', WITH_SECRETS, 'sh', String(secrets.length)];
   return [...isolated, ...mounts, ...contained];
 }
 
-function cached(caches: readonly CacheMount[]): string[] {
+function withCaches(caches: readonly CacheMount[]): string[] {
   if (caches.length === 0) return [];
   const mounts = caches.flatMap(({ target, mode, owner }) => [target, mode, owner]);
   return [...OWN_MOUNTS, '/bin/sh', '-c', WITH_CACHES, 'sh', String(caches.length), ...mounts];

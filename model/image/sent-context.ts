@@ -3,11 +3,11 @@ import { bytesToHex } from '@noble/hashes/utils.js';
 import type { ContextEntry } from '../dockerfile/context.ts';
 import { MayflyError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
-import { joined, type TarEntry } from './tar.ts';
-import { type TarHead, TarScanner, tarEntries } from './tar-scanner.ts';
+import { concatBytes, type TarEntry } from './tar.ts';
+import { type TarHeader, TarScanner, tarEntries } from './tar-scanner.ts';
 
 /** Description of a context without its bytes. */
-export interface SentContext {
+export interface ContextDescription {
   entries: ContextEntry[];
   dockerignore: string;
   /** SHA-256 of a separately stored archive, hex. `@default` stored with the build */
@@ -42,15 +42,15 @@ export class ContextReader {
   }
 
   /** @throws MayflyError invalid_request */
-  end(): SentContext {
+  end(): ContextDescription {
     this.#scanner.end();
     this.#finishFile();
     const isIgnore = this.#found.get(IGNORE)?.type === 'file';
-    const dockerignore = isIgnore ? new TextDecoder().decode(joined(this.#ignore)) : '';
+    const dockerignore = isIgnore ? new TextDecoder().decode(concatBytes(this.#ignore)) : '';
     return { entries: [...this.#found.values()], dockerignore };
   }
 
-  #entry({ path: said, type, mode, size, at, link }: TarHead): void {
+  #entry({ path: said, type, mode, size, at, link }: TarHeader): void {
     this.#finishFile();
     const path = this.#tree.add(said, type);
     if (path === '') return;
@@ -58,7 +58,8 @@ export class ContextReader {
     const entry: ContextEntry = type === 'file' ? { ...plain, at } : plain;
     this.#found.set(path, entry);
     if (path === IGNORE) this.#ignore = [];
-    if (path === IGNORE && size > MOST_OF_IGNORE) throw refused(`${IGNORE} has more than ${MOST_OF_IGNORE} bytes`);
+    if (path === IGNORE && size > MOST_OF_IGNORE)
+      throw invalidContext(`${IGNORE} has more than ${MOST_OF_IGNORE} bytes`);
     if (type === 'file') this.#file = { entry, digest: this.#newDigest() };
   }
 
@@ -79,7 +80,7 @@ const IGNORE = '.dockerignore';
  * Describes an archive.
  * @throws MayflyError invalid_request, body_too_large
  */
-export function describedContext(archive: Uint8Array): SentContext {
+export function describeContext(archive: Uint8Array): ContextDescription {
   if (archive.length > LIMITS.image.contextBytes) {
     throw new MayflyError('body_too_large', `A context has at most ${LIMITS.image.contextBytes} bytes.`);
   }
@@ -92,7 +93,7 @@ export function describedContext(archive: Uint8Array): SentContext {
 }
 
 /** Indexes entries by path; the last duplicate wins. */
-export function filesOf(archive: Uint8Array): Map<string, TarEntry> {
+export function indexFiles(archive: Uint8Array): Map<string, TarEntry> {
   const found = new Map<string, TarEntry>();
   const tree = new ContextTree();
   for (const entry of tarEntries(archive)) {
@@ -112,13 +113,13 @@ class ContextTree {
    */
   add(said: string, type: TarEntry['type']): string {
     const parts = said.split('/').filter((part) => part !== '' && part !== '.');
-    if (said.startsWith('/') || parts.includes('..')) throw refused(`${JSON.stringify(said)} is outside of it`);
+    if (said.startsWith('/') || parts.includes('..')) throw invalidContext(`${JSON.stringify(said)} is outside of it`);
     const path = parts.join('/');
-    if (path.includes('\0')) throw refused('a name has a NUL');
+    if (path.includes('\0')) throw invalidContext('a name has a NUL');
     if (path === '') return path;
     this.#addFolders(path, said);
     if (type !== 'directory' && this.#types.get(path) === 'directory') {
-      throw refused(`${JSON.stringify(said)} is a folder, and then none`);
+      throw invalidContext(`${JSON.stringify(said)} is a folder, and then none`);
     }
     this.#set(path, type);
     return path;
@@ -130,7 +131,7 @@ class ContextTree {
       const folder = path.slice(0, end);
       const type = this.#types.get(folder);
       if (type === 'directory') return;
-      if (type) throw refused(`${JSON.stringify(said)} is below ${JSON.stringify(folder)}, which is no folder`);
+      if (type) throw invalidContext(`${JSON.stringify(said)} is below ${JSON.stringify(folder)}, which is no folder`);
       this.#set(folder, 'directory');
     }
   }
@@ -138,11 +139,11 @@ class ContextTree {
   #set(path: string, type: TarEntry['type']): void {
     this.#types.set(path, type);
     const most = LIMITS.image.contextEntries;
-    if (this.#types.size > most) throw refused(`it has more than ${most} entries`);
+    if (this.#types.size > most) throw invalidContext(`it has more than ${most} entries`);
   }
 }
 
-function refused(problem: string): MayflyError {
+function invalidContext(problem: string): MayflyError {
   const why = `The context is not taken: ${problem}.`;
   return new MayflyError('invalid_request', why, { fields: [{ field: 'context', problem }] });
 }

@@ -1,10 +1,10 @@
 import { isPattern } from '../dockerfile/patterns/glob.ts';
-import { cleaned } from '../dockerfile/patterns/paths.ts';
+import { normalizePath } from '../dockerfile/patterns/paths.ts';
 import type { CopyStep } from '../dockerfile/plan.ts';
-import { AS_ROOT, FOLDER, MERGE, ownerOf, type StepProgram } from './step-program.ts';
+import { AS_ROOT, completeOwner, FOLDER, MERGE, type StepProgram } from './step-program.ts';
 
 /** Archive for the files of a COPY between two guests; in no layer, since the step removes it. */
-export const CARRIED = '/var/tmp/mayfly-image-copy.tar';
+export const TRANSFER_ARCHIVE = '/var/tmp/mayfly-image-copy.tar';
 
 /**
  * Packs the matches of each path, given with its pattern (or '') and its search depth. The archive has `tree` with
@@ -76,22 +76,26 @@ else
 fi`;
 
 /** Builds the program that packs files in the source stage after its last step. */
-export function packing({ sources, target, mode }: CopyStep): StepProgram {
-  const paths = sources.flatMap((source) => placesOf(`/${cleaned(source)}`));
+export function packProgram({ sources, target, mode }: CopyStep): StepProgram {
+  const paths = sources.flatMap((source) => toFindArguments(`/${normalizePath(source)}`));
   const several = sources.length > 1 || target.endsWith('/') ? 'yes' : 'no';
-  return { ...AS_ROOT, argv: ['/bin/sh', '-c', PACK, 'sh', CARRIED, mode ?? '', several, ...paths], stdin: '' };
+  return {
+    ...AS_ROOT,
+    argv: ['/bin/sh', '-c', PACK, 'sh', TRANSFER_ARCHIVE, mode ?? '', several, ...paths],
+    stdin: '',
+  };
 }
 
 /**
  * Builds the program that unpacks the files in the target stage. Without an owner, files keep theirs, as in BuildKit.
  */
-export function placing({ target, owner }: CopyStep): StepProgram {
-  const argv = ['/bin/sh', '-c', PLACE, 'sh', CARRIED, target, owner === null ? '' : ownerOf(owner)];
+export function unpackProgram({ target, owner }: CopyStep): StepProgram {
+  const argv = ['/bin/sh', '-c', PLACE, 'sh', TRANSFER_ARCHIVE, target, owner === null ? '' : completeOwner(owner)];
   return { ...AS_ROOT, argv, stdin: '' };
 }
 
 /** Returns the start folder, the pattern and the search depth. */
-function placesOf(path: string): [string, string, string] {
+function toFindArguments(path: string): [string, string, string] {
   if (!isPattern(path)) return [path, '', ''];
   const parts = path.split('/');
   const plain = parts.slice(

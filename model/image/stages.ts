@@ -1,5 +1,5 @@
 import type { BuildPlan, Settings, Stage, Step } from '../dockerfile/plan.ts';
-import { refusedAt } from '../dockerfile/refusal.ts';
+import { unsupportedAt } from '../dockerfile/refusal.ts';
 import { LIMITS } from '../limits.ts';
 
 /** Base of a joined stage: a source, or the end of another joined stage. */
@@ -13,7 +13,7 @@ interface JoinedStage {
   settings: Settings;
 }
 
-interface Joining {
+interface JoinGroup {
   origin: Stage['from'];
   members: Stage[];
 }
@@ -23,20 +23,20 @@ interface Joining {
  * starts from it.
  * @throws MayflyError dockerfile_unsupported
  */
-export function joinedStages({ stages }: BuildPlan): JoinedStage[] {
-  let joined: Joining[] = [];
+export function joinStages({ stages }: BuildPlan): JoinedStage[] {
+  let joined: JoinGroup[] = [];
   for (const stage of stages) {
     const { from } = stage;
     // a stage on a root needs a machine booted from that root
     const isRoot = 'stage' in from && from.stage < 0;
     const before =
-      !isRoot && 'stage' in from && usersOf(stages, from.stage) === 1 ? ofMember(joined, from.stage) : undefined;
+      !isRoot && 'stage' in from && countUsers(stages, from.stage) === 1 ? ofMember(joined, from.stage) : undefined;
     if (before)
       joined = [...joined.filter((each) => each !== before), { ...before, members: [...before.members, stage] }];
     else joined.push({ origin: from, members: [stage] });
   }
   const beyond = joined[LIMITS.image.stages]?.members[0];
-  if (beyond) throw refusedAt(beyond.line, `more than ${LIMITS.image.stages} stages are needed`);
+  if (beyond) throw unsupportedAt(beyond.line, `more than ${LIMITS.image.stages} stages are needed`);
   const placeOf = (index: number) => joined.findIndex(({ members }) => members.some((each) => each.index === index));
   return joined.map(({ origin, members }) => ({
     origin: 'source' in origin ? origin : { stage: placeOf(origin.stage) },
@@ -48,14 +48,14 @@ export function joinedStages({ stages }: BuildPlan): JoinedStage[] {
 }
 
 function refuseEmpty(): never {
-  throw refusedAt(1, 'there is no FROM');
+  throw unsupportedAt(1, 'there is no FROM');
 }
 
-function ofMember(joined: readonly Joining[], index: number): Joining | undefined {
+function ofMember(joined: readonly JoinGroup[], index: number): JoinGroup | undefined {
   return joined.find(({ members }) => members.at(-1)?.index === index);
 }
 
-function usersOf(stages: readonly Stage[], index: number): number {
+function countUsers(stages: readonly Stage[], index: number): number {
   const begun = stages.filter(({ from }) => 'stage' in from && from.stage === index).length;
   const copied = stages
     .flatMap(({ steps }) => steps)

@@ -7,7 +7,7 @@ const UNREACHABLE =
   /Temporary failure (?:in name resolution|resolving)|Could not resolve|Name or service not known|Network is unreachable|Unable to connect|Failed to establish a new connection|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ETIMEDOUT/;
 
 /** Guesses from the end of a step's output why it failed; null: no guess. */
-export function hintOf(log: string, { network }: Pick<ImageRequest, 'network'>): string | null {
+export function guessFailureCause(log: string, { network }: Pick<ImageRequest, 'network'>): string | null {
   if (FULL.test(log)) return 'its disk seems to be full: a source with a larger one has room';
   if (!UNREACHABLE.test(log)) return null;
   if (network.egress === 'none')

@@ -1,7 +1,7 @@
 import type { ContextEntry } from '../dockerfile/context.ts';
-import { CARRIED } from './stage-copy.ts';
+import { TRANSFER_ARCHIVE } from './stage-copy.ts';
 import type { StepProgram } from './step-program.ts';
-import { END, headOf, joined, paddingOf, type TarEntry, tarOf } from './tar.ts';
+import { buildTar, concatBytes, END, type TarEntry, tarHeader, tarPadding } from './tar.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -14,13 +14,13 @@ interface Part extends Omit<TarEntry, 'bytes'> {
  * Assembles the standard input of a program.
  * @param bytesOf reads a file of the context
  */
-export function stdinOf(
+export function assembleStdin(
   program: StepProgram,
   bytesOf: (path: string) => Uint8Array,
   secretOf: (id: string) => Uint8Array,
 ): Uint8Array {
   const { stdin, files, secrets } = program;
-  if (secrets.length > 0) return joined([...secrets.map(secretOf), new TextEncoder().encode(stdin)]);
+  if (secrets.length > 0) return concatBytes([...secrets.map(secretOf), new TextEncoder().encode(stdin)]);
   const [first] = files;
   if (!first) return new TextEncoder().encode(stdin);
   if (first.as === '') return bytesOf(first.entry.path);
@@ -28,14 +28,14 @@ export function stdinOf(
     if (content === null) return { ...plain, bytes: new Uint8Array() };
     return { ...plain, bytes: content instanceof Uint8Array ? content : bytesOf(content.path) };
   });
-  return tarOf(entries);
+  return buildTar(entries);
 }
 
 /**
  * Streams the same for a context too large for memory.
  * @param bytesOf reads a file of it
  */
-export async function* streamOf(
+export async function* streamStdin(
   program: StepProgram,
   bytesOf: (entry: ContextEntry) => AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
@@ -46,10 +46,10 @@ export async function* streamOf(
   }
   for (const { content, ...plain } of partsOf(program)) {
     const size = content === null ? 0 : content instanceof Uint8Array ? content.length : content.size;
-    yield headOf({ ...plain, size });
+    yield tarHeader({ ...plain, size });
     if (content instanceof Uint8Array) yield content;
     else if (content !== null) yield* bytesOf(content);
-    yield paddingOf(size);
+    yield tarPadding(size);
   }
   yield END;
 }
@@ -57,8 +57,8 @@ export async function* streamOf(
 const FROM_FILE = `trap 'rm -f -- "$0"' EXIT\n"$@" <"$0"`;
 
 /** Wraps a program whose standard input was uploaded as a file, which the step deletes. */
-export function fromFile({ argv }: Pick<StepProgram, 'argv'>): string[] {
-  return ['/bin/sh', '-c', FROM_FILE, CARRIED, ...argv];
+export function withStdinFile({ argv }: Pick<StepProgram, 'argv'>): string[] {
+  return ['/bin/sh', '-c', FROM_FILE, TRANSFER_ARCHIVE, ...argv];
 }
 
 function partsOf({ files, inline, mode }: StepProgram): Part[] {

@@ -1,17 +1,17 @@
-import type { Placed } from '../dockerfile/context.ts';
+import type { CopiedEntry } from '../dockerfile/context.ts';
 import { isPattern } from '../dockerfile/patterns/glob.ts';
 import type { CopyStep, Settings, Step, WorkdirStep } from '../dockerfile/plan.ts';
 import { utf8Length } from '../utf8.ts';
-import { READY_FILE, type ReadyCheck, readyFile } from './ready.ts';
-import { type GivenSecret, runProgram } from './run-program.ts';
-import { UNIT, unitOf } from './unit.ts';
+import { generateReadyScript, READY_FILE, type ReadyCheck } from './ready.ts';
+import { buildRunProgram, type MountedSecret } from './run-program.ts';
+import { generateUnit, UNIT } from './unit.ts';
 
 /** Guest program of a step. */
 export interface StepProgram {
   argv: string[];
   stdin: string;
   /** Files of the context for standard input: a single one raw, several as an archive with the heredoc files. */
-  files: readonly Placed[];
+  files: readonly CopiedEntry[];
   inline: CopyStep['inline'];
   /** Mode of all files, octal; null: unchanged. */
   mode: string | null;
@@ -26,10 +26,10 @@ export interface StepProgram {
 
 /**
  * True when the program or its files are uploaded before the step.
- * @param isKeptApart its context is stored separately
+ * @param isStoredSeparately its context is stored separately
  */
-export function isSentBefore({ files, isBrought = false }: StepProgram, isKeptApart: boolean): boolean {
-  return isBrought || (isKeptApart && files.length > 0);
+export function needsUpload({ files, isBrought = false }: StepProgram, isStoredSeparately: boolean): boolean {
+  return isBrought || (isStoredSeparately && files.length > 0);
 }
 
 const PLAIN = { files: [], inline: [], mode: null, secrets: [] };
@@ -143,32 +143,36 @@ merge "$stage/tree" "$1"`;
  * @param placed context entries of a COPY
  * @param secrets of a RUN
  */
-export function programOf(step: Step, placed: readonly Placed[], secrets: readonly GivenSecret[]): StepProgram {
+export function buildStepProgram(
+  step: Step,
+  placed: readonly CopiedEntry[],
+  secrets: readonly MountedSecret[],
+): StepProgram {
   switch (step.kind) {
     case 'run': {
       const { stdin, env, cwd } = step;
-      const argv = runProgram(step, secrets);
+      const argv = buildRunProgram(step, secrets);
       return { ...PLAIN, argv, stdin, env, cwd, user: 'root', secrets: secrets.map(({ id }) => id) };
     }
     case 'workdir':
-      return { ...AS_ROOT, argv: making(step), stdin: '' };
+      return { ...AS_ROOT, argv: makeFolderArgv(step), stdin: '' };
     case 'root': {
       const files = step.layers.map(({ entry }, n) => ({ as: `${n}`, entry }));
       const argv = [ROOT_PROGRAM, ...step.layers.map(({ diffId }) => diffId ?? '-')];
       return { ...AS_ROOT, argv, stdin: '', files, isBrought: true };
     }
     case 'copy':
-      return placed.length === 0 ? writing(step) : copying(step, placed);
+      return placed.length === 0 ? writeFilesProgram(step) : copyProgram(step, placed);
   }
 }
 
 /** Builds the last step of each build: sets ENV for logins, and starts CMD and ENTRYPOINT at each boot. */
-export function finishing(settings: Settings, plain: Settings['env'], ready: ReadyCheck | null): StepProgram {
+export function buildFinalProgram(settings: Settings, plain: Settings['env'], ready: ReadyCheck | null): StepProgram {
   const own = Object.entries(settings.env).filter(([name, value]) => plain[name] !== value);
   const lines = own.map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`);
   const profile = lines.join('');
-  const unit = unitOf(settings);
-  const check = ready === null ? '' : readyFile(ready, PROFILE);
+  const unit = generateUnit(settings);
+  const check = ready === null ? '' : generateReadyScript(ready, PROFILE);
   const kind = unit === null ? 'as-it-is' : unit === '' ? 'none' : 'ours';
   const argv = ['/bin/sh', '-c', FINISH, 'sh', lengthOf(profile), kind, lengthOf(check)];
   return { ...AS_ROOT, argv, stdin: profile + check + (unit ?? '') };
@@ -178,31 +182,31 @@ function lengthOf(text: string): string {
   return String(utf8Length(text));
 }
 
-function making({ path, user }: WorkdirStep): string[] {
+function makeFolderArgv({ path, user }: WorkdirStep): string[] {
   return user === 'root' ? ['/bin/mkdir', '-p', '--', path] : ['/bin/sh', '-c', MAKE_FOLDER, 'sh', path, user];
 }
 
-function writing({ inline, target, mode, owner }: CopyStep): StepProgram {
+function writeFilesProgram({ inline, target, mode, owner }: CopyStep): StepProgram {
   const files = inline.flatMap(({ name, content }) => [name, lengthOf(content)]);
-  const argv = ['/bin/sh', '-c', WRITE_FILES, 'sh', target, mode ?? '644', ownerOf(owner), ...files];
+  const argv = ['/bin/sh', '-c', WRITE_FILES, 'sh', target, mode ?? '644', completeOwner(owner), ...files];
   return { ...AS_ROOT, argv, stdin: inline.map(({ content }) => content).join('') };
 }
 
-function copying({ inline, target, mode, owner, sources }: CopyStep, files: readonly Placed[]): StepProgram {
+function copyProgram({ inline, target, mode, owner, sources }: CopyStep, files: readonly CopiedEntry[]): StepProgram {
   const [first] = files;
   if (first?.as === '') {
     const { entry } = first;
     const own = sources[0]?.split('/').at(-1) ?? '';
     const name = isPattern(own) || own === '' ? (entry.path.split('/').at(-1) ?? '') : own;
-    const args = [target, mode ?? entry.mode.toString(8), ownerOf(owner), name, String(entry.size)];
+    const args = [target, mode ?? entry.mode.toString(8), completeOwner(owner), name, String(entry.size)];
     return { ...AS_ROOT, argv: ['/bin/sh', '-c', WRITE_FILES, 'sh', ...args], stdin: '', files };
   }
-  const argv = ['/bin/sh', '-c', UNPACK, 'sh', target, ownerOf(owner)];
+  const argv = ['/bin/sh', '-c', UNPACK, 'sh', target, completeOwner(owner)];
   return { ...AS_ROOT, argv, stdin: '', files, inline, mode };
 }
 
 /** Completes an owner without a group: the user's own group; for a number, the same number. */
-export function ownerOf(owner: string | null): string {
+export function completeOwner(owner: string | null): string {
   if (owner === null) return '0:0';
   if (owner.includes(':')) return owner;
   return /^\d+$/.test(owner) ? `${owner}:${owner}` : `${owner}:`;

@@ -1,15 +1,15 @@
 import { sha256Hex } from '../digest.ts';
-import { originKey, stepKey } from '../dockerfile/cache-key.ts';
-import { BuildContext, type Placed } from '../dockerfile/context.ts';
+import { deriveOriginKey, deriveStepKey } from '../dockerfile/cache-key.ts';
+import { BuildContext, type CopiedEntry } from '../dockerfile/context.ts';
 import { type BuildPlan, type CopyStep, NO_SETTINGS, type Settings, type Step } from '../dockerfile/plan.ts';
 import { readDockerfile } from '../dockerfile/read-dockerfile.ts';
-import { Refusals, refusedAt } from '../dockerfile/refusal.ts';
+import { Refusals, unsupportedAt } from '../dockerfile/refusal.ts';
 import type { ImageRecord, ImageRequest } from './image.ts';
 import type { ReadyCheck } from './ready.ts';
-import type { GivenSecret } from './run-program.ts';
-import { packing, placing } from './stage-copy.ts';
-import { joinedStages, type StageOrigin } from './stages.ts';
-import { finishing, programOf, type StepProgram } from './step-program.ts';
+import type { MountedSecret } from './run-program.ts';
+import { packProgram, unpackProgram } from './stage-copy.ts';
+import { joinStages, type StageOrigin } from './stages.ts';
+import { buildFinalProgram, buildStepProgram, type StepProgram } from './step-program.ts';
 
 /** Executable step. */
 export interface BuildStep {
@@ -47,7 +47,7 @@ export interface BuildOutline extends Pick<BuildPlan, 'unusedArgs' | 'ignored'> 
 }
 
 /** Contents of the sources; the id of the build when unknown. */
-interface Holding extends Pick<ImageRecord, 'project' | 'content' | 'contents'> {}
+interface SourceContents extends Pick<ImageRecord, 'project' | 'content' | 'contents'> {}
 
 /** Displayed characters of an instruction. */
 const TEXT_LENGTH = 200;
@@ -56,11 +56,11 @@ const TEXT_LENGTH = 200;
  * Expands a request into its steps. Deterministic, so nothing of it is stored.
  * @throws MayflyError dockerfile_unsupported
  */
-export function buildOf(request: ImageRequest, holding: Holding): Build {
+export function expandBuild(request: ImageRequest, holding: SourceContents): Build {
   const refusals = new Refusals();
   const context = request.context && new BuildContext(request.context.entries, request.context.dockerignore);
   const given = { context, secrets: request.secrets ?? [] };
-  const joined = joinedStages(readDockerfile(request));
+  const joined = joinStages(readDockerfile(request));
   const stages: BuildStage[] = [];
   const steps: BuildStep[] = [];
   /** Key of each stage's last step. */
@@ -69,7 +69,7 @@ export function buildOf(request: ImageRequest, holding: Holding): Build {
     const first = steps.length;
     let key = 'source' in origin ? sourceKey(holding, origin.source) : (ends[origin.stage] ?? '');
     for (const step of own) {
-      const made = refusals.attempt(() => madeOf(step, key, ends, given));
+      const made = refusals.attempt(() => expandStep(step, key, ends, given));
       if (!made) continue;
       steps.push(made);
       ({ key } = made);
@@ -80,18 +80,18 @@ export function buildOf(request: ImageRequest, holding: Holding): Build {
   }
   refusals.throwAll();
   const settings = joined.at(-1)?.settings ?? NO_SETTINGS;
-  return { source: sourceOf(stages), stages, steps, settings };
+  return { source: getRootSource(stages), stages, steps, settings };
 }
 
 /**
  * Outlines a build without reading its context.
  * @throws MayflyError dockerfile_unsupported
  */
-export function outlineOf(request: ImageRequest): BuildOutline {
+export function outlineBuild(request: ImageRequest): BuildOutline {
   const plan = readDockerfile(request);
   const stages: BuildStage[] = [];
   const steps: BuildOutline['steps'] = [];
-  const joined = joinedStages(plan);
+  const joined = joinStages(plan);
   for (const [place, { origin, steps: own }] of joined.entries()) {
     const first = steps.length;
     steps.push(...own.map(textOf));
@@ -110,41 +110,41 @@ function textOf(step: Step): Pick<BuildStep, 'line' | 'text'> {
 }
 
 /** Lists the sources of a build. */
-export function sourcesOf({ stages }: Pick<Build, 'stages'>): string[] {
+export function listSources({ stages }: Pick<Build, 'stages'>): string[] {
   return [...new Set(stages.flatMap(({ origin }) => ('source' in origin ? [origin.source] : [])))];
 }
 
 /** Returns the source at the root of a stage. */
-export function sourceOf(stages: readonly BuildStage[], place = stages.length - 1): string {
+export function getRootSource(stages: readonly BuildStage[], place = stages.length - 1): string {
   const origin = stages[place]?.origin;
-  if (!origin) throw refusedAt(1, 'there is no FROM');
-  return 'source' in origin ? origin.source : sourceOf(stages, origin.stage);
+  if (!origin) throw unsupportedAt(1, 'there is no FROM');
+  return 'source' in origin ? origin.source : getRootSource(stages, origin.stage);
 }
 
-function sourceKey({ project, content, contents }: Holding, source: string): string {
-  return originKey(project, contents?.find((each) => each.source === source)?.content ?? content);
+function sourceKey({ project, content, contents }: SourceContents, source: string): string {
+  return deriveOriginKey(project, contents?.find((each) => each.source === source)?.content ?? content);
 }
 
 /** Inputs of steps. */
-interface Given {
+interface StepInputs {
   context: BuildContext | null;
   secrets: NonNullable<ImageRequest['secrets']>;
 }
 
-function madeOf(step: Step, parent: string, ends: readonly string[], { context, secrets }: Given): BuildStep {
+function expandStep(step: Step, parent: string, ends: readonly string[], { context, secrets }: StepInputs): BuildStep {
   const said = textOf(step);
   if (step.kind === 'copy' && step.from !== null) {
-    const key = stepKey(parent, step, [], ends[step.from] ?? '');
-    const copied = { stage: step.from, program: packing(step) };
-    return { ...said, key, program: placing(step), copied };
+    const key = deriveStepKey(parent, step, [], ends[step.from] ?? '');
+    const copied = { stage: step.from, program: packProgram(step) };
+    return { ...said, key, program: unpackProgram(step), copied };
   }
-  const placed = step.kind === 'copy' ? placedBy(step, context) : [];
-  const program = programOf(step, placed, secretsFor(step, secrets));
-  return { ...said, key: stepKey(parent, step, placed, null), program, copied: null };
+  const placed = step.kind === 'copy' ? resolveCopyEntries(step, context) : [];
+  const program = buildStepProgram(step, placed, secretsFor(step, secrets));
+  return { ...said, key: deriveStepKey(parent, step, placed, null), program, copied: null };
 }
 
 function lastStep(parent: string, settings: Settings, ready: ReadyCheck | null): BuildStep {
-  const program = finishing(settings, NO_SETTINGS.env, ready);
+  const program = buildFinalProgram(settings, NO_SETTINGS.env, ready);
   const key = sha256Hex(JSON.stringify([parent, 'finish', program]));
   return { ...LAST, key, program, copied: null };
 }
@@ -153,20 +153,20 @@ function lastStep(parent: string, settings: Settings, ready: ReadyCheck | null):
  * Selects the secrets of a step.
  * @throws MayflyError dockerfile_unsupported when a required one is missing
  */
-function secretsFor(step: Step, given: NonNullable<ImageRequest['secrets']>): GivenSecret[] {
+function secretsFor(step: Step, given: NonNullable<ImageRequest['secrets']>): MountedSecret[] {
   if (step.kind !== 'run') return [];
   return step.secrets.flatMap((mount) => {
     const found = given.find(({ id }) => id === mount.id);
     if (found) return [{ ...mount, bytes: found.bytes }];
-    if (mount.isRequired) throw refusedAt(step.line, `the secret ${mount.id} is required, and not given`);
+    if (mount.isRequired) throw unsupportedAt(step.line, `the secret ${mount.id} is required, and not given`);
     return [];
   });
 }
 
-function placedBy(step: CopyStep, context: BuildContext | null): Placed[] {
+function resolveCopyEntries(step: CopyStep, context: BuildContext | null): CopiedEntry[] {
   if (step.sources.length === 0) return [];
   if (context) return context.placed(step);
-  throw refusedAt(step.line, 'there is no context to copy from');
+  throw unsupportedAt(step.line, 'there is no context to copy from');
 }
 
 function brief(text: string): string {

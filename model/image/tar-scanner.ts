@@ -1,9 +1,9 @@
 import { MayflyError } from '../errors.ts';
 import { utf8Length } from '../utf8.ts';
-import { BLOCK, joined, type TarEntry } from './tar.ts';
+import { BLOCK, concatBytes, type TarEntry } from './tar.ts';
 
 /** Entry of an archive without its content. */
-export interface TarHead extends Omit<TarEntry, 'bytes'> {
+export interface TarHeader extends Omit<TarEntry, 'bytes'> {
   /** Length of its content, bytes. */
   size: number;
   /** Offset of its content in the archive. */
@@ -12,11 +12,11 @@ export interface TarHead extends Omit<TarEntry, 'bytes'> {
 
 /** Called for each entry, then for each chunk of its content; folders and links have none. */
 interface TarListener {
-  entry(head: TarHead): void;
+  entry(head: TarHeader): void;
   content(piece: Uint8Array): void;
 }
 
-interface Long {
+interface LongNames {
   path?: string;
   link?: string;
 }
@@ -43,7 +43,7 @@ export class TarScanner {
   /** Type of the current entry. */
   #letter = '';
   #name: Uint8Array[] = [];
-  #long: Long = {};
+  #long: LongNames = {};
   #isOver = false;
 
   constructor(listener: TarListener) {
@@ -57,7 +57,7 @@ export class TarScanner {
       const piece = chunk.subarray(from, from + wanted);
       from += piece.length;
       this.#at += piece.length;
-      if (this.#left > 0) this.#take(piece);
+      if (this.#left > 0) this.#consumeContent(piece);
       else if (this.#padding > 0) this.#padding -= piece.length;
       else this.#fill(piece);
     }
@@ -65,7 +65,7 @@ export class TarScanner {
 
   /** @throws MayflyError invalid_request for a truncated archive */
   end(): void {
-    if (!this.#isOver) throw refused('it is cut off, or no tar archive');
+    if (!this.#isOver) throw invalidArchive('it is cut off, or no tar archive');
   }
 
   #fill(piece: Uint8Array): void {
@@ -84,25 +84,25 @@ export class TarScanner {
     this.#padding = Math.ceil(size / BLOCK) * BLOCK - size;
     if (this.#letter === 'g') return;
     if (NAMES.includes(this.#letter)) {
-      if (size > MOST_OF_A_NAME) throw refused('a name in it is too long');
+      if (size > MOST_OF_A_NAME) throw invalidArchive('a name in it is too long');
       this.#name = [];
-      if (size === 0) this.#named();
+      if (size === 0) this.#finishName();
       return;
     }
     this.#listener.entry(headOf(this.#header, this.#letter, size, this.#at, this.#long));
     this.#long = {};
   }
 
-  #take(piece: Uint8Array): void {
+  #consumeContent(piece: Uint8Array): void {
     this.#left -= piece.length;
     if (NAMES.includes(this.#letter)) {
       this.#name.push(piece.slice());
-      if (this.#left === 0) this.#named();
+      if (this.#left === 0) this.#finishName();
     } else if (TYPES[this.#letter] === 'file') this.#listener.content(piece);
   }
 
-  #named(): void {
-    const bytes = joined(this.#name);
+  #finishName(): void {
+    const bytes = concatBytes(this.#name);
     if (this.#letter === 'x') this.#long = { ...this.#long, ...paxOf(bytes) };
     else if (this.#letter === 'L') this.#long = { ...this.#long, path: untilNul(bytes) };
     else this.#long = { ...this.#long, link: untilNul(bytes) };
@@ -126,30 +126,30 @@ export function tarEntries(archive: Uint8Array): TarEntry[] {
   return entries;
 }
 
-function headOf(header: Uint8Array, letter: string, size: number, at: number, long: Long): TarHead {
+function headOf(header: Uint8Array, letter: string, size: number, at: number, long: LongNames): TarHeader {
   const prefix = latin(header, 257, 5) === 'ustar' ? text(header, 345, 155) : '';
   const short = text(header, 0, 100);
   const path = long.path ?? (prefix === '' ? short : `${prefix}/${short}`);
   if (Math.max(utf8Length(path), utf8Length(long.link ?? '')) > MOST_OF_A_PATH)
-    throw refused('a path in it is too long');
+    throw invalidArchive('a path in it is too long');
   const type = TYPES[letter];
-  if (!type) throw refused(`${JSON.stringify(path)} is ${OTHERS[letter] ?? 'of an unknown kind'}`);
+  if (!type) throw invalidArchive(`${JSON.stringify(path)} is ${OTHERS[letter] ?? 'of an unknown kind'}`);
   const link = type === 'symlink' ? (long.link ?? text(header, 157, 100)) : null;
   return { path, type, mode: octal(header, 100, 8) & 0o7777, size: type === 'file' ? size : 0, at, link };
 }
 
-function paxOf(bytes: Uint8Array): Long {
-  const found: Long = {};
+function paxOf(bytes: Uint8Array): LongNames {
+  const found: LongNames = {};
   for (let at = 0; at < bytes.length; ) {
     const digits = /^\d{1,7} /.exec(latin(bytes, at, 8))?.[0];
     const length = Number.parseInt(digits ?? '', 10);
     if (digits === undefined || length <= digits.length || at + length > bytes.length)
-      throw refused('a PAX record is broken');
+      throw invalidArchive('a PAX record is broken');
     const [, key, value = ''] =
       /^([^=]*)=([\s\S]*)\n$/.exec(utf8(bytes.subarray(at + digits.length, at + length))) ?? [];
     if (key === 'path') found.path = value;
     if (key === 'linkpath') found.link = value;
-    if (key === 'size' || key?.startsWith('GNU.sparse')) throw refused(`PAX records of ${key} are not read`);
+    if (key === 'size' || key?.startsWith('GNU.sparse')) throw invalidArchive(`PAX records of ${key} are not read`);
     at += length;
   }
   return found;
@@ -157,7 +157,7 @@ function paxOf(bytes: Uint8Array): Long {
 
 function octal(header: Uint8Array, at: number, length: number): number {
   const digits = latin(header, at, length).replace(/\0.*$/s, '').trim();
-  if (!/^[0-7]*$/.test(digits)) throw refused('a number in it makes no sense');
+  if (!/^[0-7]*$/.test(digits)) throw invalidArchive('a number in it makes no sense');
   return digits === '' ? 0 : Number.parseInt(digits, 8);
 }
 
@@ -178,11 +178,11 @@ function utf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw refused('a name in it is not UTF-8');
+    throw invalidArchive('a name in it is not UTF-8');
   }
 }
 
-function refused(problem: string): MayflyError {
+function invalidArchive(problem: string): MayflyError {
   const why = `The context is not taken: ${problem}.`;
   return new MayflyError('invalid_request', why, { fields: [{ field: 'context', problem }] });
 }

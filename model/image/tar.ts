@@ -12,31 +12,31 @@ export const BLOCK = 512;
 const LETTER = { file: '0', directory: '5', symlink: '2' } as const;
 
 /** Builds a ustar archive; each path and link target is in a PAX record. */
-export function tarOf(entries: readonly TarEntry[]): Uint8Array {
+export function buildTar(entries: readonly TarEntry[]): Uint8Array {
   const blocks = entries.flatMap((entry) => {
     const content = entry.type === 'file' ? entry.bytes : new Uint8Array();
-    return [headOf({ ...entry, size: content.length }), content, paddingOf(content.length)];
+    return [tarHeader({ ...entry, size: content.length }), content, tarPadding(content.length)];
   });
-  return joined([...blocks, END]);
+  return concatBytes([...blocks, END]);
 }
 
 /** End marker of an archive. */
 export const END = new Uint8Array(2 * BLOCK);
 
 /** Returns the header blocks of an entry. */
-export function headOf({ path, type, mode, size, link }: Omit<TarEntry, 'bytes'> & { size: number }): Uint8Array {
+export function tarHeader({ path, type, mode, size, link }: Omit<TarEntry, 'bytes'> & { size: number }): Uint8Array {
   const records = [record('path', path), ...(link === null ? [] : [record('linkpath', link)])].join('');
   const pax = new TextEncoder().encode(records);
   const plain = headerOf('entry', LETTER[type], mode, type === 'file' ? size : 0);
-  return joined([headerOf('pax', 'x', 0o644, pax.length), pax, paddingOf(pax.length), plain]);
+  return concatBytes([headerOf('pax', 'x', 0o644, pax.length), pax, tarPadding(pax.length), plain]);
 }
 
 /** Returns the padding after content of that length. */
-export function paddingOf(size: number): Uint8Array {
+export function tarPadding(size: number): Uint8Array {
   return new Uint8Array(Math.ceil(size / BLOCK) * BLOCK - size);
 }
 
-export function joined(pieces: readonly Uint8Array[]): Uint8Array {
+export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const piece of pieces) {

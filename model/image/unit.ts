@@ -9,7 +9,7 @@ export const UNIT = 'mayfly-image.service';
  * Generates a unit that runs the image's program once per boot with its user, folder and variables. Null: neither CMD
  * nor ENTRYPOINT, so an inherited unit stays. Empty: no program (`CMD []`).
  */
-export function unitOf({ cmd, entrypoint, env, user, workdir }: Settings): string | null {
+export function generateUnit({ cmd, entrypoint, env, user, workdir }: Settings): string | null {
   if (cmd === null && entrypoint === null) return null;
   const program = [...(entrypoint ?? []), ...(cmd ?? [])];
   if (program.length === 0) return '';
@@ -25,8 +25,8 @@ export function unitOf({ cmd, entrypoint, env, user, workdir }: Settings): strin
     ...(group === null ? [] : [assignment('Group', group)]),
     // protects a trailing backslash or blank of the folder
     assignment('WorkingDirectory', workdir === '/' ? workdir : `${workdir}/.`),
-    ...Object.entries(env).map(([variable, value]) => `Environment=${quoted(`${variable}=${value}`)}`),
-    `ExecStart=/usr/bin/env -- ${program.map((word) => quoted(word).replaceAll('$', '$$$$')).join(' ')}`,
+    ...Object.entries(env).map(([variable, value]) => `Environment=${quoteWord(`${variable}=${value}`)}`),
+    `ExecStart=/usr/bin/env -- ${program.map((word) => quoteWord(word).replaceAll('$', '$$$$')).join(' ')}`,
     '',
     '[Install]',
     'WantedBy=multi-user.target',
@@ -40,12 +40,12 @@ export function unitOf({ cmd, entrypoint, env, user, workdir }: Settings): strin
  */
 function assignment(setting: string, value: string): string {
   if (/\p{Cc}|\\$/u.test(value)) throw new MayflyError('internal', `${setting} of a unit would go on in other lines.`);
-  return `${setting}=${specifiers(value)}`;
+  return `${setting}=${escapeSpecifiers(value)}`;
 }
 
 /** Quotes a word by systemd.syntax(7); `%` starts a specifier everywhere. */
-function quoted(word: string): string {
-  const escaped = specifiers(word).replace(/["\\\p{Cc}]/gu, (char) =>
+function quoteWord(word: string): string {
+  const escaped = escapeSpecifiers(word).replace(/["\\\p{Cc}]/gu, (char) =>
     char === '"' || char === '\\'
       ? `\\${char}`
       : [...new TextEncoder().encode(char)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join(''),
@@ -53,6 +53,6 @@ function quoted(word: string): string {
   return `"${escaped}"`;
 }
 
-function specifiers(text: string): string {
+function escapeSpecifiers(text: string): string {
   return text.replaceAll('%', '%%');
 }

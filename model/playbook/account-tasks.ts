@@ -1,6 +1,13 @@
-import { accountsOf, type Group, isAccountName, isHash, type User, userDifference } from './change/accounts.ts';
-import type { Change, Left } from './change/change.ts';
-import { literal, type Task, task } from './tasks.ts';
+import {
+  describeUserDifference,
+  type Group,
+  isAccountName,
+  isHash,
+  parseAccounts,
+  type User,
+} from './change/accounts.ts';
+import type { Change, Gap } from './change/change.ts';
+import { markUnsafe, type Task, task } from './tasks.ts';
 
 export interface Variable {
   name: string;
@@ -9,16 +16,16 @@ export interface Variable {
   kind: 'password hash' | 'file';
 }
 
-interface Written {
+interface AccountTasks {
   tasks: Task[];
   variables: Variable[];
-  left: Left[];
+  left: Gap[];
 }
 
 /** Builds tasks for users and groups; removals come first, to free their numbers. */
-export function accountTasks({ before, after }: Pick<Change, 'before' | 'after'>): Written {
-  const [old, now] = [accountsOf(before), accountsOf(after)];
-  const written: Written = { tasks: [], variables: [], left: [] };
+export function buildAccountTasks({ before, after }: Pick<Change, 'before' | 'after'>): AccountTasks {
+  const [old, now] = [parseAccounts(before), parseAccounts(after)];
+  const written: AccountTasks = { tasks: [], variables: [], left: [] };
   const uids = [...now.users.values()].map(({ uid }) => uid);
   for (const { name } of old.users.values()) if (!now.users.has(name)) written.tasks.push(...absent('user', name));
   for (const { name } of old.groups.values()) if (!now.groups.has(name)) written.tasks.push(...absent('group', name));
@@ -27,29 +34,30 @@ export function accountTasks({ before, after }: Pick<Change, 'before' | 'after'>
   }
   for (const user of now.users.values()) {
     const was = old.users.get(user.name);
-    const isOther = was?.password !== user.password;
-    if (was === undefined || isOther || userDifference(was, user) !== null) addUser(written, user, uids, isOther);
+    const hasNewPassword = was?.password !== user.password;
+    if (was === undefined || hasNewPassword || describeUserDifference(was, user) !== null)
+      addUser(written, user, uids, hasNewPassword);
   }
   return written;
 }
 
 function absent(kind: 'user' | 'group', name: string): Task[] {
   if (!isAccountName(name)) return [];
-  return [task(`Remove the ${kind}`, name, kind, { name: literal(name), state: 'absent' })];
+  return [task(`Remove the ${kind}`, name, kind, { name: markUnsafe(name), state: 'absent' })];
 }
 
-function addGroup({ tasks, left }: Written, { name, gid }: Group, all: ReadonlyMap<string, Group>): void {
+function addGroup({ tasks, left }: AccountTasks, { name, gid }: Group, all: ReadonlyMap<string, Group>): void {
   if (!isAccountName(name)) {
     left.push({ path: '/etc/group', why: `the group ${JSON.stringify(name)} has a name that groupadd does not take` });
     return;
   }
   const isShared = [...all.values()].filter((other) => other.gid === gid).length > 1;
   tasks.push(
-    task('Have the group', name, 'group', { name: literal(name), gid, ...(isShared && { non_unique: true }) }),
+    task('Have the group', name, 'group', { name: markUnsafe(name), gid, ...(isShared && { non_unique: true }) }),
   );
 }
 
-function addUser(written: Written, user: User, uids: readonly number[], isOther: boolean): void {
+function addUser(written: AccountTasks, user: User, uids: readonly number[], isOther: boolean): void {
   const { name, uid, gid, comment, home, shell, groups, password } = user;
   if (!isAccountName(name)) {
     const why = `the user ${JSON.stringify(name)} has a name that useradd does not take`;
@@ -57,20 +65,20 @@ function addUser(written: Written, user: User, uids: readonly number[], isOther:
     return;
   }
   const args = {
-    name: literal(name),
+    name: markUnsafe(name),
     uid,
     group: String(gid),
-    groups: groups.map(literal),
+    groups: groups.map(markUnsafe),
     append: false,
-    comment: literal(comment),
-    home: literal(home),
-    shell: literal(shell),
+    comment: markUnsafe(comment),
+    home: markUnsafe(home),
+    shell: markUnsafe(shell),
     create_home: false,
     ...(uids.filter((other) => other === uid).length > 1 && { non_unique: true }),
   };
   const secret = isHash(password) ? variableOf(name, written.variables) : null;
   if (secret) written.variables.push({ name: secret, of: name, kind: 'password hash' });
-  const given = secret ? `{{ ${secret} }}` : literal(password ?? '!');
+  const given = secret ? `{{ ${secret} }}` : markUnsafe(password ?? '!');
   written.tasks.push(
     task('Have the user', name, 'user', { ...args, ...(isOther && password !== null && { password: given }) }),
   );

@@ -1,5 +1,5 @@
 import type { PlaybookRun, WrittenSummary } from './playbook.ts';
-import { Unsafe, yamlOf } from './yaml.ts';
+import { toYaml, Unsafe } from './yaml.ts';
 
 /** Folder for checking a playbook; Mayfly's own in every guest, so comparisons exclude it. */
 export const CHECK_FOLDER = '/var/lib/mayfly/check';
@@ -63,7 +63,7 @@ export function checkFiles(variables: WrittenSummary['variables']): { name: stri
   const encoder = new TextEncoder();
   const values = variables.map(({ name, kind }) => {
     const value = kind === 'file' ? new Unsafe(`${CHECK_FOLDER}/placeholder`) : new Unsafe('*');
-    return `${name}: ${yamlOf(value)}`;
+    return `${name}: ${toYaml(value)}`;
   });
   return [
     { name: 'vars.check.yml', bytes: encoder.encode(['---', ...values, 'mayfly_is_tried: true', ''].join('\n')) },
@@ -73,16 +73,16 @@ export function checkFiles(variables: WrittenSummary['variables']): { name: stri
 }
 
 /** Parses the results of finished runs. */
-export function runsIn(stdout: string): PlaybookRun[] {
+export function parseRuns(stdout: string): PlaybookRun[] {
   return stdout.split('\n').flatMap((line) => {
-    const said = parsed(line);
+    const said = parseLine(line);
     if (typeof said?.changed !== 'number' || typeof said.failed !== 'number') return [];
     const message = typeof said.message === 'string' ? said.message : null;
     return [{ changed: said.changed, failed: said.failed, message }];
   });
 }
 
-function parsed(line: string): { changed?: unknown; failed?: unknown; message?: unknown } | null {
+function parseLine(line: string): { changed?: unknown; failed?: unknown; message?: unknown } | null {
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === 'object' ? value : null;

@@ -1,32 +1,32 @@
 import type { FileChange, GuestName } from '../files/file-change.ts';
-import { accountsOf, userDifference } from './change/accounts.ts';
-import { keyOf, type Left, type SystemTexts } from './change/change.ts';
-import { knownIn } from './change/packages.ts';
+import { describeUserDifference, parseAccounts } from './change/accounts.ts';
+import { type Gap, keyOf, type SystemFiles } from './change/change.ts';
+import { parsePackages } from './change/packages.ts';
 
-interface Tried {
+interface CheckInput {
   /** Changes of the sandbox. */
   wanted: ReadonlyMap<string, readonly FileChange[]>;
   /** Differences between the sandbox and the fresh one after applying the playbook. */
   remaining: ReadonlyMap<string, readonly FileChange[]>;
   /** Files of the fresh sandbox before, of the sandbox, and of the fresh one after applying. */
-  texts: { fresh: SystemTexts; now: SystemTexts; applied: SystemTexts };
+  texts: { fresh: SystemFiles; now: SystemFiles; applied: SystemFiles };
   /** Changes known as not expressible, and files whose content is a variable. */
-  known: readonly Left[];
+  known: readonly Gap[];
   variables: readonly { name: string; of: string; kind: string }[];
 }
 
-export interface Outcome {
+export interface CheckOutcome {
   broughtAbout: number;
   paths: number;
-  left: Left[];
+  left: Gap[];
   beyond: GuestName[];
 }
 
 /** Compares the applied changes with the wanted ones. */
-export function compareCheck({ wanted, remaining, texts, known, variables }: Tried): Outcome {
+export function compareCheck({ wanted, remaining, texts, known, variables }: CheckInput): CheckOutcome {
   const whys = new Map(known.map(({ path, why }) => [keyOf(path), why]));
   for (const { name, of, kind } of variables) if (kind === 'file') whys.set(of, `its content is the variable ${name}`);
-  const left: Left[] = [];
+  const left: Gap[] = [];
   for (const [key, changes] of wanted) {
     const rest = remaining.get(key);
     const [first] = changes;
@@ -45,8 +45,12 @@ function differenceOf(changes: readonly FileChange[]): string {
     .join('; ');
 }
 
-function ofPackages({ fresh, now, applied }: Tried['texts']): Left[] {
-  const [before, wanted, found] = [knownIn(fresh).packages, knownIn(now).packages, knownIn(applied).packages];
+function ofPackages({ fresh, now, applied }: CheckInput['texts']): Gap[] {
+  const [before, wanted, found] = [
+    parsePackages(fresh).packages,
+    parsePackages(now).packages,
+    parsePackages(applied).packages,
+  ];
   const names = new Set([...before.keys(), ...wanted.keys(), ...found.keys()]);
   return [...names].flatMap((name) => {
     const [want, have] = [wanted.get(name), found.get(name)];
@@ -59,10 +63,10 @@ function ofPackages({ fresh, now, applied }: Tried['texts']): Left[] {
   });
 }
 
-function ofAccounts({ now, applied }: Tried['texts']): Left[] {
-  const [want, have] = [accountsOf(now), accountsOf(applied)];
+function ofAccounts({ now, applied }: CheckInput['texts']): Gap[] {
+  const [want, have] = [parseAccounts(now), parseAccounts(applied)];
   const users = [...new Set([...want.users.keys(), ...have.users.keys()])].flatMap((name) => {
-    const difference = userDifference(want.users.get(name), have.users.get(name));
+    const difference = describeUserDifference(want.users.get(name), have.users.get(name));
     return difference === null
       ? []
       : [{ path: '/etc/passwd', why: `the user ${JSON.stringify(name)} differs: ${difference}` }];

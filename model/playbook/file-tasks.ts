@@ -1,8 +1,8 @@
 import { LIMITS } from '../limits.ts';
 import type { Variable } from './account-tasks.ts';
-import { type Change, type Entry, keyOf, type Left } from './change/change.ts';
+import { type Change, type Entry, type Gap, keyOf } from './change/change.ts';
 import { isSecretFile, isSecretPath } from './change/secrets.ts';
-import { literal, type Task, task, whyNotPath } from './tasks.ts';
+import { getPathRefusal, markUnsafe, type Task, task } from './tasks.ts';
 
 interface FileTasks {
   /** Before the installation of packages, and after it. */
@@ -10,7 +10,7 @@ interface FileTasks {
   last: Task[];
   files: { name: string; bytes: Uint8Array }[];
   variables: Variable[];
-  left: Left[];
+  left: Gap[];
 }
 
 const RELOADED = /^\/(?:etc|usr\/local\/lib|usr\/lib)\/systemd\/system\//;
@@ -23,7 +23,7 @@ const XATTRS: Record<string, string> = {
 };
 
 /** Builds tasks for files, folders and links: removals first, then parents before their content. */
-export function fileTasks(change: Change): FileTasks {
+export function buildFileTasks(change: Change): FileTasks {
   const written: FileTasks = { first: [], last: [], files: [], variables: [], left: [] };
   const there = new Set(change.entries.map(({ path }) => keyOf(path)));
   for (const path of change.gone) remove(written, path, there.has(keyOf(path)) ? entryAt(change, path) : null);
@@ -31,13 +31,13 @@ export function fileTasks(change: Change): FileTasks {
   for (const entry of change.entries) {
     if (typeof entry.path === 'string' && change.packaged.has(entry.path)) continue;
     const why =
-      whyNot(entry) ?? (count >= LIMITS.playbook.paths ? `there are more than ${LIMITS.playbook.paths}` : null);
+      getGapReason(entry) ?? (count >= LIMITS.playbook.paths ? `there are more than ${LIMITS.playbook.paths}` : null);
     if (why !== null) {
       written.left.push({ path: entry.path, why });
       continue;
     }
     count += 1;
-    add(written, entry, isBehind(entry, change.listed));
+    add(written, entry, isAfterPackages(entry, change.listed));
   }
   return written;
 }
@@ -47,20 +47,22 @@ function entryAt({ entries }: Change, path: Entry['path']): Entry | null {
 }
 
 /** True for paths of a package, or below its folders: they are changed after the installation. */
-function isBehind({ path }: Entry, listed: ReadonlySet<string>): boolean {
+function isAfterPackages({ path }: Entry, listed: ReadonlySet<string>): boolean {
   if (typeof path !== 'string') return false;
   for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) if (listed.has(at)) return true;
   return false;
 }
 
-function whyNot({ path, type, target, bytes, isKept, sameAs, why }: Entry): string | null {
+function getGapReason({ path, type, target, bytes, isKept, sameAs, why }: Entry): string | null {
   if (typeof path !== 'string') return 'its name is not UTF-8, which YAML cannot say';
   if (isSecretPath(path)) return 'its name looks like a secret';
-  const unusable = whyNotPath(path) ?? whyOfPip(path);
+  const unusable = getPathRefusal(path) ?? getPipReason(path);
   if (unusable !== null) return unusable;
   if (type === 'symlink') {
     if (typeof target !== 'string') return 'it points to a name that is not UTF-8';
-    return whyNotPath(target) ?? (/^~|^$/.test(target) ? 'Ansible takes a `~` that a link points to for a home' : null);
+    return (
+      getPathRefusal(target) ?? (/^~|^$/.test(target) ? 'Ansible takes a `~` that a link points to for a home' : null)
+    );
   }
   if (type !== 'file' && type !== 'directory') return `it is a ${type}, which no module of ansible.builtin makes`;
   if (type === 'file' && !isKept && sameAs === null && bytes === null) return why ?? 'its content was not read';
@@ -68,7 +70,7 @@ function whyNot({ path, type, target, bytes, isKept, sameAs, why }: Entry): stri
 }
 
 /** Explains a file installed by pip; its .dist-info folder (PEP 376) names the package. */
-function whyOfPip(path: string): string | null {
+function getPipReason(path: string): string | null {
   const [, inside] = /\/(?:site|dist)-packages\/(.+)$/.exec(path) ?? [];
   if (inside === undefined) return null;
   const [, name, version] = /^([^/]+)-([^/-]+)\.dist-info$/.exec(inside) ?? [];
@@ -82,12 +84,12 @@ function remove(written: FileTasks, path: Entry['path'], other: Entry | null): v
     written.left.push({ path, why: 'it is no more, and its name is not UTF-8' });
     return;
   }
-  const why = whyNotPath(path) ?? (isSecretPath(path) ? 'its name looks like a secret' : null);
+  const why = getPathRefusal(path) ?? (isSecretPath(path) ? 'its name looks like a secret' : null);
   if (why !== null) {
     written.left.push({ path, why });
     return;
   }
-  const absent = { path: literal(path), state: 'absent' };
+  const absent = { path: markUnsafe(path), state: 'absent' };
   if (other === null) {
     written.first.push(task('Remove', path, 'file', absent));
     return;
@@ -96,7 +98,7 @@ function remove(written: FileTasks, path: Entry['path'], other: Entry | null): v
   const is = { directory: 'isdir', symlink: 'islnk' }[other.type as 'directory' | 'symlink'] ?? 'isreg';
   const condition = [`${result}.stat.exists`, `not ${result}.stat.${is}`];
   written.first.push(
-    task('Look at', path, 'stat', { path: literal(path), follow: false }, { register: result }),
+    task('Look at', path, 'stat', { path: markUnsafe(path), follow: false }, { register: result }),
     task('Make way at', path, 'file', absent, { when: condition }),
   );
 }
@@ -116,26 +118,27 @@ function taskOf(written: FileTasks, entry: Entry, path: string, more: Task): Tas
   const all = { ...owned, mode: mode.toString(8).padStart(4, '0') };
   if (type === 'symlink') {
     const to = target as string;
-    const args = { src: literal(to), path: literal(path), state: 'link', force: true, ...owned };
+    const args = { src: markUnsafe(to), path: markUnsafe(path), state: 'link', force: true, ...owned };
     return task(unitName(path, to) ?? 'Link', path, 'file', args, more);
   }
   if (type === 'directory')
-    return task('Have the folder', path, 'file', { path: literal(path), state: 'directory', ...all }, more);
+    return task('Have the folder', path, 'file', { path: markUnsafe(path), state: 'directory', ...all }, more);
   if (typeof sameAs === 'string') {
     return task(
       'Give another name',
       path,
       'file',
-      { src: literal(sameAs), path: literal(path), state: 'hard', ...all },
+      { src: markUnsafe(sameAs), path: markUnsafe(path), state: 'hard', ...all },
       more,
     );
   }
-  if (isKept) return task('Have mode and owner of', path, 'file', { path: literal(path), state: 'file', ...all }, more);
+  if (isKept)
+    return task('Have mode and owner of', path, 'file', { path: markUnsafe(path), state: 'file', ...all }, more);
   return task(
     'Write',
     path,
     'copy',
-    { src: sourceOf(written, path, bytes ?? new Uint8Array()), dest: literal(path), ...all },
+    { src: sourceOf(written, path, bytes ?? new Uint8Array()), dest: markUnsafe(path), ...all },
     more,
   );
 }

@@ -1,32 +1,32 @@
-import type { Change, Left } from './change/change.ts';
-import { isPackage, type Package, packageChange } from './change/packages.ts';
+import type { Change, Gap } from './change/change.ts';
+import { comparePackages, isValidPackage, type Package } from './change/packages.ts';
 import { type Task, task } from './tasks.ts';
 
 export interface PackageTasks {
   tasks: Task[];
   /** Applied changes, for display. */
   said: { name: string; version: string | null; change: 'installed' | 'changed' | 'removed' | 'purged' }[];
-  left: Left[];
+  left: Gap[];
 }
 
 /** Builds tasks that install exactly the versions of the sandbox, without recommended packages. */
-export function packageTasks({ before, after, foreign }: Change): PackageTasks {
-  const { installed, changed, removed, marked } = packageChange(before, after);
+export function buildPackageTasks({ before, after, foreign }: Change): PackageTasks {
+  const { installed, changed, removed, marked } = comparePackages(before, after);
   const wanted = [...installed, ...changed];
-  const left = wanted.flatMap((one) => leftOf(one, foreign));
-  const had = wanted.filter((one) => isPackage(one) && !foreign.has(one.name));
+  const left = wanted.flatMap((one) => getGaps(one, foreign));
+  const had = wanted.filter((one) => isValidPackage(one) && !foreign.has(one.name));
   const gone = (isPurge: boolean) =>
-    removed.filter((one) => one.purge === isPurge && isPackage(one)).map(({ name }) => name);
-  const automatic = [...had, ...marked.filter(isPackage)].filter(({ isAuto }) => isAuto).map(({ name }) => name);
-  const manual = marked.filter((one) => isPackage(one) && !one.isAuto).map(({ name }) => name);
+    removed.filter((one) => one.purge === isPurge && isValidPackage(one)).map(({ name }) => name);
+  const automatic = [...had, ...marked.filter(isValidPackage)].filter(({ isAuto }) => isAuto).map(({ name }) => name);
+  const manual = marked.filter((one) => isValidPackage(one) && !one.isAuto).map(({ name }) => name);
   const tasks = [
-    ...asked('auto', automatic),
-    ...asked('manual', manual),
+    ...recordMarks('auto', automatic),
+    ...recordMarks('manual', manual),
     ...absent('Remove packages', gone(false), false),
     ...absent('Purge packages', gone(true), true),
     ...(had.length === 0 ? [] : [present(had)]),
-    ...mark('auto', automatic),
-    ...mark('manual', manual),
+    ...setMarks('auto', automatic),
+    ...setMarks('manual', manual),
   ];
   return {
     tasks,
@@ -43,9 +43,9 @@ export function packageTasks({ before, after, foreign }: Change): PackageTasks {
   };
 }
 
-function leftOf(one: Package, foreign: ReadonlySet<string>): Left[] {
+function getGaps(one: Package, foreign: ReadonlySet<string>): Gap[] {
   const path = '/var/lib/dpkg/status';
-  if (!isPackage(one))
+  if (!isValidPackage(one))
     return [{ path, why: `the package ${JSON.stringify(one.name)} has a name or version that dpkg does not take` }];
   if (!foreign.has(one.name)) return [];
   return [
@@ -73,14 +73,14 @@ function absent(what: string, names: readonly string[], purge: boolean): Task[] 
 }
 
 /** Records the marks before the installation, since `apt` marks everything it is given as manual. */
-function asked(as: 'auto' | 'manual', names: readonly string[]): Task[] {
+function recordMarks(as: 'auto' | 'manual', names: readonly string[]): Task[] {
   if (names.length === 0) return [];
   const more = { register: listOf(as), changed_when: false };
   return [task('Ask which packages were installed', WAYS[as], 'command', { argv: ['apt-mark', `show${as}`] }, more)];
 }
 
 /** Sets which packages apt may remove when nothing depends on them. */
-function mark(as: 'auto' | 'manual', names: readonly string[]): Task[] {
+function setMarks(as: 'auto' | 'manual', names: readonly string[]): Task[] {
   if (names.length === 0) return [];
   const all = names.map((name) => `'${name}'`).join(', '); // isPackage excludes quotes in names
   const more = { changed_when: `[${all}] | difference(${listOf(as)}.stdout_lines) | length > 0` };

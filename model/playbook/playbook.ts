@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { actor, encrypted, instant, shownFailure, shownText } from '../fields.ts';
+import { actor, displayFailure, displayText, encryptedField, instant } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
-import type { Left } from './change/change.ts';
+import type { Gap } from './change/change.ts';
 
 const { listed } = LIMITS.playbook;
 const left = z.array(z.object({ path: z.string(), why: z.string() }));
@@ -24,7 +24,7 @@ const writtenSummary = z.object({
 });
 /** Summary of a written playbook. A record has the first items of each list, the report in the archive has all. */
 export interface WrittenSummary extends Omit<z.infer<typeof writtenSummary>, 'left'> {
-  left: Left[];
+  left: Gap[];
 }
 
 const checkSummary = z.object({
@@ -58,15 +58,15 @@ export const playbookRecord = z.object({
   project: z.string(),
   sandboxId: z.string(),
   state: z.enum(['diffing', 'writing', 'checking', 'checked', 'unchecked', 'failed', 'cancelled']),
-  base: encrypted(z.object({ source: z.string(), snapshotId: z.string().nullable() })).describe(
+  base: encryptedField(z.object({ source: z.string(), snapshotId: z.string().nullable() })).describe(
     'Where the sandbox began, or the snapshot that was named: the fresh sandbox is made of it',
   ),
   checkerId: z.string().describe('The fresh sandbox: its command has what Ansible says, live'),
-  written: encrypted(writtenSummary).nullable(),
-  check: encrypted(checkSummary).nullable(),
-  unchecked: encrypted(z.string()).nullable().describe('Why it was not checked'),
-  failure: shownFailure().nullable(),
-  waitingFor: shownText().nullable(),
+  written: encryptedField(writtenSummary).nullable(),
+  check: encryptedField(checkSummary).nullable(),
+  unchecked: encryptedField(z.string()).nullable().describe('Why it was not checked'),
+  failure: displayFailure().nullable(),
+  waitingFor: displayText().nullable(),
   createdBy: actor,
   createdAt: instant,
   endedAt: instant.nullable(),

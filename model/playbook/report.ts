@@ -1,21 +1,21 @@
 import type { GuestName } from '../files/file-change.ts';
 import { quotedPath } from '../files/guest-name.ts';
 import { redactText } from '../redaction/redact.ts';
-import type { Left } from './change/change.ts';
+import type { Gap } from './change/change.ts';
 import type { CheckSummary, WrittenSummary } from './playbook.ts';
 
 /** Input of a report, with the full lists of which a record has only the first items. */
 export interface Report {
   sandboxId: string;
   written: WrittenSummary;
-  left: readonly Left[];
-  check: (Omit<CheckSummary, 'left' | 'beyond'> & { left: readonly Left[]; beyond: readonly GuestName[] }) | null;
+  left: readonly Gap[];
+  check: (Omit<CheckSummary, 'left' | 'beyond'> & { left: readonly Gap[]; beyond: readonly GuestName[] }) | null;
   /** Reason why the check is missing. */
   unchecked: string | null;
 }
 
 /** Formats report.md: changes that the playbook applies, and all gaps. */
-export function reportOf({ sandboxId, written, left, check, unchecked }: Report): string {
+export function formatReport({ sandboxId, written, left, check, unchecked }: Report): string {
   const { paths, noise, tasks, packages, variables } = written;
   return [
     `# The playbook of ${sandboxId}`,
@@ -28,11 +28,11 @@ export function reportOf({ sandboxId, written, left, check, unchecked }: Report)
     ),
     ...section(
       'Variables that it needs',
-      variables.map(({ name, of, kind }) => `${name}: ${kind} of ${shown(of)}`),
+      variables.map(({ name, of, kind }) => `${name}: ${kind} of ${formatPath(of)}`),
     ),
     ...section('Not expressed', left.map(lineOf)),
     ...section('Not brought about when it was tried', (check?.left ?? []).map(lineOf)),
-    ...section('Changed besides when it was tried', (check?.beyond ?? []).map(shown)),
+    ...section('Changed besides when it was tried', (check?.beyond ?? []).map(formatPath)),
     '',
   ].join('\n');
 }
@@ -52,17 +52,17 @@ function section(title: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ['', `## ${title}`, '', ...lines.map((line) => `* ${line.trim()}`)];
 }
 
-function lineOf({ path, why }: Left): string {
-  return `${shown(path)}: ${oneLine(why)}`;
+function lineOf({ path, why }: Gap): string {
+  return `${formatPath(path)}: ${oneLine(why)}`;
 }
 
 /** Formats a path of any characters as inline code of Markdown. */
-function shown(path: GuestName): string {
-  return `\`${plainPath(path).replaceAll('`', "'")}\``;
+function formatPath(path: GuestName): string {
+  return `\`${formatPlainPath(path).replaceAll('`', "'")}\``;
 }
 
 /** Formats a path as one line like Git, redacted. */
-export function plainPath(path: GuestName): string {
+export function formatPlainPath(path: GuestName): string {
   return redactText(quotedPath(path));
 }
 

@@ -12,12 +12,12 @@ export function task(what: string, said: string, module: string, args: Task, mor
 }
 
 /** Marks a text from a guest, which must never be evaluated as a template. */
-export function literal(text: string): Unsafe {
+export function markUnsafe(text: string): Unsafe {
   return new Unsafe(text);
 }
 
 /** Returns why Ansible cannot use a path: Python's `expandvars` expands `$` even in quotes; null when it can. */
-export function whyNotPath(path: string): string | null {
+export function getPathRefusal(path: string): string | null {
   if (/\$(?:\w|\{)/.test(path)) return 'Ansible takes a `$` in a path for a variable of the environment';
   if (path.length > 3_000) return 'its path is too long';
   return null;

@@ -1,9 +1,9 @@
-import { accountTasks, type Variable } from './account-tasks.ts';
-import type { Change, Left } from './change/change.ts';
-import { fileTasks, RELOAD } from './file-tasks.ts';
-import { type PackageTasks, packageTasks } from './package-tasks.ts';
+import { buildAccountTasks, type Variable } from './account-tasks.ts';
+import type { Change, Gap } from './change/change.ts';
+import { buildFileTasks, RELOAD } from './file-tasks.ts';
+import { buildPackageTasks, type PackageTasks } from './package-tasks.ts';
 import type { Task } from './tasks.ts';
-import { commentOf, Unsafe, type Value, yamlOf } from './yaml.ts';
+import { toYaml, toYamlComment, Unsafe, type Value } from './yaml.ts';
 
 export interface WrittenPlaybook {
   /** playbook.yml */
@@ -13,7 +13,7 @@ export interface WrittenPlaybook {
   variables: Variable[];
   packages: PackageTasks['said'];
   /** Gaps known before the check. */
-  left: Left[];
+  left: Gap[];
   tasks: number;
 }
 
@@ -22,9 +22,9 @@ export interface WrittenPlaybook {
  * YAML. Pure.
  */
 export function writePlaybook(change: Change): WrittenPlaybook {
-  const accounts = accountTasks(change);
-  const packages = packageTasks(change);
-  const files = fileTasks(change);
+  const accounts = buildAccountTasks(change);
+  const packages = buildPackageTasks(change);
+  const files = buildFileTasks(change);
   const tasks = [...accounts.tasks, ...files.first, ...packages.tasks, ...files.last];
   const variables = [...accounts.variables, ...files.variables];
   return {
@@ -65,20 +65,20 @@ function textOf(change: Change, tasks: readonly Task[], variables: readonly Vari
       ...(isNotified && { handlers: RELOADING }),
     },
   ];
-  return `${[...headOf(change, variables), '---'].join('\n')}${yamlOf(play)}\n`;
+  return `${[...headOf(change, variables), '---'].join('\n')}${toYaml(play)}\n`;
 }
 
 function headOf({ sandboxId, base, commands }: Change, variables: readonly Variable[]): string[] {
   const needed = variables.map(({ name, of, kind }) =>
-    commentOf(`  ${name}: ${kind === 'file' ? 'path of a file with the content' : kind} of ${of}`),
+    toYamlComment(`  ${name}: ${kind === 'file' ? 'path of a file with the content' : kind} of ${of}`),
   );
   return [
-    commentOf(
+    toYamlComment(
       `What makes of ${base} what ${sandboxId} is. Written by Mayfly; report.md says what it does not bring about.`,
     ),
-    ...(needed.length > 0 ? [commentOf('It needs these variables (vars.example.yml):'), ...needed] : []),
+    ...(needed.length > 0 ? [toYamlComment('It needs these variables (vars.example.yml):'), ...needed] : []),
     ...(commands.length > 0
-      ? [commentOf('The commands that led there:'), ...commands.map((one) => commentOf(`  $ ${one}`))]
+      ? [toYamlComment('The commands that led there:'), ...commands.map((one) => toYamlComment(`  $ ${one}`))]
       : []),
   ];
 }
@@ -87,7 +87,7 @@ function headOf({ sandboxId, base, commands }: Change, variables: readonly Varia
 export function exampleOf(variables: readonly Variable[]): string {
   const lines = variables.flatMap(({ name, of, kind }) => {
     const value = kind === 'file' ? new Unsafe(`/path/to/${name}`) : new Unsafe('*');
-    return [commentOf(`${kind} of ${of}`), `${name}: ${yamlOf(value)}`];
+    return [toYamlComment(`${kind} of ${of}`), `${name}: ${toYaml(value)}`];
   });
   return ['---', ...lines, ''].join('\n');
 }

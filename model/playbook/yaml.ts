@@ -18,18 +18,18 @@ const TYPED = /^[\w.+:~<=*&! -]*$/;
  * Formats YAML 1.2 in ASCII: texts in double quotes with escapes, so that no character ends a line or is invalid in
  * YAML.
  */
-export function yamlOf(value: Value, indent = 0): string {
+export function toYaml(value: Value, indent = 0): string {
   const margin = ' '.repeat(indent);
-  if (value instanceof Unsafe) return `${TYPED.test(value.text) ? '' : '!unsafe '}${quoted(value.text, indent)}`;
-  if (typeof value === 'string') return quoted(value, indent);
+  if (value instanceof Unsafe) return `${TYPED.test(value.text) ? '' : '!unsafe '}${quoteText(value.text, indent)}`;
+  if (typeof value === 'string') return quoteText(value, indent);
   if (typeof value !== 'object') return String(value);
   if (isList(value)) {
     if (value.length === 0) return '[]';
-    return value.map((each) => `\n${margin}- ${yamlOf(each, indent + 2).trimStart()}`).join('');
+    return value.map((each) => `\n${margin}- ${toYaml(each, indent + 2).trimStart()}`).join('');
   }
   const fields = Object.entries(value);
   if (fields.length === 0) return '{}';
-  return fields.map(([name, each]) => `\n${margin}${name}:${after(yamlOf(each, indent + 2))}`).join('');
+  return fields.map(([name, each]) => `\n${margin}${name}:${after(toYaml(each, indent + 2))}`).join('');
 }
 
 function after(text: string): string {
@@ -44,7 +44,7 @@ function isList(value: Value): value is readonly Value[] {
  * Quotes a text; a backslash at the end of a line joins it with the next line's first non-blank character (YAML 1.2,
  * 7.3.1).
  */
-function quoted(text: string, indent: number): string {
+function quoteText(text: string, indent: number): string {
   const pieces: string[] = [];
   let line = '';
   for (const char of text) {
@@ -52,7 +52,7 @@ function quoted(text: string, indent: number): string {
       pieces.push(line);
       line = '';
     }
-    const next = escaped(char);
+    const next = escapeChar(char);
     line += line === '' && pieces.length > 0 && next === ' ' ? '\\ ' : next;
   }
   return `"${[...pieces, line].join(`\\\n${' '.repeat(indent + 2)}`)}"`;
@@ -60,7 +60,7 @@ function quoted(text: string, indent: number): string {
 
 const NAMED: Record<string, string> = { '"': '\\"', '\\': '\\\\', '\n': '\\n', '\t': '\\t', '\r': '\\r' };
 
-function escaped(char: string): string {
+function escapeChar(char: string): string {
   if (char in NAMED) return NAMED[char] ?? char;
   const code = char.codePointAt(0) ?? 0;
   if (code >= 0x20 && code < 0x7f) return char;
@@ -68,7 +68,7 @@ function escaped(char: string): string {
 }
 
 /** Formats a comment on one line. */
-export function commentOf(text: string): string {
-  const line = Array.from(text, escaped).join('');
+export function toYamlComment(text: string): string {
+  const line = Array.from(text, escapeChar).join('');
   return line.length > 140 ? `# ${line.slice(0, 137)}...` : `# ${line}`.trimEnd();
 }

@@ -4,7 +4,7 @@ import type { ErrorCode, MayflyError } from '../errors.ts';
  * Reason for a claim without a member: none was ready; others got them; the candidates could not be claimed; or the
  * project has used its share of a shared pool or its quota.
  */
-export type Miss = 'empty' | 'taken' | 'unfit' | 'limited';
+export type MissReason = 'empty' | 'taken' | 'unfit' | 'limited';
 
 /** Errors of a claim after which another member may succeed: already claimed, ending, not matching, or over a quota. */
 const REFUSED: ReadonlySet<string> = new Set<ErrorCode>([
@@ -17,7 +17,7 @@ const REFUSED: ReadonlySet<string> = new Set<ErrorCode>([
   'internal',
 ]);
 
-const MISS_OF: Partial<Record<ErrorCode, Miss>> = {
+const MISS_OF: Partial<Record<ErrorCode, MissReason>> = {
   sandbox_busy: 'taken',
   project_quota_exceeded: 'limited',
   quota_exceeded: 'limited',
@@ -31,6 +31,6 @@ export function isRefusedClaim({ code, options }: MayflyError): boolean {
   return REFUSED.has(code) || (code === 'temporal_unavailable' && options.mayHaveBegun === false);
 }
 
-export function missOf({ code }: MayflyError): Miss {
+export function getMissReason({ code }: MayflyError): MissReason {
   return MISS_OF[code] ?? 'unfit';
 }

@@ -1,5 +1,5 @@
-import type { PoolWish } from './pool.ts';
-import type { Demand, PoolMember, PoolSight, PoolTimes } from './pool-saga.ts';
+import type { PoolSpec } from './pool.ts';
+import type { Demand, PoolMember, PoolObservation, PoolTimes } from './pool-saga.ts';
 
 /** Window of the demand, seconds. */
 export const DEMAND_SECONDS = 300;
@@ -19,8 +19,8 @@ interface PoolPlan {
   isShrinking: boolean;
 }
 
-interface Standing {
-  wish: PoolWish;
+interface PlanInputs {
+  wish: PoolSpec;
   revision: number;
   demand: readonly Demand[];
   /** Duration of a member's creation, seconds. */
@@ -35,7 +35,7 @@ interface Standing {
 }
 
 /** Returns the target of a pool: 1.5 × the claims expected while a member is created. */
-export function wantedOf({ min, max }: PoolWish, demand: readonly Demand[], refillSeconds: number): number {
+export function getTargetSize({ min, max }: PoolSpec, demand: readonly Demand[], refillSeconds: number): number {
   const claims = demand.reduce((sum, { count }) => sum + count, 0);
   return Math.min(max, Math.max(min, Math.ceil((MARGIN * claims * refillSeconds) / DEMAND_SECONDS)));
 }
@@ -44,7 +44,7 @@ export function wantedOf({ min, max }: PoolWish, demand: readonly Demand[], refi
  * Returns the demand within the window.
  * @param now ms since 1970
  */
-export function lately(demand: readonly Demand[], now: number): Demand[] {
+export function selectRecentDemand(demand: readonly Demand[], now: number): Demand[] {
   return demand.filter(({ second }) => second > now / 1_000 - DEMAND_SECONDS);
 }
 
@@ -52,9 +52,9 @@ export function lately(demand: readonly Demand[], now: number): Demand[] {
  * Plans the next actions of a pool. Members being created count as present. An old member is retired only when another
  * is ready, so that age never empties the pool; an unfit or unresponsive one at once.
  */
-export function planOf(sight: PoolSight, standing: Standing, now: number): PoolPlan {
+export function planPool(sight: PoolObservation, standing: PlanInputs, now: number): PoolPlan {
   const { wish, revision, demand, refillSeconds, times, begun, silent } = standing;
-  const wanted = wantedOf(wish, lately(demand, now), refillSeconds);
+  const wanted = getTargetSize(wish, selectRecentDemand(demand, now), refillSeconds);
   const living = sight.members.filter(({ stage }) => stage !== 'ending');
   const isUnfit = (member: PoolMember) =>
     member.revision !== revision ||
@@ -81,19 +81,19 @@ export function planOf(sight: PoolSight, standing: Standing, now: number): PoolP
   };
 }
 
-function isDrained({ stage, hostId }: PoolMember, { drainedHostIds }: PoolSight): boolean {
+function isDrained({ stage, hostId }: PoolMember, { drainedHostIds }: PoolObservation): boolean {
   return stage === 'warm' && hostId !== null && drainedHostIds.includes(hostId);
 }
 
 /**
  * True when the source's content on its host has changed since the creation. Members without a host are not checked.
  */
-function isStale({ stage, hostId, content }: PoolMember, contents: PoolSight['contents']): boolean {
+function isStale({ stage, hostId, content }: PoolMember, contents: PoolObservation['contents']): boolean {
   if (stage !== 'warm' || hostId === null || !(hostId in contents)) return false;
   return contents[hostId] !== content;
 }
 
-function mayShrink({ shrunkAt, times }: Standing, now: number): boolean {
+function mayShrink({ shrunkAt, times }: PlanInputs, now: number): boolean {
   return now - shrunkAt >= times.shrinkMs;
 }
 

@@ -4,7 +4,7 @@ import { NO_PROJECT } from '../project.ts';
 import type { Size } from '../project-limits.ts';
 import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
-import type { PoolRecord, PoolWish } from './pool.ts';
+import type { PoolRecord, PoolSpec } from './pool.ts';
 
 /** Workflow of one pool. */
 export const POOL_WORKFLOW = 'pool';
@@ -26,7 +26,7 @@ export interface PreemptionReason {
 }
 
 export interface PoolOrder {
-  wish: PoolWish;
+  wish: PoolSpec;
   actor: Actor;
 }
 
@@ -87,10 +87,10 @@ export type PoolTimes = typeof DEFAULT_POOL_TIMES;
 /** TTL of a member, so that no orphan lives forever. Seconds. */
 export const MEMBER_TTL_SECONDS = 3_600;
 /** Remaining TTL at which a member is too old to be claimed, ms. */
-export const TOO_OLD_MS = 300_000;
+export const MIN_CLAIM_TTL_MS = 300_000;
 
-export function poolWorkflowIdOf(of: Pick<PoolRecord, 'project' | 'name'>): string {
-  return `pool/${poolIdOf(of)}`;
+export function poolWorkflowId(of: Pick<PoolRecord, 'project' | 'name'>): string {
+  return `pool/${poolId(of)}`;
 }
 
 /** True for a pool of no project; a claim assigns the member to the claiming project. */
@@ -99,7 +99,7 @@ export function isShared({ project }: Pick<PoolRecord, 'project'>): boolean {
 }
 
 /** True when two specifications describe the same members. */
-export function hasSameMembers(one: PoolWish, other: PoolWish): boolean {
+export function hasSameMembers(one: PoolSpec, other: PoolSpec): boolean {
   const { source, cpus, memoryMib, egress } = one;
   return source === other.source && cpus === other.cpus && memoryMib === other.memoryMib && egress === other.egress;
 }
@@ -119,7 +119,7 @@ export interface PoolMember {
 }
 
 /** State of the world that a pool's plan depends on. */
-export interface PoolSight {
+export interface PoolObservation {
   /** True when the store has the pool's record. */
   isRecorded: boolean;
   members: PoolMember[];
@@ -143,6 +143,6 @@ export interface MemberInput {
   content: string | null;
 }
 
-export function poolIdOf({ project, name }: Pick<PoolRecord, 'project' | 'name'>): string {
+export function poolId({ project, name }: Pick<PoolRecord, 'project' | 'name'>): string {
   return `${project}/${name}`;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, egress, instant, optional, shownText } from '../fields.ts';
+import { actor, displayText, egress, instant, optional } from '../fields.ts';
 
 /** Counts creates that could have used a member. */
 const poolClaims = z
@@ -25,7 +25,7 @@ export const poolRecord = z.object({
     ),
   wanted: z.int().describe('Members that it wants to have now'),
   refills: optional(z.int()).describe('How often it has been filled. Default: 0'),
-  reason: shownText().nullable().describe('Why the last one could not be made; null: it could'),
+  reason: displayText().nullable().describe('Why the last one could not be made; null: it could'),
   retryAt: instant.nullable().describe('When it tries again, while it is degraded'),
   claims: poolClaims,
   idle: z
@@ -37,9 +37,9 @@ export const poolRecord = z.object({
 });
 export type PoolRecord = z.infer<typeof poolRecord>;
 /** Specification of a pool's members. */
-export type PoolWish = Pick<PoolRecord, 'source' | 'cpus' | 'memoryMib' | 'egress' | 'min' | 'max'>;
+export type PoolSpec = Pick<PoolRecord, 'source' | 'cpus' | 'memoryMib' | 'egress' | 'min' | 'max'>;
 
 /** Returns a project's share of a shared pool until its next refill: half of it, which leaves members for others. */
-export function shareOf(pool: PoolRecord, project: string) {
+export function getShare(pool: PoolRecord, project: string) {
   return { pool, project, refill: pool.refills ?? 0, most: Math.max(1, Math.floor(pool.wanted / 2)) };
 }

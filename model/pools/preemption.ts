@@ -17,7 +17,7 @@ const NO_SIZE: Size = { cpus: 0, memoryMib: 0 };
 export function selectVictims<M extends SpareMember>(shortage: Shortage, members: readonly M[]): M[] | null {
   let left = shortage;
   const victims: M[] = [];
-  for (const member of readyFirst(members)) {
+  for (const member of sortReadyFirst(members)) {
     if (isMet(left)) break;
     victims.push(member);
     const { cpus, memoryMib } = member.size ?? NO_SIZE;
@@ -27,7 +27,7 @@ export function selectVictims<M extends SpareMember>(shortage: Shortage, members
 }
 
 /** Sorts ready members first, since they end soonest, then unfinished ones, then ending ones. */
-export function readyFirst<M extends SpareMember>(members: readonly M[]): M[] {
+export function sortReadyFirst<M extends SpareMember>(members: readonly M[]): M[] {
   return members.toSorted((a, b) => rankOf(a) - rankOf(b));
 }
 
@@ -35,7 +35,7 @@ export function readyFirst<M extends SpareMember>(members: readonly M[]): M[] {
  * True when a host may have memory for a sandbox after these members end. Its other promises are unknown here, so it
  * may still refuse; but nothing is evicted for a sandbox larger than the host.
  */
-export function mayHaveRoom(
+export function canFreeCapacity(
   { capacity, sources }: Pick<HostRecord, 'capacity' | 'sources'>,
   members: readonly SpareMember[],
   { source, memoryMib }: { source: string; memoryMib: number | null },

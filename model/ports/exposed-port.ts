@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, encrypted, instant } from '../fields.ts';
+import { actor, encryptedField, instant } from '../fields.ts';
 
 /** Port of a sandbox that is open for HTTP. Ends with its sandbox; forks do not inherit it. */
 export const exposedPort = z.object({
@@ -14,7 +14,7 @@ export const exposedPort = z.object({
     .describe('Which `Host` the program is told: `localhost:<port>`, or the one that was asked for'),
   cors: z.boolean().describe("Pages of any origin may read its answers; the program's own CORS headers are replaced"),
   wake: z.boolean().describe('A request resumes the sandbox when it is paused or hibernated'),
-  secret: encrypted(z.string()).describe(
+  secret: encryptedField(z.string()).describe(
     '256 random bits in base64url, which sign its tokens. With another one all earlier tokens are void',
   ),
   openedBy: actor,

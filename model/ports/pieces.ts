@@ -4,20 +4,20 @@
  * `fetch` sends a request's head only together with its first body bytes.
  */
 const HEADER_BYTES = 4;
-export const MAX_PIECE_BYTES = 1_048_576;
+export const MAX_FRAME_BYTES = 1_048_576;
 const NOTHING_LENGTH = 0xffff_ffff;
 
 /** End of a direction. */
-export const END: Uint8Array = new Uint8Array(HEADER_BYTES);
+export const END_FRAME: Uint8Array = new Uint8Array(HEADER_BYTES);
 
 /** No-op frame. */
-export const NOTHING: Uint8Array = new Uint8Array(HEADER_BYTES).fill(0xff);
+export const NOOP_FRAME: Uint8Array = new Uint8Array(HEADER_BYTES).fill(0xff);
 
 /**
  * Builds a frame; copying is cheaper than a second write.
- * @param bytes 1 to {@link MAX_PIECE_BYTES} bytes
+ * @param bytes 1 to {@link MAX_FRAME_BYTES} bytes
  */
-export function pieceOf(bytes: Uint8Array): Uint8Array {
+export function encodeFrame(bytes: Uint8Array): Uint8Array {
   const piece = new Uint8Array(HEADER_BYTES + bytes.length);
   new DataView(piece.buffer).setUint32(0, bytes.length);
   piece.set(bytes, HEADER_BYTES);
@@ -25,7 +25,7 @@ export function pieceOf(bytes: Uint8Array): Uint8Array {
 }
 
 /** Extracts the content of frames from chunks of any size. */
-export class PieceReader {
+export class FrameReader {
   readonly #header = new Uint8Array(HEADER_BYTES);
   #inHeader = 0;
   #left = 0;
@@ -55,7 +55,7 @@ export class PieceReader {
     this.#inHeader = 0;
     this.#left = new DataView(this.#header.buffer).getUint32(0);
     if (this.#left === NOTHING_LENGTH) this.#left = 0;
-    else if (this.#left > MAX_PIECE_BYTES)
+    else if (this.#left > MAX_FRAME_BYTES)
       throw new RangeError(`a piece of ${this.#left} bytes is longer than any may be`);
     else this.#isEnded = this.#left === 0;
   }

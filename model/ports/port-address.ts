@@ -34,12 +34,12 @@ export class PortAddress {
 
   /** Returns the origin of a port, as in a browser's `Origin`. */
   originOf(target: PortTarget): string {
-    return `${this.#base.protocol}//${labelOf(target)}.${this.#base.host}`;
+    return `${this.#base.protocol}//${formatPortLabel(target)}.${this.#base.host}`;
   }
 
   /** Returns the value of `Host` for a port. */
   hostOf(target: PortTarget): string {
-    return `${labelOf(target)}.${this.#base.host}`;
+    return `${formatPortLabel(target)}.${this.#base.host}`;
   }
 
   /**
@@ -47,7 +47,7 @@ export class PortAddress {
    * origin.
    */
   pathUrlOf(target: PortTarget): string {
-    return `${this.#base.origin}/${labelOf(target)}/`;
+    return `${this.#base.origin}/${formatPortLabel(target)}/`;
   }
 
   /** Parses a request's `Host`; `all`: the common host name; null: unrelated. */
@@ -55,17 +55,17 @@ export class PortAddress {
     const name = host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
     if (name === this.domain) return 'all';
     const [label = '', ...rest] = name.split('.');
-    return rest.join('.') === this.domain ? targetOfLabel(label) : null;
+    return rest.join('.') === this.domain ? parsePortLabel(label) : null;
   }
 }
 
 /** `3000-sbx-0123456789abcdef`: at most 26 characters, of 63 that DNS allows in a label. */
-export function labelOf({ port, sandboxId }: PortTarget): string {
+export function formatPortLabel({ port, sandboxId }: PortTarget): string {
   return `${port}-${sandboxId}`;
 }
 
 /** Null: not a port's label. */
-export function targetOfLabel(label: string): PortTarget | null {
+export function parsePortLabel(label: string): PortTarget | null {
   const [, port = '', sandboxId = ''] = LABEL.exec(label) ?? [];
   return sandboxId !== '' && Number(port) <= MAX_PORT ? { port: Number(port), sandboxId } : null;
 }

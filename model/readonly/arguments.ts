@@ -1,7 +1,7 @@
 import { Fault } from './fault.ts';
-import { names, type Option, optionOf } from './options.ts';
+import { findOption, type Option, splitNames } from './options.ts';
 import type { Arguments, Operands, ValueType } from './table.ts';
-import { mayStartWithDash, quote, valueFault } from './value.ts';
+import { canStartWithDash, checkValue, quote } from './value.ts';
 
 interface Operand {
   /** Index in `argv`. */
@@ -11,7 +11,7 @@ interface Operand {
   repeated: boolean;
 }
 
-export interface Reading {
+export interface ParsedArguments {
   operands: Operand[];
   /** Indexes of options and of their separate values. */
   options: number[];
@@ -29,7 +29,11 @@ export interface Reading {
  * Parses a program's arguments by the rules of `table.ts`.
  * @throws Fault for the first disallowed argument
  */
-export function readArguments(node: Arguments, types: Record<string, ValueType>, argv: readonly string[]): Reading {
+export function parseArguments(
+  node: Arguments,
+  types: Record<string, ValueType>,
+  argv: readonly string[],
+): ParsedArguments {
   const reader = new ArgumentReader(node, types, argv);
   reader.scan(true);
   return reader.reading();
@@ -40,7 +44,7 @@ export function readArguments(node: Arguments, types: Record<string, ValueType>,
  * @returns index of the operand, and the options' values
  * @throws Fault for the first disallowed option
  */
-export function readLeadingOptions(
+export function parseLeadingOptions(
   node: Arguments,
   types: Record<string, ValueType>,
   argv: readonly string[],
@@ -97,11 +101,11 @@ class ArgumentReader {
     return this.#scopes.at(-1) ?? {};
   }
 
-  #give(name: string, option: Option, value: string | null, index = this.#at): void {
+  #setOption(name: string, option: Option, value: string | null, index = this.#at): void {
     this.#options.push(index);
     this.values.set(name, value ?? '');
     if (value === null) return;
-    const fault = valueFault(this.types, option.type, value);
+    const fault = checkValue(this.types, option.type, value);
     if (fault !== null) throw new Fault(index, `${name}: ${fault}`);
   }
 
@@ -109,13 +113,13 @@ class ArgumentReader {
    * Returns the result.
    * @throws Fault when something is missing, or an operand is not allowed
    */
-  reading(): Reading {
+  reading(): ParsedArguments {
     for (const group of this.#scopes.flatMap((scope) => scope.require ?? [])) {
-      if (!this.#given(group)) throw new Fault(0, `one of these must be given: ${group}`);
+      if (!this.#hasOption(group)) throw new Fault(0, `one of these must be given: ${group}`);
     }
     const { verbs, verbOptional, operands, operandsWith } = this.#current;
     if (verbs && !verbOptional) throw new Fault(0, `needs one of: ${Object.keys(verbs).join(' ')}`);
-    const others = Object.entries(operandsWith ?? {}).find(([group]) => this.#given(group));
+    const others = Object.entries(operandsWith ?? {}).find(([group]) => this.#hasOption(group));
     const [options, separator, values] = [this.#options, this.#separator, this.values];
     const fedBy = this.#scopes.flatMap((scope) => scope.fedBy ?? []);
     const read = { options, separator, values, fedBy: fedBy.length > 0 ? fedBy : null };
@@ -127,30 +131,30 @@ class ArgumentReader {
     const index = this.#at + 1;
     const value = this.argv[index];
     if (value === undefined || index >= this.#end) throw new Fault(this.#at, `${name} needs a value`);
-    if (value !== '-' && value.startsWith('-') && !mayStartWithDash(option.type)) {
+    if (value !== '-' && value.startsWith('-') && !canStartWithDash(option.type)) {
       throw new Fault(index, `the value of ${name} must not start with \`-\`, unless it is attached`);
     }
     this.#options.push(this.#at);
-    this.#give(name, option, value, index);
+    this.#setOption(name, option, value, index);
     this.#at = index;
   }
 
   #long(argument: string): void {
-    const option = optionOf(this.#scopes, argument);
+    const option = findOption(this.#scopes, argument);
     if (!option) throw this.#unknown(argument);
     if (option.kind === 'value') this.#takeValue(argument, option);
-    else this.#give(argument, option, null);
+    else this.#setOption(argument, option, null);
   }
 
   #doubleDash(argument: string): void {
     const equals = argument.indexOf('=');
     const name = equals < 0 ? argument : argument.slice(0, equals);
-    const option = optionOf(this.#scopes, name);
+    const option = findOption(this.#scopes, name);
     if (!option) throw this.#unknown(name);
     if (equals >= 0 && option.kind === 'flag') throw new Fault(this.#at, `${name} takes no value`);
-    if (equals >= 0) this.#give(name, option, argument.slice(equals + 1));
+    if (equals >= 0) this.#setOption(name, option, argument.slice(equals + 1));
     else if (option.kind === 'value') this.#takeValue(name, option);
-    else this.#give(name, option, null);
+    else this.#setOption(name, option, null);
   }
 
   #bundle(argument: string): void {
@@ -160,14 +164,14 @@ class ArgumentReader {
     }
     for (let offset = 1; offset < argument.length; offset++) {
       const name = `-${argument.charAt(offset)}`;
-      const option = optionOf(this.#scopes, name);
+      const option = findOption(this.#scopes, name);
       if (!option) throw this.#unknown(name);
       const rest = argument.slice(offset + 1);
       if (option.kind === 'value' && rest === '') {
         this.#takeValue(name, option);
         return;
       }
-      this.#give(name, option, option.kind === 'flag' || rest === '' ? null : rest);
+      this.#setOption(name, option, option.kind === 'flag' || rest === '' ? null : rest);
       if (option.kind !== 'flag') return;
     }
   }
@@ -178,16 +182,16 @@ class ArgumentReader {
       this.#operands.push(this.#at);
       return;
     }
-    const verb = Object.entries(verbs).find(([known]) => names(known).includes(argument));
+    const verb = Object.entries(verbs).find(([known]) => splitNames(known).includes(argument));
     if (!verb) throw new Fault(this.#at, `${quote(argument)} is none of: ${Object.keys(verbs).join(' ')}`);
     this.#scopes.push(verb[1]);
   }
 
-  #given(group: string): boolean {
-    return names(group).some((name) => this.values.has(name));
+  #hasOption(group: string): boolean {
+    return splitNames(group).some((name) => this.values.has(name));
   }
 
-  #assign(spec: Operands): Pick<Reading, 'operands' | 'open'> {
+  #assign(spec: Operands): Pick<ParsedArguments, 'operands' | 'open'> {
     const rest = spec.at(-1)?.endsWith('...') ? spec.at(-1)?.slice(0, -3) : undefined;
     const fixed = rest === undefined ? spec : spec.slice(0, -1);
     const needed = fixed.filter((type) => !type.endsWith('?')).length;
@@ -195,7 +199,7 @@ class ArgumentReader {
     const operands = this.#operands.map((index, n) => {
       const type = fixed[n]?.replace('?', '') ?? rest;
       if (type === undefined) throw new Fault(index, `${quote(this.argv[index] ?? '')} is one operand too many`);
-      const fault = valueFault(this.types, type, this.argv[index] ?? '');
+      const fault = checkValue(this.types, type, this.argv[index] ?? '');
       if (fault !== null) throw new Fault(index, fault);
       return { index, type, repeated: n >= fixed.length };
     });
@@ -208,5 +212,5 @@ class ArgumentReader {
 }
 
 function isFirst(first: string, argument = ''): boolean {
-  return names(first).some((name) => argument === name || (/^-[^-]/.test(name) && argument.startsWith(name)));
+  return splitNames(first).some((name) => argument === name || (/^-[^-]/.test(name) && argument.startsWith(name)));
 }

@@ -1,4 +1,4 @@
-import { regexEnd } from './regex-end.ts';
+import { findRegexEnd } from './regex-end.ts';
 
 /** Keywords after which `/` starts a regular expression. */
 const BEFORE_EXPRESSION = new Set('print printf return exit else do in delete if while for'.split(' '));
@@ -29,7 +29,7 @@ const TOKEN = new RegExp(
  * Returns why an awk program is not allowed; null when it only matches, computes and prints to standard output. Refuses
  * running programs, opening files or connections, and ambiguous syntax.
  */
-export function awkProgramFault(program: string): string | null {
+export function checkAwkProgram(program: string): string | null {
   return new AwkProgram(program).fault();
 }
 
@@ -63,7 +63,7 @@ class AwkProgram {
       return null;
     }
     if (this.text.charAt(this.#at + 1) === '=') return 'write /[=]…/ for a regular expression that begins with `=`';
-    const end = regexEnd(this.text, this.#at + 1, '/');
+    const end = findRegexEnd(this.text, this.#at + 1, '/');
     if (end === null) return 'where this regular expression ends is not clear; write `/` in it as `\\/`';
     this.#at = end + 1;
     this.#before = 'operand';
@@ -104,13 +104,13 @@ class AwkProgram {
     this.#before = operator === ']' ? 'operand' : operator === '++' || operator === '--' ? 'unclear' : 'operator';
     if (operator === '(') this.#parentheses.push(this.#control);
     this.#control = false;
-    if (operator === ')') return this.#closed(this.#parentheses.pop());
+    if (operator === ')') return this.#closeParenthesis(this.#parentheses.pop());
     if ('{}'.includes(operator) && this.#parentheses.length > 0) return 'a parenthesis is not closed';
     if (operator === ';' || operator === '}') this.#printing = null;
     return null;
   }
 
-  #closed(control: boolean | undefined): string | null {
+  #closeParenthesis(control: boolean | undefined): string | null {
     if (control === undefined) return 'a parenthesis is closed that was not opened';
     this.#before = control ? 'unclear' : 'operand';
     if (this.#printing !== null && this.#printing > this.#parentheses.length) this.#printing = null;

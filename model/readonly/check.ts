@@ -1,10 +1,10 @@
-import { readArguments } from './arguments.ts';
+import { parseArguments } from './arguments.ts';
 import { type Argument, type ReadonlyCommand, type Stage, textOf } from './command.ts';
 import { Fault } from './fault.ts';
 import { checkFind } from './find-expression.ts';
-import { names } from './options.ts';
-import { programOf, type Table } from './table.ts';
-import { quote, valueFault } from './value.ts';
+import { splitNames } from './options.ts';
+import { findProgram, type Table } from './table.ts';
+import { checkValue, quote } from './value.ts';
 import { checkXargs } from './xargs-command.ts';
 
 /** Disallowed word, by its indexes. */
@@ -20,7 +20,7 @@ interface Objection {
  * Checks a parsed command against the table.
  * @returns the command, with a `--` where xargs needs it; or the objection
  */
-export function check(table: Table, command: ReadonlyCommand): ReadonlyCommand | Objection {
+export function checkCommand(table: Table, command: ReadonlyCommand): ReadonlyCommand | Objection {
   const checked: ReadonlyCommand = { pipelines: [] };
   let stages = 0;
   for (const [p, { when, stages: given }] of command.pipelines.entries()) {
@@ -42,7 +42,7 @@ export function check(table: Table, command: ReadonlyCommand): ReadonlyCommand |
 }
 
 function checkArgv(table: Table, argv: [string, ...Argument[]], feeding?: Stage): [string, ...Argument[]] {
-  const program = programOf(table, argv[0]);
+  const program = findProgram(table, argv[0]);
   if (!program) throw new Fault(0, `${quote(argv[0])} is not a program that may be run; docs/read-only.md lists them`);
   if (argv.length > table.limits.arguments) throw new Fault(0, `more than ${table.limits.arguments} arguments`);
   const texts = argv.map(textOf);
@@ -50,19 +50,19 @@ function checkArgv(table: Table, argv: [string, ...Argument[]], feeding?: Stage)
   if (long >= 0) throw new Fault(long, `more than ${table.limits.argumentBytes} bytes`);
   if (program.language === 'xargs') return checkXargs(table, program, argv);
   if (program.language === 'find') checkFind(program, table.types, texts);
-  else checkInput(readArguments(program, table.types, texts).fedBy, feeding);
+  else checkInput(parseArguments(program, table.types, texts).fedBy, feeding);
   return argv;
 }
 
 function checkEnvironment(table: Table, variables: readonly string[]): void {
   for (const [index, variable] of variables.entries()) {
     const name = variable.slice(0, variable.indexOf('='));
-    const type = Object.entries(table.environment).find(([list]) => names(list).includes(name))?.[1];
+    const type = Object.entries(table.environment).find(([list]) => splitNames(list).includes(name))?.[1];
     if (type === undefined) {
       const known = Object.keys(table.environment).join(' ');
       throw new Fault(index, `the variable ${quote(name)} cannot be set; these can: ${known}`, 'environment');
     }
-    const fault = valueFault(table.types, type, variable.slice(name.length + 1));
+    const fault = checkValue(table.types, type, variable.slice(name.length + 1));
     if (fault !== null) throw new Fault(index, `${name}: ${fault}`, 'environment');
   }
 }

@@ -1,7 +1,7 @@
 import { Fault } from './fault.ts';
-import { optionOf } from './options.ts';
+import { findOption } from './options.ts';
 import type { Program, ValueType } from './table.ts';
-import { quote, valueFault } from './value.ts';
+import { checkValue, quote } from './value.ts';
 
 /** Options before the starting points. */
 const LEADING = ['-H', '-L', '-P'];
@@ -14,17 +14,17 @@ export function checkFind(program: Program, types: Record<string, ValueType>, ar
   let at = 1;
   while (LEADING.includes(argv[at] ?? '')) at++;
   for (; at < argv.length && !beginsExpression(argv[at] ?? ''); at++) {
-    const fault = valueFault(types, 'path', argv[at] ?? '');
+    const fault = checkValue(types, 'path', argv[at] ?? '');
     if (fault !== null) throw new Fault(at, fault);
   }
   for (; at < argv.length; at++) {
     const name = argv[at] ?? '';
-    const option = optionOf([program], name);
+    const option = findOption([program], name);
     if (!option) throw new Fault(at, `${quote(name)} is not among the tests and actions that are allowed`);
     if (option.kind === 'flag') continue;
     const value = argv[++at];
     if (value === undefined) throw new Fault(at - 1, `${name} needs a value`);
-    const fault = valueFault(types, option.type, value);
+    const fault = checkValue(types, option.type, value);
     if (fault !== null) throw new Fault(at, `${name}: ${fault}`);
   }
 }

@@ -1,6 +1,6 @@
 import { type Argument, type Pipeline, type ReadonlyCommand, type Refusal, type Stage, textOf } from './command.ts';
 import { Streams } from './streams.ts';
-import { readWord, Syntax, type Word } from './word.ts';
+import { readWord, SyntaxFault, type Word } from './word.ts';
 
 /** Offsets of a stage's words in the text. */
 interface StagePositions {
@@ -41,22 +41,22 @@ export function parse(text: string, maxLength: number): Parsed | Refusal {
     checkCharacters(text, maxLength);
     return new Parser(text).parse();
   } catch (error) {
-    if (error instanceof Syntax) return { position: error.position, reason: error.message };
+    if (error instanceof SyntaxFault) return { position: error.position, reason: error.message };
     throw error;
   }
 }
 
 function checkCharacters(text: string, maxLength: number): void {
-  if (text.length > maxLength) throw new Syntax(maxLength, `the command has more than ${maxLength} characters`);
+  if (text.length > maxLength) throw new SyntaxFault(maxLength, `the command has more than ${maxLength} characters`);
   const control = /[^\P{Cc}\t\n]/u.exec(text);
   if (control) {
     const name = control[0] === '\r' ? 'a carriage return' : 'a control character';
-    throw new Syntax(control.index, `${name} is not allowed, also not in quotes; lines end in a newline alone`);
+    throw new SyntaxFault(control.index, `${name} is not allowed, also not in quotes; lines end in a newline alone`);
   }
   const separator = /[\u2028\u2029]/.exec(text);
-  if (separator) throw new Syntax(separator.index, 'a line or paragraph separator of Unicode is not allowed');
+  if (separator) throw new SyntaxFault(separator.index, 'a line or paragraph separator of Unicode is not allowed');
   const surrogate = /\p{Surrogate}/u.exec(text);
-  if (surrogate) throw new Syntax(surrogate.index, 'half of a surrogate pair is not a character');
+  if (surrogate) throw new SyntaxFault(surrogate.index, 'half of a surrogate pair is not a character');
 }
 
 class Parser {
@@ -74,7 +74,7 @@ class Parser {
       const { operator, position } = this.#operator();
       if (operator === '') break;
       const next = CONNECTORS[operator];
-      if (next === undefined) throw new Syntax(position, unusable(operator));
+      if (next === undefined) throw new SyntaxFault(position, describeUnusable(operator));
       when = next;
       this.#skipLines();
       if (when === 'always' && this.#atEnd()) break;
@@ -114,7 +114,7 @@ class Parser {
       (isVariable ? variables : words).push(word);
     }
     const [program, ...rest] = words.map((word) => word.argument);
-    if (program === undefined) throw new Syntax(this.#at, 'a program is missing here');
+    if (program === undefined) throw new SyntaxFault(this.#at, 'a program is missing here');
     const argv: [string, ...Argument[]] = [textOf(program), ...rest];
     const environment = variables.map((word) => textOf(word.argument));
     const at = { argv: words.map(({ position }) => position), environment: variables.map(({ position }) => position) };
@@ -126,7 +126,7 @@ class Parser {
     const word = readWord(this.text, this.#at);
     if (word.end === this.#at) return null;
     if (this.#isAt(NAMED_DESCRIPTOR, this.#at)) {
-      throw new Syntax(this.#at, 'a descriptor cannot be given a name; put a blank before `<` or `>`');
+      throw new SyntaxFault(this.#at, 'a descriptor cannot be given a name; put a blank before `<` or `>`');
     }
     if (mayBeProgram && !this.#isAt(ASSIGNMENT, this.#at)) checkProgram(word);
     this.#at = word.end;
@@ -169,13 +169,15 @@ class Parser {
 
 function checkProgram(word: Word): void {
   const { argument, position } = word;
-  if (typeof argument !== 'string') throw new Syntax(position, 'a pattern cannot stand for a program; write its name');
+  if (typeof argument !== 'string')
+    throw new SyntaxFault(position, 'a pattern cannot stand for a program; write its name');
   if (RESERVED.has(argument))
-    throw new Syntax(position, `\`${argument}\` is of the shell's language; there is no shell`);
-  if (OTHER_ASSIGNMENT.test(argument)) throw new Syntax(position, 'a variable is set as NAME=value, its name unquoted');
+    throw new SyntaxFault(position, `\`${argument}\` is of the shell's language; there is no shell`);
+  if (OTHER_ASSIGNMENT.test(argument))
+    throw new SyntaxFault(position, 'a variable is set as NAME=value, its name unquoted');
 }
 
-function unusable(operator: string): string {
+function describeUnusable(operator: string): string {
   if (operator === '&')
     return '`&` would run it in the background; commands run one after another, joined by `;`, `&&`, `||`';
   if (operator === '(' || operator === ')') return 'parentheses would be a subshell; quote them when they are text';

@@ -7,9 +7,9 @@ export interface Option {
 }
 
 /** Finds an option by name in the innermost subcommand that defines it. */
-export function optionOf(scopes: readonly Arguments[], name: string): Option | undefined {
+export function findOption(scopes: readonly Arguments[], name: string): Option | undefined {
   for (const scope of [...scopes].reverse()) {
-    if (names(scope.flags).includes(name)) return { kind: 'flag', type: '' };
+    if (splitNames(scope.flags).includes(name)) return { kind: 'flag', type: '' };
     const type = typeOf(scope.values, name);
     if (type !== undefined) return { kind: 'value', type };
     const optional = typeOf(scope.optional, name);
@@ -19,10 +19,10 @@ export function optionOf(scopes: readonly Arguments[], name: string): Option | u
 }
 
 /** Splits one of the table's lists. */
-export function names(list: string | undefined): string[] {
+export function splitNames(list: string | undefined): string[] {
   return list === undefined ? [] : list.split(' ');
 }
 
 function typeOf(options: Record<string, string> | undefined, name: string): string | undefined {
-  return Object.entries(options ?? {}).find(([list]) => names(list).includes(name))?.[1];
+  return Object.entries(options ?? {}).find(([list]) => splitNames(list).includes(name))?.[1];
 }

@@ -9,7 +9,7 @@ const CLASS = /\[:[a-z]+:\]/y;
  * @param from offset after the opening delimiter
  * @returns null when there is no end, or implementations may disagree
  */
-export function regexEnd(text: string, from: number, delimiter: string): number | null {
+export function findRegexEnd(text: string, from: number, delimiter: string): number | null {
   const ends = new Set(READINGS.map((brackets) => endAs(brackets, text, from, delimiter)));
   const [end = null, ...others] = ends;
   return others.length > 0 ? null : end;

@@ -1,4 +1,4 @@
-import { regexEnd } from './regex-end.ts';
+import { findRegexEnd } from './regex-end.ts';
 
 /** Commands without arguments: they print, delete or move the read text. */
 const SIMPLE = '=dDgGhHnNpPxz';
@@ -19,7 +19,7 @@ const LABEL = /[ \t]*[A-Za-z0-9_]*/y;
  * output. Refuses `w`, `W`, `s///w` (write), `e`, `s///e` (run programs), `r`, `R`, `a`, `i`, `c` (read files or text
  * up to the line end), and ambiguous syntax.
  */
-export function sedScriptFault(script: string): string | null {
+export function checkSedScript(script: string): string | null {
   return new SedScript(script).fault();
 }
 
@@ -31,7 +31,7 @@ class SedScript {
   fault(): string | null {
     for (;;) {
       this.#skip(BLANKS_AND_SEMICOLONS);
-      if (this.#ended()) return null;
+      if (this.#isAtEnd()) return null;
       if (!this.#addresses()) return `sed: this address is not clear at ${this.#at}; write \`/\` in it as \`\\/\``;
       const start = this.#at;
       if (!this.#command()) return `sed: the command at ${start} is not allowed: ${this.text.slice(start, start + 20)}`;
@@ -43,12 +43,12 @@ class SedScript {
     const command = this.text.charAt(this.#at++);
     if (command === '') return false;
     if (command === '{') return true;
-    if (command === 's') return this.#delimited(true) && this.#skip(SUBSTITUTE_FLAGS) && this.#followed();
-    if (command === 'y') return this.#delimited(false) && this.#followed();
-    if (command === ':') return this.#label() && this.#followed();
-    if (BRANCHES.includes(command)) return this.#skip(LABEL) && this.#followed();
-    if (NUMBERED.includes(command)) return this.#skip(NUMBER) && this.#followed();
-    return (command === '}' || SIMPLE.includes(command)) && this.#followed();
+    if (command === 's') return this.#consumeDelimited(true) && this.#skip(SUBSTITUTE_FLAGS) && this.#isTerminated();
+    if (command === 'y') return this.#consumeDelimited(false) && this.#isTerminated();
+    if (command === ':') return this.#label() && this.#isTerminated();
+    if (BRANCHES.includes(command)) return this.#skip(LABEL) && this.#isTerminated();
+    if (NUMBERED.includes(command)) return this.#skip(NUMBER) && this.#isTerminated();
+    return (command === '}' || SIMPLE.includes(command)) && this.#isTerminated();
   }
 
   #label(): boolean {
@@ -58,12 +58,12 @@ class SedScript {
   }
 
   /** True at the end of a command: a `;`, a `}`, a comment or the end. */
-  #followed(): boolean {
+  #isTerminated(): boolean {
     this.#skip(BLANKS);
-    return this.#ended() || ';}'.includes(this.text.charAt(this.#at));
+    return this.#isAtEnd() || ';}'.includes(this.text.charAt(this.#at));
   }
 
-  #ended(): boolean {
+  #isAtEnd(): boolean {
     return this.#at >= this.text.length || this.text.charAt(this.#at) === '#';
   }
 
@@ -93,7 +93,7 @@ class SedScript {
     if (char !== '/' && char !== '\\') return this.#skip(plain);
     const delimiter = char === '/' ? char : this.text.charAt(this.#at + 1);
     if (delimiter === '' || !DELIMITERS.includes(delimiter)) return false;
-    const end = regexEnd(this.text, this.#at + (char === '/' ? 1 : 2), delimiter);
+    const end = findRegexEnd(this.text, this.#at + (char === '/' ? 1 : 2), delimiter);
     if (end === null) return false;
     this.#at = end + 1;
     while (this.#at < this.text.length && 'IM'.includes(this.text.charAt(this.#at))) this.#at++;
@@ -101,10 +101,10 @@ class SedScript {
   }
 
   /** Consumes the two parts of `s` or `y`. */
-  #delimited(regex: boolean): boolean {
+  #consumeDelimited(regex: boolean): boolean {
     const delimiter = this.text.charAt(this.#at);
     if (delimiter === '' || !DELIMITERS.includes(delimiter)) return false;
-    const middle = regex ? regexEnd(this.text, this.#at + 1, delimiter) : this.#plainEnd(this.#at + 1, delimiter);
+    const middle = regex ? findRegexEnd(this.text, this.#at + 1, delimiter) : this.#plainEnd(this.#at + 1, delimiter);
     const end = middle === null ? null : this.#plainEnd(middle + 1, delimiter);
     if (end === null) return false;
     this.#at = end + 1;

@@ -1,5 +1,5 @@
 import type { Stage } from './command.ts';
-import { Syntax } from './word.ts';
+import { SyntaxFault } from './word.ts';
 
 /** Allowed redirections: to and from /dev/null, and `2>&1`. A word must end after them. */
 const REDIRECTION =
@@ -31,7 +31,7 @@ export class Streams {
     }
     OTHER_REDIRECTION.lastIndex = position;
     if (!OTHER_REDIRECTION.test(text)) return 0;
-    throw new Syntax(
+    throw new SyntaxFault(
       position,
       'only `>/dev/null`, `2>/dev/null`, `&>/dev/null`, `2>&1` and `</dev/null` are allowed; quote `<` or `>` as text',
     );

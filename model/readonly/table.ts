@@ -118,7 +118,7 @@ export interface Program extends Arguments {
 const PROGRAM_FOLDERS = ['/usr/bin', '/usr/sbin', '/bin', '/sbin'];
 
 /** Finds a program by name, or by path in a standard folder. */
-export function programOf(table: Table, written: string): Program | undefined {
+export function findProgram(table: Table, written: string): Program | undefined {
   const slash = written.lastIndexOf('/');
   if (slash >= 0 && !PROGRAM_FOLDERS.includes(written.slice(0, slash))) return undefined;
   const name = written.slice(slash + 1);

@@ -1,5 +1,5 @@
-import { awkProgramFault } from './awk-program.ts';
-import { sedScriptFault } from './sed-script.ts';
+import { checkAwkProgram } from './awk-program.ts';
+import { checkSedScript } from './sed-script.ts';
 import type { ValueType } from './table.ts';
 
 /** Built-in types of programs.json; each returns why a value is invalid, or null. */
@@ -7,18 +7,18 @@ const BUILT_IN: Record<string, (value: string) => string | null> = {
   text: () => null,
   path: (value) => (value === '' ? 'a path cannot be empty' : null),
   file: fileFault,
-  awkProgram: awkProgramFault,
-  sedScript: sedScriptFault,
+  awkProgram: checkAwkProgram,
+  sedScript: checkSedScript,
 };
 
 /** Types that accept any unchecked item of xargs. */
-export const UNSEEN: readonly string[] = ['text', 'path', 'file'];
+export const UNCHECKED_ITEM_TYPES: readonly string[] = ['text', 'path', 'file'];
 export function isBuiltIn(type: string): boolean {
   return Object.hasOwn(BUILT_IN, type);
 }
 
 /** Returns why a value does not match a type, or null. */
-export function valueFault(types: Record<string, ValueType>, type: string, value: string): string | null {
+export function checkValue(types: Record<string, ValueType>, type: string, value: string): string | null {
   const builtIn = BUILT_IN[type];
   if (builtIn) return builtIn(value);
   const defined = types[type];
@@ -31,7 +31,7 @@ export function valueFault(types: Record<string, ValueType>, type: string, value
 }
 
 /** True when a separate value may start with `-`. */
-export function mayStartWithDash(type: string): boolean {
+export function canStartWithDash(type: string): boolean {
   return !isBuiltIn(type);
 }
 
@@ -46,7 +46,7 @@ export function quote(value: string): string {
  */
 function fileFault(value: string): string | null {
   if (value === '') return 'a path cannot be empty';
-  const path = lexical(value);
+  const path = normalizePath(value);
   const connection = /^[A-Za-z][A-Za-z0-9+.-]*:/.test(value) || /^\/inet[46]?(?:\/|$)/.test(path);
   const device = /^\/dev(?:\/|$)/.test(path) && !/^\/dev\/(?:null|stdin|shm\/[\s\S]+)$/.test(path);
   const kernel = /^\/proc\/(?:kmsg|kcore|(?:[^/]+\/)+(?:environ|mem|auxv))$|\/trace_pipe(?:_raw)?$/.test(path);
@@ -54,7 +54,7 @@ function fileFault(value: string): string | null {
 }
 
 /** Normalizes a path from the root, where every program starts. */
-function lexical(path: string): string {
+function normalizePath(path: string): string {
   const parts: string[] = [];
   for (const part of path.split('/')) {
     if (part === '..') parts.pop();

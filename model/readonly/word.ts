@@ -1,7 +1,7 @@
 import type { Argument } from './command.ts';
 
 /** Thrown within the grammar; {@link parse} converts it to a refusal. */
-export class Syntax extends Error {
+export class SyntaxFault extends Error {
   constructor(
     readonly position: number,
     reason: string,
@@ -57,24 +57,24 @@ class WordReader {
       if (char === '' || ENDS.includes(char)) break;
       if (char === "'") this.#single();
       else if (char === '"') this.#double();
-      else if (char === '\\') this.#escaped();
-      else this.#unquoted(char);
+      else if (char === '\\') this.#readEscape();
+      else this.#readUnquoted(char);
     }
     const argument = this.#live ? { glob: this.#pattern } : this.#plain;
     return { argument, position: this.start, end: this.#at };
   }
 
-  #quoted(part: string): void {
+  #addQuoted(part: string): void {
     this.#plain += part;
     this.#pattern += part.replace(/[*?[\]\\!^-]/g, '\\$&');
   }
 
   #single(): void {
     const end = this.text.indexOf("'", this.#at + 1);
-    if (end < 0) throw new Syntax(this.#at, 'this single quote is not closed');
+    if (end < 0) throw new SyntaxFault(this.#at, 'this single quote is not closed');
     const newline = this.text.slice(0, end).indexOf('\n', this.#at);
     if (newline >= 0) throw quotedNewline(newline);
-    this.#quoted(this.text.slice(this.#at + 1, end));
+    this.#addQuoted(this.text.slice(this.#at + 1, end));
     this.#at = end + 1;
   }
 
@@ -83,30 +83,31 @@ class WordReader {
     for (;;) {
       const char = this.text.charAt(this.#at);
       const next = this.text.charAt(this.#at + 1);
-      if (char === '') throw new Syntax(open, 'this double quote is not closed');
+      if (char === '') throw new SyntaxFault(open, 'this double quote is not closed');
       if (char === '"') break;
       if (char === '\n') throw quotedNewline(this.#at);
       const literalDollar = char === '$' && next !== '' && AFTER_PLAIN_DOLLAR.includes(next);
       if ((char === '$' && !literalDollar) || char === '`') throw expansion(this.#at, char);
       const escapes = char === '\\' && next !== '' && ESCAPED_IN_DOUBLE.includes(next);
-      this.#quoted(escapes ? next : char);
+      this.#addQuoted(escapes ? next : char);
       this.#at += escapes ? 2 : 1;
     }
     this.#at++;
   }
 
-  #escaped(): void {
+  #readEscape(): void {
     const next = this.text.charAt(this.#at + 1);
-    if (next === '') throw new Syntax(this.#at, 'a backslash at the end quotes nothing');
-    if (next === '\n') throw new Syntax(this.#at, 'a backslash joins lines between words only; put a blank before it');
-    this.#quoted(next);
+    if (next === '') throw new SyntaxFault(this.#at, 'a backslash at the end quotes nothing');
+    if (next === '\n')
+      throw new SyntaxFault(this.#at, 'a backslash joins lines between words only; put a blank before it');
+    this.#addQuoted(next);
     this.#at += 2;
   }
 
-  #unquoted(char: string): void {
+  #readUnquoted(char: string): void {
     if (char === '$' || char === '`') throw expansion(this.#at, char);
     if (char === '~' && (this.#at === this.start || '=:'.includes(this.text.charAt(this.#at - 1)))) {
-      throw new Syntax(this.#at, '`~` would be expanded; write the directory out, or quote it');
+      throw new SyntaxFault(this.#at, '`~` would be expanded; write the directory out, or quote it');
     }
     const literal = char === '{' || char === '}' ? this.#braces() : char;
     if (char === '*' || char === '?' || (char === ']' && this.#bracket)) this.#live = true;
@@ -119,17 +120,17 @@ class WordReader {
   #braces(): string {
     PLAIN_BRACES.lastIndex = this.#at;
     const braces = PLAIN_BRACES.exec(this.text)?.[0];
-    if (braces === undefined) throw new Syntax(this.#at, 'braces would be expanded; quote them');
+    if (braces === undefined) throw new SyntaxFault(this.#at, 'braces would be expanded; quote them');
     return braces;
   }
 }
 
-function quotedNewline(position: number): Syntax {
-  return new Syntax(position, 'a newline is not allowed in quotes; an argument is one line');
+function quotedNewline(position: number): SyntaxFault {
+  return new SyntaxFault(position, 'a newline is not allowed in quotes; an argument is one line');
 }
 
-function expansion(position: number, char: string): Syntax {
-  return new Syntax(
+function expansion(position: number, char: string): SyntaxFault {
+  return new SyntaxFault(
     position,
     `\`${char}\` would be expanded; nothing is. Put it in single quotes when it is meant as it is`,
   );

@@ -1,8 +1,8 @@
-import { type Reading, readArguments, readLeadingOptions } from './arguments.ts';
+import { type ParsedArguments, parseArguments, parseLeadingOptions } from './arguments.ts';
 import { type Argument, textOf } from './command.ts';
 import { Fault } from './fault.ts';
-import { type Program, programOf, type Table } from './table.ts';
-import { quote, UNSEEN } from './value.ts';
+import { findProgram, type Program, type Table } from './table.ts';
+import { quote, UNCHECKED_ITEM_TYPES } from './value.ts';
 
 /** Options of xargs that replace a word by items, instead of appending them. */
 const REPLACING = ['-I', '-i', '--replace'];
@@ -14,17 +14,17 @@ const REPLACING = ['-I', '-i', '--replace'];
  */
 export function checkXargs(table: Table, xargs: Program, argv: [string, ...Argument[]]): [string, ...Argument[]] {
   const texts = argv.map(textOf);
-  const { next, values } = readLeadingOptions(xargs, table.types, texts);
+  const { next, values } = parseLeadingOptions(xargs, table.types, texts);
   const name = texts[next];
   if (name === undefined) return argv;
-  const program = programOf(table, name);
+  const program = findProgram(table, name);
   if (program?.xargs === undefined) throw new Fault(next, `xargs may not run ${quote(name)}`);
   try {
     const nested = texts.slice(next);
-    const reading = readArguments(program, table.types, nested);
-    checkItems(nested, reading, placeOf(values));
+    const reading = parseArguments(program, table.types, nested);
+    checkItems(nested, reading, getReplacedWord(values));
     if (program.xargs === 'plain') return argv;
-    const before = next + separatorOf(reading, nested);
+    const before = next + findSeparator(reading, nested);
     if (texts[before] === '--' && reading.separator !== null) return argv;
     return [argv[0], ...argv.slice(1, before), '--', ...argv.slice(before)];
   } catch (error) {
@@ -34,7 +34,7 @@ export function checkXargs(table: Table, xargs: Program, argv: [string, ...Argum
 }
 
 /** Returns the word that items replace; null when they are appended. */
-function placeOf(values: Map<string, string>): string | null {
+function getReplacedWord(values: Map<string, string>): string | null {
   const given = REPLACING.filter((option) => values.has(option));
   if (given.length > 1) throw new Fault(0, 'only one of -I, -i and --replace can be given');
   const [option] = given;
@@ -42,17 +42,19 @@ function placeOf(values: Map<string, string>): string | null {
 }
 
 /** Checks that items only become operands of any value; after -I, -n appends them again. */
-function checkItems(nested: readonly string[], reading: Reading, place: string | null): void {
-  if (reading.open === null || !UNSEEN.includes(reading.open)) throw new Fault(0, 'items cannot follow here');
+function checkItems(nested: readonly string[], reading: ParsedArguments, place: string | null): void {
+  if (reading.open === null || !UNCHECKED_ITEM_TYPES.includes(reading.open))
+    throw new Fault(0, 'items cannot follow here');
   for (const [index, argument] of nested.entries()) {
     if (place === null || !argument.includes(place)) continue;
     const operand = reading.operands.find((known) => known.index === index);
-    if (!operand || !UNSEEN.includes(operand.type)) throw new Fault(index, 'an item can only stand for an operand');
+    if (!operand || !UNCHECKED_ITEM_TYPES.includes(operand.type))
+      throw new Fault(index, 'an item can only stand for an operand');
   }
 }
 
 /** Returns the index of `--`, present or to be inserted: after every option and before the first operand. */
-function separatorOf(reading: Reading, nested: readonly string[]): number {
+function findSeparator(reading: ParsedArguments, nested: readonly string[]): number {
   if (reading.separator !== null) {
     const early = reading.operands.find((operand) => operand.index < (reading.separator ?? 0));
     if (early) throw new Fault(early.index, 'under xargs, operands come after `--`');

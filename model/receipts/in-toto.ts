@@ -55,13 +55,13 @@ export function proofName(sandboxId: string): string {
 }
 
 /** Lists all descriptors of a statement that have a digest. */
-export function describedBy({ subject, predicate: { buildDefinition, runDetails } }: Statement): Descriptor[] {
+export function listDescriptors({ subject, predicate: { buildDefinition, runDetails } }: Statement): Descriptor[] {
   const all = [...subject, ...buildDefinition.resolvedDependencies, ...runDetails.byproducts];
   return all.filter(({ digest }) => digest !== undefined);
 }
 
 /** Encodes the bytes to sign: "PAE" of DSSE v1. */
-export function preAuthEncoding(payloadType: string, payload: Uint8Array): Uint8Array {
+export function encodePreAuth(payloadType: string, payload: Uint8Array): Uint8Array {
   const head = `DSSEv1 ${Buffer.byteLength(payloadType)} ${payloadType} ${payload.length} `;
   return Buffer.concat([Buffer.from(head), payload]);
 }

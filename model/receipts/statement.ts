@@ -54,7 +54,7 @@ export interface ReceiptFacts {
 }
 
 /** Builds the statement. Deterministic. */
-export function statementOf(facts: ReceiptFacts): Statement {
+export function buildStatement(facts: ReceiptFacts): Statement {
   const { run } = facts;
   const { function: name, version, versionDigest, event, startedAt, endedAt } = run;
   return {
@@ -118,52 +118,52 @@ function attemptOf({ n, sandboxId, commandId, outcome, startedAt, endedAt, clean
 
 /** Returns the subjects, of which a statement needs at least one: without outputs, the outcome of the run. */
 function subjectsOf({ id, result, artifacts, outcome, exitCode, signal, endedAt }: RunRecord): Descriptor[] {
-  const subjects = artifacts.map(({ path, digest }) => described(artifactName(path), digest));
+  const subjects = artifacts.map(({ path, digest }) => toDescriptor(artifactName(path), digest));
   if (result) {
     const { contentType: mediaType, digest, partial } = result;
-    subjects.unshift({ ...described(RESULT_NAME, digest), mediaType, ...(partial && { annotations: { partial } }) });
+    subjects.unshift({ ...toDescriptor(RESULT_NAME, digest), mediaType, ...(partial && { annotations: { partial } }) });
   }
   if (subjects.length > 0) return subjects;
   const end = utf8ToBytes(JSON.stringify({ run: id, outcome, exitCode, signal, endedAt }));
   const content = btoa(String.fromCharCode(...end));
-  return [{ ...described('outcome.json', bytesToHex(sha256(end))), content, mediaType: 'application/json' }];
+  return [{ ...toDescriptor('outcome.json', bytesToHex(sha256(end))), content, mediaType: 'application/json' }];
 }
 
 function dependenciesOf({ run, eventDigest, spec, disks }: ReceiptFacts): Descriptor[] {
   const { project, function: name, version, versionDigest } = run;
   const uriOfVersion = urn('function', project, name, String(version));
-  const dependencies: Descriptor[] = [{ ...described('function', versionDigest), uri: uriOfVersion }];
+  const dependencies: Descriptor[] = [{ ...toDescriptor('function', versionDigest), uri: uriOfVersion }];
   if (eventDigest !== null) {
     const mediaType = eventMediaType(run);
-    dependencies.unshift({ ...described(EVENT_NAME, eventDigest), mediaType });
+    dependencies.unshift({ ...toDescriptor(EVENT_NAME, eventDigest), mediaType });
   }
   if (!spec) return dependencies;
-  if (spec.filesDigest !== null) dependencies.push(described('files.tar', spec.filesDigest));
+  if (spec.filesDigest !== null) dependencies.push(toDescriptor('files.tar', spec.filesDigest));
   const [kind, of] = spec.snapshotId === null ? ['source', spec.source ?? ''] : ['snapshot', spec.snapshotId];
   const known = Object.entries(disks).sort(([a], [b]) => (a < b ? -1 : 1));
   if (known.length === 0) return [...dependencies, { name: kind, uri: urn(kind, of) }];
   const uri = urn(kind, of);
   return [
     ...dependencies,
-    ...known.map(([disk, digest]) => ({ ...described(disk === '' ? kind : `${kind}/${disk}`, digest), uri })),
+    ...known.map(([disk, digest]) => ({ ...toDescriptor(disk === '' ? kind : `${kind}/${disk}`, digest), uri })),
   ];
 }
 
 function byproductsOf({ logs, proofs, diffDigest }: ReceiptFacts): Descriptor[] {
   const byproducts = logs.flatMap(({ n, streams }) =>
     Object.entries(streams).map(([stream, { digest, bytes, kept }]): Descriptor => {
-      return { ...described(logName(n, stream), digest), annotations: { written: bytes, kept } };
+      return { ...toDescriptor(logName(n, stream), digest), annotations: { written: bytes, kept } };
     }),
   );
-  if (diffDigest !== null) byproducts.push(described('diff', diffDigest));
+  if (diffDigest !== null) byproducts.push(toDescriptor('diff', diffDigest));
   for (const { sandboxId, digest, provedAt, unproved } of proofs) {
     const annotations = { provedAt, ...(unproved !== null && { unproved }) };
-    byproducts.push({ ...described(proofName(sandboxId), digest), mediaType: 'application/json', annotations });
+    byproducts.push({ ...toDescriptor(proofName(sandboxId), digest), mediaType: 'application/json', annotations });
   }
   return byproducts;
 }
 
-function described(name: string, digest: string): Descriptor {
+function toDescriptor(name: string, digest: string): Descriptor {
   return { name, digest: { sha256: digest } };
 }
 

@@ -11,7 +11,7 @@ const LINES = [
 ];
 
 /** Finds passwords fed to those programs on a command line. */
-export function spansFed(text: string): Span[] {
+export function findFedPasswords(text: string): Span[] {
   const spans: Span[] = [];
   let read = 0;
   for (const { index } of text.matchAll(PROGRAM)) {

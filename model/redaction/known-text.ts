@@ -27,7 +27,7 @@ const AUTHORITY = /(https?)?:\/\/([^\s/?#"'`<>\\]+)/gi;
 /** Length from which a name alone before the host counts as a token, characters. */
 const TOKEN_LENGTH = 16;
 
-export function spansByLooks(text: string): Span[] {
+export function findKnownFormats(text: string): Span[] {
   return [...privateKeys(text), ...userInfo(text), ...WHOLE.flatMap((each) => whole(text, each)), ...groups(text)];
 }
 

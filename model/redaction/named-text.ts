@@ -1,6 +1,6 @@
 import { isSecretName } from './secret-name.ts';
 import type { Span } from './span.ts';
-import { valueAt } from './value.ts';
+import { findValue } from './value.ts';
 
 /**
  * `NAME=`, `name: `, `"name": "`, `name => `; also with escaped quotes, or percent-encoded in a path. A longer word is
@@ -13,7 +13,7 @@ const FLAG = /(?<![\w.-])--?([A-Za-z][\w.-]{1,63})\s{1,3}(?![\s-])/g;
 const HEADER = /(?:authorization|cookie)$/i;
 
 /** Finds the values after names of secrets. */
-export function spansAfterNames(text: string): Span[] {
+export function findNamedSecrets(text: string): Span[] {
   return [...after(text, ASSIGNMENT), ...after(text, FLAG)];
 }
 
@@ -22,7 +22,7 @@ function* after(text: string, pattern: RegExp): Generator<Span> {
   for (let found = pattern.exec(text); found; found = pattern.exec(text)) {
     const { 0: all, 1: name = '', index } = found;
     if (!isSecretName(name)) continue;
-    const value = valueAt(text, index + all.length, HEADER.test(name));
+    const value = findValue(text, index + all.length, HEADER.test(name));
     yield value;
     pattern.lastIndex = Math.max(value.end, index + all.length); // avoids rescans of a sequence of names
   }

@@ -1,5 +1,5 @@
 import type { Span } from './span.ts';
-import { valueAt } from './value.ts';
+import { findValue } from './value.ts';
 
 /** Programs with a secret after a one-letter flag. */
 const PROGRAMS: readonly { names: string; flag: string; isJoined?: boolean }[] = [
@@ -30,29 +30,29 @@ const USER = /(?<!\S)(?:-u|-U|--user|--proxy-user)(?:=|\s{1,3}|(?=[^\s-]))/g;
 const CONTROL = /(?![\s\u0080-\u009f])\p{Cc}/u;
 
 /** Finds secrets after the flags of known programs. */
-export function spansAfterFlags(text: string): Span[] {
+export function findFlagSecrets(text: string): Span[] {
   const spans: Span[] = [];
   if (!/(?<!\S)-/.test(text)) return spans;
   for (const { program, flag } of PATTERNS) {
     for (const { 0: line, index } of text.matchAll(program)) {
       for (const found of line.matchAll(flag)) {
-        const value = valueAt(text, index + found.index + found[0].length);
+        const value = findValue(text, index + found.index + found[0].length);
         if (!NO_SECRET.test(text.slice(value.start, value.end))) spans.push(value);
       }
     }
   }
   for (const { 0: found, index } of text.matchAll(USER)) {
-    const value = valueAt(text, index + found.length);
+    const value = findValue(text, index + found.length);
     const user = text.slice(value.start, value.end);
-    const password = CONTROL.test(user) ? null : passwordOf(user);
+    const password = CONTROL.test(user) ? null : getPasswordOffset(user);
     if (password !== null) spans.push({ start: value.start + password, end: value.end });
   }
   return spans;
 }
 
 /** Returns the offset from which an argument is a secret, given the argument before it; null: no secret. */
-export function secretFrom(program: string, before: string, argument: string): number | null {
-  if (/^(?:-u|-U|--user|--proxy-user)$/.test(before)) return passwordOf(argument);
+export function getSecretOffset(program: string, before: string, argument: string): number | null {
+  if (/^(?:-u|-U|--user|--proxy-user)$/.test(before)) return getPasswordOffset(argument);
   const base = program.slice(program.lastIndexOf('/') + 1);
   const known = PATTERNS.filter(({ name }) => name.test(base));
   if (known.some(({ alone }) => alone === before) && !NO_SECRET.test(argument)) return 0;
@@ -60,7 +60,7 @@ export function secretFrom(program: string, before: string, argument: string): n
   return joined === undefined || joined === null || argument.length === joined.length ? null : joined.length;
 }
 
-function passwordOf(user: string): number | null {
+function getPasswordOffset(user: string): number | null {
   const colon = user.indexOf(':');
   return colon <= 0 || colon === user.length - 1 ? null : colon + 1;
 }

@@ -1,10 +1,10 @@
-import { spansFed } from './fed-passwords.ts';
-import { spansByLooks } from './known-text.ts';
-import { spansAfterNames } from './named-text.ts';
-import { secretFrom, spansAfterFlags } from './program-flags.ts';
-import { spansOfScanner } from './scanner.ts';
+import { findFedPasswords } from './fed-passwords.ts';
+import { findKnownFormats } from './known-text.ts';
+import { findNamedSecrets } from './named-text.ts';
+import { findFlagSecrets, getSecretOffset } from './program-flags.ts';
+import { findScannerSecrets } from './scanner.ts';
 import { isSecretName } from './secret-name.ts';
-import { REDACTED, type Span, withoutSpans } from './span.ts';
+import { REDACTED, redactSpans, type Span } from './span.ts';
 
 /** Flag whose value is the next argument. */
 const FLAG = /^--?([A-Za-z][\w.-]{1,63})$/;
@@ -32,18 +32,18 @@ export function redact(value: unknown): unknown {
 
 /** Redacts a text like {@link redact}: a command line, a program's output, a document. */
 export function redactText(text: string): string {
-  return withoutSpans(text, secretSpans(text));
+  return redactSpans(text, findSecrets(text));
 }
 
 /** Finds the secrets of a text; spans may overlap. */
-export function secretSpans(text: string): Span[] {
+export function findSecrets(text: string): Span[] {
   if (PLAIN.test(text)) return [];
   return [
-    ...spansByLooks(text),
-    ...spansAfterNames(text),
-    ...spansAfterFlags(text),
-    ...spansFed(text),
-    ...spansOfScanner(text),
+    ...findKnownFormats(text),
+    ...findNamedSecrets(text),
+    ...findFlagSecrets(text),
+    ...findFedPasswords(text),
+    ...findScannerSecrets(text),
   ];
 }
 
@@ -54,13 +54,13 @@ export function redactArgv(argv: readonly string[]): string[] {
     const before = argv[at - 1] ?? '';
     const flag = FLAG.exec(before)?.[1];
     if (flag !== undefined && isSecretName(flag) && !argument.startsWith('-')) return REDACTED;
-    const from = at === 0 ? null : (assignedFrom(argument) ?? secretFrom(program, before, argument));
+    const from = at === 0 ? null : (getAssignedOffset(argument) ?? getSecretOffset(program, before, argument));
     return from === null ? redactText(argument) : argument.slice(0, from) + REDACTED;
   });
 }
 
 /** Returns the offset of an assigned secret, which extends to the end of the argument regardless of shell syntax. */
-function assignedFrom(argument: string): number | null {
+function getAssignedOffset(argument: string): number | null {
   const [assigned, name = ''] = ASSIGNED.exec(argument) ?? [];
   return assigned && assigned.length < argument.length && isSecretName(name) ? assigned.length : null;
 }

@@ -28,7 +28,7 @@ const ANY_KEYWORD = new RegExp(
 );
 
 /** Finds secrets by the scanner's rules. A rule runs only when one of its keywords is in the text. */
-export function spansOfScanner(text: string): Span[] {
+export function findScannerSecrets(text: string): Span[] {
   const rules = new Set<Rule>();
   for (const [, keyword = ''] of text.toLowerCase().matchAll(ANY_KEYWORD)) {
     for (const rule of OF_KEYWORD.get(keyword) ?? []) rules.add(rule);

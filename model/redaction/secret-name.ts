@@ -1,9 +1,10 @@
 /** Parts of words that always mark a secret. */
-const TELLING = /passw(?:or)?d|passphrase|passcode|secret|token|credential|authorization|apikey|privatekey|accesskey/;
+const SECRET_PARTS =
+  /passw(?:or)?d|passphrase|passcode|secret|token|credential|authorization|apikey|privatekey|accesskey/;
 /** Last words that mark a secret. */
 const LAST = new Set(['pass', 'pwd', 'auth', 'cookie', 'pat', 'psk', 'sig', 'jwt']);
 /** Last words that mark a harmless property of a secret. */
-const ABOUT = new Set(
+const HARMLESS_ENDINGS = new Set(
   (
     'id ids name names file files path dir url uri endpoint type kind size length count bytes budget limit min max used ' +
     'seconds ms ttl at expiry expires expiration version env algorithm fingerprint serial'
@@ -31,8 +32,8 @@ export function isSecretName(name: string): boolean {
     .split(/[^a-z\d]+/)
     .filter((word) => word !== '');
   const last = words.at(-1) ?? '';
-  if (ABOUT.has(last) || last === 'tokens') return false;
-  if (words.some((word) => TELLING.test(word)) || LAST.has(last)) return true;
+  if (HARMLESS_ENDINGS.has(last) || last === 'tokens') return false;
+  if (words.some((word) => SECRET_PARTS.test(word)) || LAST.has(last)) return true;
   const before = words.at(-2);
   if ((last !== 'key' && last !== 'keys') || before === undefined) return false;
   return KEYS.has(before) || (/^[A-Z\d_]+$/.test(name) && !OPEN_KEYS.has(before));

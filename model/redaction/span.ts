@@ -7,7 +7,7 @@ export interface Span {
 }
 
 /** Replaces each span with {@link REDACTED}; overlapping spans become one. */
-export function withoutSpans(text: string, spans: readonly Span[]): string {
+export function redactSpans(text: string, spans: readonly Span[]): string {
   if (spans.length === 0) return text;
   let kept = '';
   let at = 0;

@@ -13,7 +13,7 @@ const CLOSING = ',)}]';
  * extends to the end, since texts may be truncated.
  * @param isLine an unquoted value extends to the end of its line, like a header's
  */
-export function valueAt(text: string, at: number, isLine = false): Span {
+export function findValue(text: string, at: number, isLine = false): Span {
   QUOTE.lastIndex = at;
   const quote = QUOTE.exec(text)?.[0];
   if (quote === undefined) return plainAt(text, at, isLine);

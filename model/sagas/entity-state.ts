@@ -38,7 +38,7 @@ export interface EntityState {
 }
 
 /** Initial state of a requested or adopted sandbox. */
-export function newEntityState(record: SandboxRecord, usedAt: number): EntityState {
+export function initialEntityState(record: SandboxRecord, usedAt: number): EntityState {
   return {
     record,
     steps: [],

@@ -72,19 +72,19 @@ export interface SandboxInput {
 /** Update without arguments: returns once its record is in the store. */
 export const ACCEPTED = 'accepted';
 /** Update without arguments: returns once it is `running`, `failed` or `destroyed`. */
-export const SETTLED = 'settled';
-/** Update with a {@link SandboxPatch}: returns once the store has the change. */
-export const PATCH = 'patch';
+export const CREATE_FINISHED = 'settled';
+/** Update with a {@link SpecUpdate}: returns once the store has the change. */
+export const UPDATE_SPEC = 'patch';
 /** Signal with a {@link StopRequest}: ends the sandbox in any state. */
 export const DESTROY = 'destroy';
 /** Signal without arguments: an ephemeral snapshot that its disks refer to was deleted. */
 export const LAYER_DELETED = 'layerDeleted';
 /**
- * Signal with a {@link HostForgotten}: a current or candidate host was decommissioned. Stops waiting for that host, and
+ * Signal with a {@link HostDecommissioned}: a current or candidate host was decommissioned. Stops waiting for that host, and
  * marks the end as unproved; a sandbox on that host ends now.
  */
-export const HOST_FORGOTTEN = 'hostForgotten';
-export interface HostForgotten {
+export const HOST_DECOMMISSIONED = 'hostForgotten';
+export interface HostDecommissioned {
   hostId: string;
   actor: Actor;
 }
@@ -93,14 +93,14 @@ export interface HostForgotten {
  * stored.
  */
 export const RESTORE_RECORD = 'restoreRecord';
-/** Signal with a {@link StepUnderWay} from the creating host. */
-export const AT_STEP = 'atStep';
+/** Signal with a {@link StepProgress} from the creating host. */
+export const STEP_PROGRESS = 'atStep';
 
 /** Signal with a {@link MachineEndReport} from its host: the machine was found dead. */
 export const MACHINE_ENDED = 'machineEnded';
 
 /** Progress of an activity with several steps, when a step takes long enough to be displayed. */
-export interface StepUnderWay {
+export interface StepProgress {
   phase: SandboxPhase;
   /** Finished steps of the same activity. */
   steps: StepTiming[];
@@ -115,7 +115,7 @@ export interface StepUnderWay {
  */
 export const OPERATE = 'operate';
 /** Update with an operation's id: returns once it has ended, with or without failure. Refused with not_found. */
-export const OPERATED = 'operated';
+export const AWAIT_OPERATION = 'operated';
 
 interface OperationBase {
   /** Chosen by the caller, see {@link OPERATE}: for a snapshot its snapshot id, otherwise `opn-…` of model/ids.ts. */
@@ -172,7 +172,7 @@ export interface OperationReport {
   failure: SandboxFailure | null;
 }
 
-export interface SandboxPatch {
+export interface SpecUpdate {
   /** Seconds from now to the new end. */
   ttlSeconds?: number;
   /** Seconds without use; null disables the idle timer. */
@@ -212,11 +212,11 @@ export interface ClaimRequest {
 
 /**
  * Workflow that appends events to the audit of a sandbox or source for actions without a workflow, such as file access.
- * Each event is a signal {@link EVENT_HAPPENED}, sent with signal-with-start.
+ * Each event is a signal {@link RECORD_EVENT}, sent with signal-with-start.
  */
 export const RECORD_EVENTS_WORKFLOW = 'recordEvents';
 /** Signal with a {@link SignedEvent}; the workflow fills in its `runId`. */
-export const EVENT_HAPPENED = 'eventHappened';
+export const RECORD_EVENT = 'eventHappened';
 export interface RecordEventsInput {
   sandboxId: string;
   /** Events that an earlier run has not appended. `@default` none */
@@ -227,7 +227,7 @@ export interface RecordEventsInput {
   longestHistory?: number;
 }
 
-export function recordEventsWorkflowIdOf(sandboxId: string): string {
+export function recordEventsWorkflowId(sandboxId: string): string {
   return `events/${sandboxId}`;
 }
 

@@ -3,7 +3,7 @@ import type { HostRef } from '../host.ts';
 // Separate from ids.ts, whose hash functions every workflow would load at its start.
 
 /** Returns the Temporal workflow id of a sandbox's entity workflow. */
-export function workflowIdOf(sandboxId: string): string {
+export function sandboxWorkflowId(sandboxId: string): string {
   return `sandbox/${sandboxId}`;
 }
 

@@ -1,7 +1,7 @@
 import type { HostRef } from '../host.ts';
 import { NO_PROJECT } from '../project.ts';
 import type { Actor, SandboxRecord, SandboxSpec } from '../sandbox/sandbox.ts';
-import { hostOf } from '../sandbox/sandbox-state.ts';
+import { getHost } from '../sandbox/sandbox-state.ts';
 import type { SandboxInput } from './messages.ts';
 
 /**
@@ -31,7 +31,7 @@ export function reconcileHostWorkflowIdOf(hostId: string): string {
 }
 
 /** Sandboxes handled in one round; the next one continues. */
-export const RECONCILED_A_ROUND = 500;
+export const ROUND_LIMIT = 500;
 
 /** Actor of actions that no principal requested. No API key has this id. */
 export const RECONCILER: Actor = { apiKeyId: 'reconciler', agentId: null, project: NO_PROJECT };
@@ -72,9 +72,9 @@ const UNKNOWN_SPEC: SandboxSpec = {
 };
 
 /** Builds the input of a workflow that adopts or destroys a recorded sandbox without a workflow. */
-export function recordedInput(record: SandboxRecord, begin: 'destroy' | 'takeOver'): SandboxInput {
+export function toAdoptionInput(record: SandboxRecord, begin: 'destroy' | 'takeOver'): SandboxInput {
   const { id, spec, createdBy, createdAt: requestedAt } = record;
-  const host = hostOf(record);
+  const host = getHost(record);
   return { id, spec, createdBy, requestedAt, begin, hosts: host ? [host] : [] };
 }
 
@@ -82,7 +82,7 @@ export function recordedInput(record: SandboxRecord, begin: 'destroy' | 'takeOve
  * Builds the input of a workflow that destroys an orphan on a host.
  * @param foundAt ISO 8601
  */
-export function orphanInput(id: string, host: HostRef, foundAt: string): SandboxInput {
+export function toOrphanInput(id: string, host: HostRef, foundAt: string): SandboxInput {
   return {
     id,
     spec: UNKNOWN_SPEC,

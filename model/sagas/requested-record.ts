@@ -2,7 +2,7 @@ import type { SandboxRecord } from '../sandbox/sandbox.ts';
 import type { SandboxInput } from './messages.ts';
 
 /** Builds the first record of a sandbox, with the first candidate host. */
-export function requestedRecord(input: SandboxInput): SandboxRecord {
+export function newSandboxRecord(input: SandboxInput): SandboxRecord {
   const { id, name = null, spec, createdBy, requestedAt, hosts, size, builds, pool } = input;
   const [host] = hosts;
   return {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, encrypted, failure, hostRef, instant, optional, shownText } from '../fields.ts';
+import { actor, displayText, encryptedField, failure, hostRef, instant, optional } from '../fields.ts';
 import type { HostRef } from '../host.ts';
 import type { Actor } from './sandbox.ts';
 
@@ -69,7 +69,7 @@ export const commandRecord = z.object({
   id: z.string(),
   sandboxId: z.string(),
   ...hostRef.shape,
-  spec: encrypted(commandSpec),
+  spec: encryptedField(commandSpec),
   createdBy: actor,
   state: z.enum(['requested', 'running', 'ended']),
   requestedAt: instant,
@@ -78,7 +78,7 @@ export const commandRecord = z.object({
   outcome: commandOutcome.nullable(),
   exitCode: z.int().nullable(),
   signal: z.string().nullable().describe('For example `SIGKILL`'),
-  reason: shownText().nullable().describe('One sentence where the outcome alone does not say it'),
+  reason: displayText().nullable().describe('One sentence where the outcome alone does not say it'),
   failure: failure.nullable().describe('Set with `not-started`'),
   stdout: streamSummary.describe('In the store so far'),
   stderr: streamSummary.describe('In the store so far'),
@@ -96,7 +96,7 @@ export const END_SIGNALS = ['SIGTERM', 'SIGPIPE'] as const;
 export type EndSignal = (typeof END_SIGNALS)[number];
 
 /** Builds the record of a command before its start. */
-export function requestedCommand(
+export function newCommandRecord(
   id: string,
   { id: sandboxId, hostId, installationId }: HostRef & { id: string },
   spec: CommandSpec,

@@ -14,7 +14,7 @@ export function unprovedObservations(hostId: string, at: string) {
  * Explains why absence is not proved.
  * @param hostIds decommissioned hosts that may have residue
  */
-export function unprovedSince(hostIds: readonly string[]): string {
+export function describeUnproved(hostIds: readonly string[]): string {
   return `unproved: ${hostIds.join(', ')} ${hostIds.length === 1 ? 'was' : 'were'} forgotten, and nobody can look there`;
 }
 
@@ -27,7 +27,7 @@ export function unprovenLayers(observations: readonly { layer: Layer; absent: bo
 }
 
 /** Finds an observation made by a host other than the given one, which proves nothing; null: none. */
-export function foreignLook<O extends { layer: Layer; by?: HostRef }>(
+export function findForeignObservation<O extends { layer: Layer; by?: HostRef }>(
   observations: readonly O[],
   { hostId, installationId }: HostRef,
 ): O | null {

@@ -28,7 +28,7 @@ const CODES = {
   'host-restarted': 'host_restarted',
 } as const satisfies Record<MachineEndReason, ErrorCode>;
 
-const SEEN = {
+const DESCRIPTIONS = {
   stopped: 'its machine was off, and nobody had asked Mayfly for that',
   crashed: 'the process of its machine had died',
   lost: 'its machine was not there any more',
@@ -56,6 +56,6 @@ export function describeMachineEnd(
   { hostId, reason, seenAt }: Omit<MachineEndReport, 'hostId'> & Partial<Pick<MachineEndReport, 'hostId'>>,
 ): { code: MachineEndCode; message: string } {
   const where = hostId === undefined ? '' : ` on host ${hostId}`;
-  const message = `${sandboxId}${where}: at ${seenAt} ${SEEN[reason]}. What it had not saved as a snapshot is gone.`;
+  const message = `${sandboxId}${where}: at ${seenAt} ${DESCRIPTIONS[reason]}. What it had not saved as a snapshot is gone.`;
   return { code: CODES[reason], message };
 }

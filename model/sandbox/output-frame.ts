@@ -72,7 +72,7 @@ export class FrameReader {
   /** @throws MayflyError guest_failed for invalid frames; the reader is unusable afterwards */
   *push(bytes: Uint8Array): Generator<OutputFrame | OutputEnd> {
     for (let at = 0; at < bytes.length; ) {
-      if (this.#isOver) throw nonsense('something after its end');
+      if (this.#isOver) throw invalidFrame('something after its end');
       if (this.#headerBytes < FRAME_HEADER_BYTES) {
         const piece = bytes.subarray(at, at + FRAME_HEADER_BYTES - this.#headerBytes);
         this.#header.set(piece, this.#headerBytes);
@@ -96,11 +96,11 @@ export class FrameReader {
     const stream = this.#view.getUint8(0);
     this.#offset = Number(this.#view.getBigUint64(9));
     this.#left = this.#view.getUint32(17);
-    if (stream > 2) throw nonsense(`a stream ${stream}`);
+    if (stream > 2) throw invalidFrame(`a stream ${stream}`);
     if (this.#left === 0 || this.#left > (stream === END ? END_MAX_BYTES : FRAME_MAX_BYTES)) {
-      throw nonsense(`a frame of ${this.#left} bytes`);
+      throw invalidFrame(`a frame of ${this.#left} bytes`);
     }
-    if (!Number.isSafeInteger(this.#offset)) throw nonsense('an offset beyond 2^53');
+    if (!Number.isSafeInteger(this.#offset)) throw invalidFrame('an offset beyond 2^53');
     this.#end = stream === END ? new Uint8Array(this.#left) : null;
   }
 
@@ -120,6 +120,6 @@ export class FrameReader {
   }
 }
 
-function nonsense(what: string): MayflyError {
+function invalidFrame(what: string): MayflyError {
   return new MayflyError('guest_failed', `The guest sent ${what} as the output of a command.`);
 }

@@ -29,15 +29,15 @@ export function isFinal(state: SandboxState): boolean {
   return state === 'destroyed' || state === 'failed';
 }
 
-export const LIVING_STATES = SANDBOX_STATES.filter((state) => !isFinal(state));
+export const OPEN_STATES = SANDBOX_STATES.filter((state) => !isFinal(state));
 
 /** True when the outcome of its create is known: it reached `running`, or nothing of it is left. */
-export function isSettled(state: SandboxState): boolean {
-  return state === 'running' || isAsleep(state) || state === 'restoring' || isFinal(state);
+export function isCreateFinished(state: SandboxState): boolean {
+  return state === 'running' || isSuspended(state) || state === 'restoring' || isFinal(state);
 }
 
 /** True when its processes stand still until it is resumed. */
-export function isAsleep(state: SandboxState): boolean {
+export function isSuspended(state: SandboxState): boolean {
   return state === 'paused' || state === 'hibernated';
 }
 
@@ -47,6 +47,6 @@ export function isUnclaimed({ pool }: { pool?: { claimedBy: string | null } }): 
 }
 
 /** Returns its host; null: none. */
-export function hostOf({ hostId, installationId }: { [Field in keyof HostRef]: string | null }): HostRef | null {
+export function getHost({ hostId, installationId }: { [Field in keyof HostRef]: string | null }): HostRef | null {
   return hostId === null || installationId === null ? null : { hostId, installationId };
 }

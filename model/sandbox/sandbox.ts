@@ -2,13 +2,13 @@ import { z } from 'zod';
 import type { ErrorCode } from '../errors.ts';
 import {
   actor,
+  displayText,
   type egress,
-  encrypted,
+  encryptedField,
   hostRef,
   instant,
   network,
   optional,
-  shownText,
   size,
   stepFailure,
 } from '../fields.ts';
@@ -49,8 +49,8 @@ export const SPACE_SUSPENSION_CAUSES = ['quota_exceeded', 'host_disk_full'] as c
 export type SpaceSuspensionCause = (typeof SPACE_SUSPENSION_CAUSES)[number];
 
 /** Requested way to get a machine. `auto`: the fastest available. */
-export const bootWish = z.enum(['auto', 'cold', 'template']);
-export type BootWish = z.infer<typeof bootWish>;
+export const requestedBoot = z.enum(['auto', 'cold', 'template']);
+export type RequestedBoot = z.infer<typeof requestedBoot>;
 
 /**
  * Actual way to get a machine. `warm`: it was already running, in a pool. `template`: restored from a similar machine's
@@ -106,10 +106,10 @@ export const sandboxSpec = z.object({
   autoResume: z
     .boolean()
     .describe('Whether a command or another use of it, while it is paused or hibernated, resumes it'),
-  metadata: encrypted(z.record(z.string(), z.string()), (problem) => [{ name: 'unreadable', value: problem }]),
+  metadata: encryptedField(z.record(z.string(), z.string()), (problem) => [{ name: 'unreadable', value: problem }]),
   agentId: z.string().nullable(),
   network,
-  boot: optional(bootWish).describe('How it gets its machine. Default: auto'),
+  boot: optional(requestedBoot).describe('How it gets its machine. Default: auto'),
 });
 /** Specification by the caller; the API fills in defaults. */
 export type SandboxSpec = z.infer<typeof sandboxSpec>;
@@ -164,7 +164,9 @@ export const sandboxRecord = z.object({
     .enum(SPACE_SUSPENSION_CAUSES)
     .nullable()
     .describe('Set while it is `paused` by its host, which resumes it as soon as there is room'),
-  waitingFor: shownText().nullable().describe("What a saga that can't go on waits for, e.g. `host kvm-2 to come back`"),
+  waitingFor: displayText()
+    .nullable()
+    .describe("What a saga that can't go on waits for, e.g. `host kvm-2 to come back`"),
   auditFault: optional(z.string().nullable()).describe('Why events wait for its audit trail; null: none do'),
   proof: proof.nullable(),
   steps: z.array(stepTiming),
@@ -172,7 +174,7 @@ export const sandboxRecord = z.object({
 export type SandboxRecord = z.infer<typeof sandboxRecord>;
 
 /** Returns the fields that change when its disks are replaced by those of a snapshot. */
-export function generationOf({
+export function getDiskGeneration({
   parentSnapshotId,
   restoreId = null,
 }: Pick<SandboxRecord, 'parentSnapshotId' | 'restoreId'>) {

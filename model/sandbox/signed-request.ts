@@ -3,7 +3,7 @@ import type { CertificatePurpose } from './certificate.ts';
 import type { Actor } from './sandbox.ts';
 
 /** Process that requests an action of the control worker. */
-export type Asker = { process: 'api' } | { process: 'host'; hostId: string; installationId: string };
+export type Signer = { process: 'api' } | { process: 'host'; hostId: string; installationId: string };
 
 /** Signed contents by kind of request. */
 export interface SignedRequests {
@@ -26,7 +26,7 @@ export type RequestKind = keyof SignedRequests;
 
 /** Signature that identifies the requesting process. */
 export interface RequestSignature {
-  by: Asker;
+  by: Signer;
   /** Ed25519 public key, 32 bytes in base64url (RFC 8032 §5.1.5). */
   publicKey: string;
   /** Time of signing by the signer's clock, ISO 8601. */
@@ -57,7 +57,7 @@ export type SignedEvent = AuditEvent & { signature?: RequestSignature };
  * Maximum age of a request, past or future, ms: a process may have been without Temporal for hours, and its clock be
  * wrong. Replays are detected separately, by the stored certificate.
  */
-export const REQUEST_COUNTS_MS = 24 * 3_600_000;
+export const MAX_REQUEST_AGE_MS = 24 * 3_600_000;
 
 /**
  * Kinds that the API may sign: accesses, which have no workflow. Hosts may sign none, since workflows record their

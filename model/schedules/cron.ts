@@ -49,7 +49,7 @@ const TERM = /^(?:\*|([A-Za-z]{3}|\d{1,2})(?:-([A-Za-z]{3}|\d{1,2}))?)(?:\/(\d{1
  * `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`.
  * @returns `problem` for an invalid expression
  */
-export function readCron(text: string): Cron | { problem: string } {
+export function parseCron(text: string): Cron | { problem: string } {
   if (text.length > CRON_LENGTH) return { problem: `has more than ${CRON_LENGTH} characters` };
   const written = text.startsWith('@') ? SHORTHANDS[text.toLowerCase()] : text;
   if (written === undefined) {
@@ -66,7 +66,7 @@ export function readCron(text: string): Cron | { problem: string } {
     sets.push(values.all);
   }
   const [minutes = [], hours = [], daysOfMonth = [], months = [], days = []] = sets;
-  const daysOfWeek = sorted(days.map((day) => day % DAYS.length));
+  const daysOfWeek = sortUnique(days.map((day) => day % DAYS.length));
   const isEither = !parts[2]?.startsWith('*') && !parts[4]?.startsWith('*');
   const cron = { minutes, hours, daysOfMonth, months, daysOfWeek, isEither };
   return isNever(cron) ? { problem: 'never fires: no month that it names has such a day' } : cron;
@@ -76,7 +76,7 @@ export function readCron(text: string): Cron | { problem: string } {
  * True when a day matches.
  * @param date read in UTC
  */
-export function isDayOf({ months, daysOfMonth, daysOfWeek, isEither }: Cron, date: Date): boolean {
+export function matchesDay({ months, daysOfMonth, daysOfWeek, isEither }: Cron, date: Date): boolean {
   if (!months.includes(date.getUTCMonth() + 1)) return false;
   const [ofMonth, ofWeek] = [daysOfMonth.includes(date.getUTCDate()), daysOfWeek.includes(date.getUTCDay())];
   return isEither ? ofMonth || ofWeek : ofMonth && ofWeek;
@@ -94,7 +94,7 @@ function valuesOf(text: string, field: Field): { all: number[] } | { problem: st
     if (!range) return { problem: `has ${JSON.stringify(term)} as its ${field.name}: ${allowedIn(field)}` };
     for (let value = range.from; value <= range.to; value += range.step) all.push(value);
   }
-  return { all: sorted(all) };
+  return { all: sortUnique(all) };
 }
 
 function rangeOf(term: string, field: Field): { from: number; to: number; step: number } | null {
@@ -124,6 +124,6 @@ function allowedIn({ min, max, names }: Field): string {
   return `numbers from ${min} to ${max}${named}, \`*\`, ranges that ascend, steps and lists of these`;
 }
 
-function sorted(values: readonly number[]): number[] {
+function sortUnique(values: readonly number[]): number[] {
   return [...new Set(values)].toSorted((a, b) => a - b);
 }

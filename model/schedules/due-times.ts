@@ -1,13 +1,13 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
-import type { DueTime, MissedReason, ScheduleAsk, ScheduleRecord, ScheduleSpec } from './schedule.ts';
-import { nextRun, type Occurrence, type Times, timesBetween } from './times.ts';
+import type { DueTime, MissedReason, ScheduleRecord, ScheduleRequest, ScheduleSpec } from './schedule.ts';
+import { eachTimeBetween, findNextRun, type Occurrence, type Times } from './times.ts';
 
 /** Time without a run. */
 type MissedTime = Omit<DueTime, 'overlap'> & { reason: MissedReason };
 
 /** Decisions about due times. */
-interface Due {
+interface DueDecision {
   changes: Pick<ScheduleRecord, 'handledUntil' | 'queue' | 'past' | 'pauses' | 'asks'>;
   missed: MissedTime[];
   /** Next due time, ms since 1970; Infinity: none. */
@@ -23,7 +23,7 @@ const MOST_TIMES = 5_000;
  * Decides each time until `now`, and each request: it is queued or missed.
  * @param now ms since 1970
  */
-export function decideDue(record: ScheduleRecord, now: number): Due {
+export function decideDue(record: ScheduleRecord, now: number): DueDecision {
   const queue = new DueQueue(record);
   let [handled, nextAt] = [Date.parse(record.handledUntil), now];
   let { asks } = record;
@@ -36,7 +36,7 @@ export function decideDue(record: ScheduleRecord, now: number): Due {
     asks = Object.fromEntries(Object.entries(asks).filter(([, ask]) => !taken.includes(ask)));
   }
   const isNeeded = (until: string) =>
-    Date.parse(until) > handled || queue.waiting.some((time) => isOfSchedule(time) && time.at <= until);
+    Date.parse(until) > handled || queue.waiting.some((time) => isRegular(time) && time.at <= until);
   const changes = {
     handledUntil: new Date(handled).toISOString(),
     queue: queue.waiting,
@@ -54,8 +54,8 @@ function decideTimes(record: ScheduleRecord, queue: DueQueue, now: number): [num
   for (const { until, ...spec } of [...record.past, { ...record, until: new Date(now).toISOString() }]) {
     const end = Math.min(now, Date.parse(until));
     let before = handled;
-    for (const time of timesBetween(spec, handled, end)) {
-      const dueAt = time.at + jitterOf(record, spec, time.at);
+    for (const time of eachTimeBetween(spec, handled, end)) {
+      const dueAt = time.at + getJitterMs(record, spec, time.at);
       // times skipped by a DST gap share an instant, so they are decided together
       if (time.at > before && (dueAt > now || left <= 0)) return [time.at - 1, dueAt];
       queue.addTime(spec, time, reasonOf(record, spec, time, now - dueAt));
@@ -64,8 +64,8 @@ function decideTimes(record: ScheduleRecord, queue: DueQueue, now: number): [num
     }
     handled = Math.max(handled, end);
   }
-  const next = nextRun(record, handled);
-  return [handled, next ? next.at + jitterOf(record, record, next.at) : Infinity];
+  const next = findNextRun(record, handled);
+  return [handled, next ? next.at + getJitterMs(record, record, next.at) : Infinity];
 }
 
 function reasonOf(
@@ -81,22 +81,22 @@ function reasonOf(
 }
 
 /** Returns the delay of a time, ms. Deterministic, and always before the next time. */
-export function jitterOf(
+export function getJitterMs(
   { project, name }: Pick<ScheduleRecord, 'project' | 'name'>,
   spec: Times & Pick<ScheduleSpec, 'jitterSeconds'>,
   at: number,
 ): number {
   if (spec.jitterSeconds === 0) return 0;
-  const most = Math.min(spec.jitterSeconds * 1_000, (nextRun(spec, at)?.at ?? Infinity) - at);
+  const most = Math.min(spec.jitterSeconds * 1_000, (findNextRun(spec, at)?.at ?? Infinity) - at);
   const hash = sha256(utf8ToBytes(`${project}/${name}/${at}`));
   return Math.floor((new DataView(hash.buffer).getUint32(0) / 2 ** 32) * most);
 }
 
-function isOfSchedule({ triggerId, isFilled }: DueTime): boolean {
+function isRegular({ triggerId, isFilled }: DueTime): boolean {
   return triggerId === null && !isFilled;
 }
 
-export function isSerial({ overlap }: Pick<DueTime, 'overlap'>): boolean {
+export function blocksOthers({ overlap }: Pick<DueTime, 'overlap'>): boolean {
   return overlap !== 'allow-all';
 }
 
@@ -108,16 +108,16 @@ class DueQueue {
 
   constructor({ queue, active }: ScheduleRecord) {
     this.waiting = [...queue];
-    this.#isRunning = active.some(isSerial);
+    this.#isRunning = active.some(blocksOthers);
   }
 
   /** True when times that could run concurrently are still waiting. */
   get hasBacklog(): boolean {
-    return !this.waiting.every(isSerial);
+    return !this.waiting.every(blocksOthers);
   }
 
   dropPaused(): void {
-    this.#drop(isOfSchedule, 'paused');
+    this.#drop(isRegular, 'paused');
   }
 
   addTime({ overlap }: ScheduleSpec, { at, localTime }: Occurrence, reason: MissedReason | null): void {
@@ -127,13 +127,13 @@ class DueQueue {
   }
 
   /** @returns false when the queue is full, so that the request stays pending */
-  addAsk(record: ScheduleRecord, { id, kind, at, from, to, overlap }: ScheduleAsk): boolean {
+  addAsk(record: ScheduleRecord, { id, kind, at, from, to, overlap }: ScheduleRequest): boolean {
     if (this.waiting.length >= MOST_WAITING) return false;
     if (kind === 'trigger') {
       this.#add({ at, localTime: at, triggerId: id, isFilled: false, overlap });
       return true;
     }
-    for (const time of timesBetween(record, Date.parse(from ?? '') - 1, Date.parse(to ?? ''))) {
+    for (const time of eachTimeBetween(record, Date.parse(from ?? '') - 1, Date.parse(to ?? ''))) {
       const filled = { triggerId: null, isFilled: true, overlap };
       if (time.isRun) this.#add({ at: new Date(time.at).toISOString(), localTime: time.localTime, ...filled });
     }
@@ -141,8 +141,8 @@ class DueQueue {
   }
 
   #add(time: DueTime): void {
-    if (time.overlap === 'cancel-other') this.#drop(isSerial, 'overlap');
-    const serial = this.waiting.filter(isSerial).length;
+    if (time.overlap === 'cancel-other') this.#drop(blocksOthers, 'overlap');
+    const serial = this.waiting.filter(blocksOthers).length;
     const behind = this.#isRunning ? serial : serial - 1;
     if (time.overlap === 'skip' && (this.#isRunning || serial > 0)) this.#miss(time, 'overlap');
     else if (time.overlap === 'buffer-one' && behind > 0) this.#miss(time, 'overlap');

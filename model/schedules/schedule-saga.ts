@@ -7,6 +7,6 @@ export type ScheduleInput = Pick<ScheduleRecord, 'project' | 'name'>;
 /** Signal without arguments: its record was changed, or a run of it is cleaned up. */
 export const WAKE_SCHEDULE = 'wakeSchedule';
 
-export function scheduleWorkflowIdOf({ project, name }: ScheduleInput): string {
+export function scheduleWorkflowId({ project, name }: ScheduleInput): string {
   return `schedule/${project}/${name}`;
 }

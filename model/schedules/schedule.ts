@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, encrypted, instant, optional, shownText } from '../fields.ts';
+import { actor, displayText, encryptedField, instant, optional } from '../fields.ts';
 
 /** Policy for a time at which the previous run has not ended, or is not cleaned up. */
 export const overlap = z.enum(['skip', 'buffer-one', 'buffer-all', 'cancel-other', 'allow-all']);
@@ -24,7 +24,7 @@ export const scheduleSpec = z.object({
     .boolean()
     .describe('It is paused when a run of it ends otherwise than succeeded, cancelled or skipped'),
   dst,
-  event: encrypted(
+  event: encryptedField(
     z.object({
       type: z.string(),
       subject: z.string().nullable(),
@@ -35,7 +35,7 @@ export const scheduleSpec = z.object({
 /** Specification of a schedule. Exactly one of `cron` and `every` is set. */
 export type ScheduleSpec = z.infer<typeof scheduleSpec>;
 
-const scheduleAsk = z.object({
+const scheduleRequest = z.object({
   id: z.string(),
   kind: z.enum(['trigger', 'backfill']),
   at: instant,
@@ -44,7 +44,7 @@ const scheduleAsk = z.object({
   overlap,
 });
 /** Request for additional runs: one now, or those of a range of past times. */
-export type ScheduleAsk = z.infer<typeof scheduleAsk>;
+export type ScheduleRequest = z.infer<typeof scheduleRequest>;
 
 const dueTime = z.object({
   at: instant,
@@ -67,7 +67,7 @@ export const scheduleRecord = z.object({
   name: z.string(),
   ...scheduleSpec.shape,
   version: z.int().describe('Counts the changes of the record'),
-  past: encrypted(z.array(pastSpec)).describe('The oldest first'),
+  past: encryptedField(z.array(pastSpec)).describe('The oldest first'),
   pausedAt: instant.nullable().describe('Null: it is not paused'),
   pauseReason: z.string().nullable(),
   pauses: z
@@ -76,7 +76,7 @@ export const scheduleRecord = z.object({
   handledUntil: instant.describe('Until then all times are decided: queued, or missed'),
   wakeAt: instant.nullable().describe('When its workflow is to be woken; null: it sleeps until its next time'),
   asks: z
-    .record(z.string(), scheduleAsk)
+    .record(z.string(), scheduleRequest)
     .describe('Triggers and backfills by their ids, until their times are decided'),
   queue: z.array(dueTime).describe('The next first'),
   active: z.array(activeRun).describe('Those that others may have to wait for'),
@@ -99,7 +99,7 @@ export const scheduleTime = z.object({
     .enum(['overlap', 'catch-up', 'buffer', 'gap', 'repeat', 'paused', 'refused'])
     .nullable()
     .describe('Why it was not run; `refused`: its event was, `detail` says why'),
-  detail: shownText().nullable(),
+  detail: displayText().nullable(),
   runId: z.string().nullable(),
   recordedAt: instant,
 });
@@ -110,7 +110,7 @@ export type MissedReason = NonNullable<ScheduleTime['reason']>;
  * Returns the specification valid at a time.
  * @param at ms since 1970
  */
-export function specAt(record: ScheduleRecord, at: number): ScheduleSpec {
+export function getSpecAsOf(record: ScheduleRecord, at: number): ScheduleSpec {
   return record.past.find(({ until }) => at <= Date.parse(until)) ?? record;
 }
 
@@ -126,12 +126,12 @@ const EVERY = /^([1-9]\d{0,6})([smhd])$/;
 export const EVERY_PATTERN = EVERY.source;
 
 /** Null: invalid. */
-export function everySeconds(text: string): number | null {
+export function parseInterval(text: string): number | null {
   const [, count, unit] = EVERY.exec(text) ?? [];
   return count === undefined ? null : Number(count) * UNITS[unit as keyof typeof UNITS];
 }
 
 /** Returns the `source` of its events. */
-export function scheduleSourceOf({ project, name }: Pick<ScheduleRecord, 'project' | 'name'>): string {
+export function getEventSource({ project, name }: Pick<ScheduleRecord, 'project' | 'name'>): string {
   return `/projects/${project}/schedules/${name}`;
 }

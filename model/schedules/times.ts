@@ -1,6 +1,6 @@
-import { type Cron, isDayOf, readCron } from './cron.ts';
-import { everySeconds, type ScheduleSpec } from './schedule.ts';
-import { offsetAt, transitionsBetween, zoneOf } from './zone.ts';
+import { type Cron, matchesDay, parseCron } from './cron.ts';
+import { parseInterval, type ScheduleSpec } from './schedule.ts';
+import { canonicalZone, getOffsetMs, listTransitions } from './zone.ts';
 
 /** `gap`: skipped by the clocks. `repeat`: second occurrence of a local time. */
 type Dst = 'gap' | 'repeat';
@@ -24,18 +24,18 @@ const DAY_MS = 86_400_000;
 export const LAST_TIME = Date.UTC(2100, 0, 1) - 1;
 
 /** Yields the times of a schedule after `after` until `until` (ms since 1970), in order. */
-export function* timesBetween(times: Times, after: number, until: number): Generator<Occurrence> {
+export function* eachTimeBetween(times: Times, after: number, until: number): Generator<Occurrence> {
   const from = Math.max(after, times.startAt === null ? -Infinity : Date.parse(times.startAt) - 1);
   const to = Math.min(until, times.endAt === null ? LAST_TIME : Date.parse(times.endAt), LAST_TIME);
-  if (times.every !== null) return yield* intervals((everySeconds(times.every) ?? 1) * 1_000, from, to);
-  const cron = readCron(times.cron ?? '');
-  const zone = zoneOf(times.timeZone);
+  if (times.every !== null) return yield* intervals((parseInterval(times.every) ?? 1) * 1_000, from, to);
+  const cron = parseCron(times.cron ?? '');
+  const zone = canonicalZone(times.timeZone);
   if (!('problem' in cron) && zone !== null) yield* cronTimes({ cron, zone, dst: times.dst }, from, to);
 }
 
 /** Returns the next time with a run; null: none. */
-export function nextRun(times: Times, after: number): Occurrence | null {
-  for (const time of timesBetween(times, after, LAST_TIME)) if (time.isRun) return time;
+export function findNextRun(times: Times, after: number): Occurrence | null {
+  for (const time of eachTimeBetween(times, after, LAST_TIME)) if (time.isRun) return time;
   return null;
 }
 
@@ -53,16 +53,16 @@ interface CronTimes {
 
 /** Yields cron times, segment by segment between two offset changes of the zone. */
 function* cronTimes({ cron, zone, dst }: CronTimes, after: number, until: number): Generator<Occurrence> {
-  let [from, offset] = [after, offsetAt(zone, after)];
+  let [from, offset] = [after, getOffsetMs(zone, after)];
   /** Local times before this have occurred before. */
-  let shownUntil = transitionsBetween(zone, after - DAY_MS, after).reduce(
+  let repeatedUntil = listTransitions(zone, after - DAY_MS, after).reduce(
     (latest, { at, before }) => Math.max(latest, at + before),
     -Infinity,
   );
   for (const change of [...changesFrom(zone, after, until), null]) {
     const end = change === null ? until : change.at - 1;
     for (const wall of wallTimes(cron, from + offset, end + offset)) {
-      const isRepeat = wall < shownUntil;
+      const isRepeat = wall < repeatedUntil;
       yield {
         at: wall - offset,
         localTime: textOf(wall),
@@ -73,7 +73,7 @@ function* cronTimes({ cron, zone, dst }: CronTimes, after: number, until: number
     if (change === null) return;
     const [before, behind] = [change.at + change.before, change.at + change.after];
     if (behind > before) yield* gapTimes(cron, change.at, { before, behind, isRun: dst.gap === 'run-after' });
-    shownUntil = Math.max(shownUntil, before);
+    repeatedUntil = Math.max(repeatedUntil, before);
     [from, offset] = [change.at - 1, change.after];
   }
 }
@@ -81,7 +81,7 @@ function* cronTimes({ cron, zone, dst }: CronTimes, after: number, until: number
 /** Yields offset changes year by year, since the next time is usually near. */
 function* changesFrom(zone: string, after: number, until: number) {
   for (let from = after; from < until; from += 366 * DAY_MS) {
-    yield* transitionsBetween(zone, from, Math.min(from + 366 * DAY_MS, until));
+    yield* listTransitions(zone, from, Math.min(from + 366 * DAY_MS, until));
   }
 }
 
@@ -101,7 +101,7 @@ function* gapTimes(
 /** Yields the local times of a cron expression as UTC ms; after `after`, until `until`. */
 function* wallTimes(cron: Cron, after: number, until: number): Generator<number> {
   for (let day = Math.floor(after / DAY_MS) * DAY_MS; day <= until; day += DAY_MS) {
-    if (!isDayOf(cron, new Date(day))) continue;
+    if (!matchesDay(cron, new Date(day))) continue;
     for (const hour of cron.hours) {
       for (const minute of cron.minutes) {
         const wall = day + (hour * 60 + minute) * MINUTE_MS;

@@ -24,10 +24,10 @@ const formats = new Map<string, Intl.DateTimeFormat>();
 /** Cache by zone and year. */
 const transitions = new Map<string, readonly Transition[]>();
 /** Maximum number of cached years; a zone has about two transitions a year. */
-const MOST_KEPT = 10_000;
+const MAX_CACHED = 10_000;
 
 /** Returns the canonical IANA name of a zone; null: unknown. */
-export function zoneOf(name: string): string | null {
+export function canonicalZone(name: string): string | null {
   if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(name)) return null;
   try {
     return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone;
@@ -37,7 +37,7 @@ export function zoneOf(name: string): string | null {
 }
 
 /** Returns the offset of a zone from UTC, ms. */
-export function offsetAt(zone: string, at: number): number {
+export function getOffsetMs(zone: string, at: number): number {
   if (zone === 'UTC') return 0;
   const [month = 1, day = 1, year = 1970, hour = 0, minute = 0, second = 0] = (
     formatOf(zone).format(at).match(/\d+/g) ?? []
@@ -46,7 +46,7 @@ export function offsetAt(zone: string, at: number): number {
 }
 
 /** Returns the transitions of a zone after `from` until `to`, in order. */
-export function transitionsBetween(zone: string, from: number, to: number): Transition[] {
+export function listTransitions(zone: string, from: number, to: number): Transition[] {
   if (zone === 'UTC' || to <= from) return [];
   const years = new Date(to).getUTCFullYear() - new Date(from).getUTCFullYear() + 1;
   const first = new Date(from).getUTCFullYear();
@@ -61,14 +61,14 @@ function transitionsOf(zone: string, year: number): readonly Transition[] {
   if (known) return known;
   const found: Transition[] = [];
   const end = Date.UTC(year + 1, 0, 1);
-  let before = offsetAt(zone, Date.UTC(year, 0, 1) - SECOND_MS);
+  let before = getOffsetMs(zone, Date.UTC(year, 0, 1) - SECOND_MS);
   for (let from = Date.UTC(year, 0, 1) - SECOND_MS; from < end - SECOND_MS; from += STEP_MS) {
     const to = Math.min(from + STEP_MS, end - SECOND_MS);
-    const after = offsetAt(zone, to);
+    const after = getOffsetMs(zone, to);
     if (after !== before) found.push({ at: changeBetween(zone, from, to, before), before, after });
     before = after;
   }
-  if (transitions.size >= MOST_KEPT) transitions.clear();
+  if (transitions.size >= MAX_CACHED) transitions.clear();
   transitions.set(name, found);
   return found;
 }
@@ -78,7 +78,7 @@ function changeBetween(zone: string, from: number, to: number, before: number): 
   let [low, high] = [from, to];
   while (high - low > SECOND_MS) {
     const middle = low + Math.floor((high - low) / 2 / SECOND_MS) * SECOND_MS;
-    if (offsetAt(zone, middle) === before) low = middle;
+    if (getOffsetMs(zone, middle) === before) low = middle;
     else high = middle;
   }
   return high;

@@ -9,7 +9,7 @@ export function isBase64(byte: number | undefined): boolean {
 }
 
 /** Detects the bytes after a piece of base64 that belong to it: its last character, then padding. */
-export class EndOfBase64 {
+export class Base64Tail {
   #left = 0;
   #isPadding = false;
 

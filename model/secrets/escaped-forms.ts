@@ -1,18 +1,18 @@
-import { whyNotMasked } from './maskable.ts';
+import { getUnmaskedReason } from './maskable.ts';
 
 type Escape = (character: string) => string;
 
 const decimal: Escape = (each) => `&#${each.codePointAt(0)};`;
 const hexadecimal: Escape = (each) => `&#x${each.codePointAt(0)?.toString(16).toUpperCase()};`;
 const NAMES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
-const named: Escape = (each) => `&${NAMES[each]};`;
+const namedEntity: Escape = (each) => `&${NAMES[each]};`;
 
 /**
  * Returns the forms of a text in HTML and XML, by the escapes that templates and libraries use for quotes, slashes and
  * non-ASCII letters.
  */
-export function inHtml(text: string): string[] {
-  const markup = text.replace(/[&<>]/g, named);
+export function htmlForms(text: string): string[] {
+  const markup = text.replace(/[&<>]/g, namedEntity);
   const quoted = markup.replaceAll('"', '&quot;');
   const inNumbers = markup.replaceAll('"', '&#34;').replaceAll("'", '&#39;');
   const forms = [
@@ -42,7 +42,7 @@ const CONTROLS: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '
  * Returns the forms of a text in shell input and in the output of `set -x`: in either quotes, in `$'…'`, and with
  * backslashes.
  */
-export function inShell(text: string): string[] {
+export function shellForms(text: string): string[] {
   const ansi = text.replace(/[\\']/g, '\\$&').replace(/[\n\r\t]/g, (each) => CONTROLS[each] ?? each);
   const octal = [...Buffer.from(ansi)].map((byte) =>
     byte < 0x80 ? String.fromCharCode(byte) : `\\${byte.toString(8)}`,
@@ -59,7 +59,7 @@ export function inShell(text: string): string[] {
 }
 
 /** Returns names derived from a text for URLs, hosts and files, except common words that would mask much of a log. */
-export function slugsOf(text: string): string[] {
+export function slugForms(text: string): string[] {
   const plain = text.normalize('NFKD').replace(/\p{M}/gu, '');
   const slugs = [text, plain].flatMap((from) =>
     ['-', '_'].flatMap((joint) => {
@@ -69,5 +69,5 @@ export function slugsOf(text: string): string[] {
       return [each, runs, dropped].map((slug) => slug.replace(/^[-_]+|[-_]+$/g, ''));
     }),
   );
-  return slugs.flatMap((slug) => [slug, slug.toLowerCase()]).filter((slug) => whyNotMasked(slug) === null);
+  return slugs.flatMap((slug) => [slug, slug.toLowerCase()]).filter((slug) => getUnmaskedReason(slug) === null);
 }

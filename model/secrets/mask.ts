@@ -1,6 +1,6 @@
 import { Automaton } from './automaton.ts';
-import { EndOfBase64, isBase64 } from './base64-edge.ts';
-import { formsOf } from './secret-forms.ts';
+import { Base64Tail, isBase64 } from './base64-edge.ts';
+import { listSecretForms } from './secret-forms.ts';
 
 /** Replacement of a secret. */
 const MASKED = Buffer.from('***');
@@ -16,7 +16,7 @@ export class Mask {
 
   /** @param secrets those that maskable.ts excludes are ignored */
   constructor(secrets: readonly string[]) {
-    this.#automaton = new Automaton(secrets.flatMap(formsOf));
+    this.#automaton = new Automaton(secrets.flatMap(listSecretForms));
   }
 
   stream(): MaskStream {
@@ -39,7 +39,7 @@ export class Mask {
 
 /** Masks a stream; its output does not depend on how the input is split. */
 export class MaskStream {
-  readonly #tail = new EndOfBase64();
+  readonly #tail = new Base64Tail();
   #state = 0;
   /** Buffered bytes that may belong to a secret, and the offset of the first. */
   #held: Uint8Array = new Uint8Array();

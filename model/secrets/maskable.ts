@@ -14,7 +14,7 @@ const COMMON = new Set(
  * Explains why a secret is not masked: masking it would make logs useless.
  * @returns null when it is masked
  */
-export function whyNotMasked(value: string): string | null {
+export function getUnmaskedReason(value: string): string | null {
   const text = value.trim();
   const length = Array.from(text).length;
   if (length < SHORTEST_MASKED) return `it has less than ${SHORTEST_MASKED} characters`;

@@ -1,5 +1,5 @@
-import { inHtml, inShell, slugsOf } from './escaped-forms.ts';
-import { isMaskedLine, whyNotMasked } from './maskable.ts';
+import { htmlForms, shellForms, slugForms } from './escaped-forms.ts';
+import { getUnmaskedReason, isMaskedLine } from './maskable.ts';
 
 /** Form of a secret that is masked. */
 export interface SecretForm {
@@ -16,21 +16,21 @@ export interface SecretForm {
 const COLUMNS = [76, 64];
 
 /** Lists all forms of a secret in output; none when it is not masked. */
-export function formsOf(value: string): SecretForm[] {
-  if (whyNotMasked(value) !== null) return [];
+export function listSecretForms(value: string): SecretForm[] {
+  if (getUnmaskedReason(value) !== null) return [];
   const whole = value.trim();
   const lines = whole
     .split(/[\r\n]+/)
     .map((line) => line.trim())
     .filter(isMaskedLine);
-  const forms = [...new Set([value, whole, ...lines])].flatMap(encoded);
-  return unique([...forms, ...wrapped(value), ...wrapped(whole)]);
+  const forms = [...new Set([value, whole, ...lines])].flatMap(encodeForms);
+  return unique([...forms, ...wrapBase64(value), ...wrapBase64(whole)]);
 }
 
-function encoded(text: string): SecretForm[] {
+function encodeForms(text: string): SecretForm[] {
   const bytes = Buffer.from(text);
   const hex = bytes.toString('hex');
-  const escaped = [...asJson(text), ...inUrl(text), ...inHtml(text), ...inShell(text), ...slugsOf(text)];
+  const escaped = [...jsonForms(text), ...urlForms(text), ...htmlForms(text), ...shellForms(text), ...slugForms(text)];
   const texts = [text, ...escaped, hex, hex.toUpperCase()];
   return [...texts.map(plain), ...[0, 1, 2].flatMap((offset) => base64At(bytes, offset))];
 }
@@ -40,7 +40,7 @@ function plain(text: string): SecretForm {
 }
 
 /** Returns the forms of JSON encoders of JavaScript, Python, Go and PHP. */
-function asJson(text: string): string[] {
+function jsonForms(text: string): string[] {
   const json = JSON.stringify(text).slice(1, -1);
   const ascii = json.replace(/[\u007f-\uffff]/g, unicodeEscape);
   const html = json.replace(/[<>&\u2028\u2029]/g, unicodeEscape);
@@ -52,7 +52,7 @@ function unicodeEscape(character: string): string {
 }
 
 /** Returns the forms of encodeURIComponent, encodeURI, strict RFC 3986, paths and forms; hex digits in both cases. */
-function inUrl(text: string): string[] {
+function urlForms(text: string): string[] {
   const component = encodeURIComponent(text);
   const strict = component.replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
   const forms = [component, encodeURI(text), strict].flatMap((form) => [
@@ -76,7 +76,7 @@ function base64At(bytes: Uint8Array, offset: number): SecretForm[] {
 }
 
 /** Returns the lines of wrapped base64, as written by base64(1) and openssl(1). */
-function wrapped(text: string): SecretForm[] {
+function wrapBase64(text: string): SecretForm[] {
   const whole = base64At(Buffer.from(text), 0)[0];
   if (!whole) return [];
   const coded = Buffer.from(whole.bytes).toString('latin1');

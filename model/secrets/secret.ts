@@ -29,7 +29,7 @@ export const usedSecret = z.object({ name: z.string(), version: z.int() });
 export type UsedSecret = z.infer<typeof usedSecret>;
 
 /** Secret of an attempt: the current value at its start; later changes do not affect it. */
-export interface GivenSecret extends SecretUse, UsedSecret {
+export interface AttemptSecret extends SecretUse, UsedSecret {
   value: string;
 }
 
@@ -49,6 +49,6 @@ export const secretName = z.string().refine(isSecretName, 'is not the name of a 
 });
 
 /** Formats the warning about an unmasked secret for callers. */
-export function warningOf(name: string, notMasked: string): string {
+export function formatUnmaskedWarning(name: string, notMasked: string): string {
   return `The secret ${name} is not masked in what functions print: ${notMasked}.`;
 }

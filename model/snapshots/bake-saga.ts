@@ -4,7 +4,7 @@ import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { BakedSource } from './baked-source.ts';
 
-/** Workflows that bake and delete a source, of which one runs at a time; their id is {@link bakeWorkflowIdOf}. */
+/** Workflows that bake and delete a source, of which one runs at a time; their id is {@link bakeWorkflowId}. */
 export const BAKE_SOURCE_WORKFLOW = 'bakeSource';
 export interface BakeSourceInput extends HostRef {
   /** Id of the bake: `opn-…`. */
@@ -25,7 +25,7 @@ export interface BakeSourceInput extends HostRef {
 }
 
 /** Builds the first record of a bake. */
-export function requestedBake(input: BakeSourceInput): BakedSource {
+export function newBakeRecord(input: BakeSourceInput): BakedSource {
   const { bakeId, sourceId, hostId, installationId, name, snapshot, builderId, actor, requestedAt } = input;
   return {
     id: sourceId,
@@ -60,6 +60,6 @@ export interface DeleteSourceInput extends HostRef {
 /** Key of Temporal's memo that holds the id of the running bake. */
 export const BAKE_MEMO = 'bake';
 
-export function bakeWorkflowIdOf(hostId: string, name: string): string {
+export function bakeWorkflowId(hostId: string, name: string): string {
   return `source-bake/${hostId}/${name}`;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, hostRef, instant, shownText, stepFailure } from '../fields.ts';
+import { actor, displayText, hostRef, instant, stepFailure } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { savedDisk } from './snapshot.ts';
 
@@ -31,7 +31,7 @@ export const bakedSource = z.object({
   readyAt: instant.nullable(),
   image: bakedImage.nullable().describe('Set once `ready`'),
   failure: stepFailure.nullable().describe('Why it was not baked, or why it was not deleted'),
-  waitingFor: shownText().nullable().describe('What an undo that does not hold yet waits for'),
+  waitingFor: displayText().nullable().describe('What an undo that does not hold yet waits for'),
   updatedAt: instant,
 });
 export type BakedSource = z.infer<typeof bakedSource>;
@@ -39,9 +39,9 @@ export type BakedSourceState = BakedSource['state'];
 
 const NAME = /^[A-Za-z][A-Za-z0-9._-]*$/;
 /** Names that virsh would take for a domain's UUID, or that look like Mayfly's ids. */
-const MISLEADING = /^(?:[0-9a-f-]{32,}|(?:sbx|src|snp|opn|cmd)-.*)$/i;
+const RESERVED_NAMES = /^(?:[0-9a-f-]{32,}|(?:sbx|src|snp|opn|cmd)-.*)$/i;
 
 /** True for names allowed for baked sources: they become a path and a word of a virsh command. */
 export function isBakedSourceName(name: string): boolean {
-  return name.length <= LIMITS.bakedSourceName.maxLength && NAME.test(name) && !MISLEADING.test(name);
+  return name.length <= LIMITS.bakedSourceName.maxLength && NAME.test(name) && !RESERVED_NAMES.test(name);
 }

@@ -3,7 +3,7 @@ import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { CaptureRecord } from './capture.ts';
 
-/** Workflow that captures a source, one at a time per source; its id is {@link captureWorkflowIdOf}. */
+/** Workflow that captures a source, one at a time per source; its id is {@link captureWorkflowId}. */
 export const CAPTURE_WORKFLOW = 'capture';
 interface CaptureTask extends HostRef {
   captureId: string;
@@ -26,11 +26,11 @@ export type CaptureInput = CaptureCreation | (CaptureTask & { task: 'delete' });
 /** Key of Temporal's memo that holds the task and capture of the running workflow. */
 export const CAPTURE_MEMO = 'capture';
 
-export function captureMemoOf({ task, captureId }: CaptureInput): string {
+export function formatCaptureMemo({ task, captureId }: CaptureInput): string {
   return `${task} ${captureId}`;
 }
 
-export function captureWorkflowIdOf({ hostId, source }: Pick<CaptureInput, 'hostId' | 'source'>): string {
+export function captureWorkflowId({ hostId, source }: Pick<CaptureInput, 'hostId' | 'source'>): string {
   return `capture/${hostId}/${source}`;
 }
 

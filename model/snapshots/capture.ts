@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, egress, hostRef, instant, shownText, stepFailure } from '../fields.ts';
+import { actor, displayText, egress, hostRef, instant, stepFailure } from '../fields.ts';
 import { savedDisk } from './snapshot.ts';
 
 const savedCapture = z.object({
@@ -32,7 +32,7 @@ export const captureRecord = z.object({
   readyAt: instant.nullable(),
   saved: savedCapture.nullable().describe('Set once `ready`'),
   failure: stepFailure.nullable(),
-  waitingFor: shownText()
+  waitingFor: displayText()
     .nullable()
     .describe('What an undo that does not hold yet waits for, or what kept it from being deleted'),
 });

@@ -11,7 +11,7 @@ export const LONGEST_CHAIN = 8;
 /** Chain length at which a snapshot waits for flattening. libvirt reads at most 200 (9.0, storage_source.c). */
 export const CHAIN_LIMIT = 32;
 
-/** Workflow that deletes one snapshot; its id is {@link snapshotWorkflowIdOf}. */
+/** Workflow that deletes one snapshot; its id is {@link snapshotWorkflowId}. */
 export const DELETE_SNAPSHOT_WORKFLOW = 'deleteSnapshot';
 export interface DeleteSnapshotInput extends HostRef {
   snapshotId: string;
@@ -20,7 +20,7 @@ export interface DeleteSnapshotInput extends HostRef {
   timeouts?: Partial<Timeouts>;
 }
 
-export function snapshotWorkflowIdOf(snapshotId: string): string {
+export function snapshotWorkflowId(snapshotId: string): string {
   return `snapshot/${snapshotId}`;
 }
 

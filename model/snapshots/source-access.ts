@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, hostRef, instant, shownText, stepFailure } from '../fields.ts';
+import { actor, displayText, hostRef, instant, stepFailure } from '../fields.ts';
 import type { HostRef } from '../host.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
@@ -31,7 +31,7 @@ export const sourceAccess = z.object({
   preparedAt: instant.nullable(),
   preparedBy: actor.nullable(),
   failure: stepFailure.nullable().describe('Why the last prepare failed'),
-  waitingFor: shownText().nullable().describe('What an undo that does not hold yet waits for'),
+  waitingFor: displayText().nullable().describe('What an undo that does not hold yet waits for'),
   updatedAt: instant,
 });
 export type SourceAccess = z.infer<typeof sourceAccess>;
@@ -50,7 +50,7 @@ export interface SourceInspection {
 
 export type SourceTask = 'prepare' | 'unprepare';
 
-/** Workflow that prepares or unprepares a source, one at a time per source; its id is {@link sourceWorkflowIdOf}. */
+/** Workflow that prepares or unprepares a source, one at a time per source; its id is {@link sourceWorkflowId}. */
 export const SOURCE_WORKFLOW = 'source';
 export interface SourceInput extends HostRef {
   task: SourceTask;
@@ -64,7 +64,7 @@ export interface SourceInput extends HostRef {
 /** Key of Temporal's memo that holds the task of the running workflow. */
 export const SOURCE_TASK_MEMO = 'task';
 
-export function sourceWorkflowIdOf(hostId: string, name: string): string {
+export function sourceWorkflowId(hostId: string, name: string): string {
   return `source/${hostId}/${name}`;
 }
 

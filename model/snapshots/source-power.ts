@@ -5,7 +5,7 @@ import type { Timeouts } from '../sandbox/timeouts.ts';
 
 export type SourcePowerTask = 'start' | 'stop';
 
-/** Workflow that starts or stops a source, one at a time per source; its id is {@link sourcePowerWorkflowIdOf}. */
+/** Workflow that starts or stops a source, one at a time per source; its id is {@link sourcePowerWorkflowId}. */
 export const SOURCE_POWER_WORKFLOW = 'sourcePower';
 export interface SourcePowerInput extends HostRef {
   task: SourcePowerTask;
@@ -19,13 +19,15 @@ export interface SourcePowerInput extends HostRef {
 }
 
 /** Result of a successful task. */
-export interface SourcePowered {
+export interface SourcePowerResult {
   /** True when its guest agent answers; null: it has none, or is shut off. */
   guestAnswers: boolean | null;
 }
 
 /** Outcome of a task. */
-export type SourcePowerEnd = ({ failure: null } & SourcePowered) | { failure: { code: ErrorCode; message: string } };
+export type SourcePowerOutcome =
+  | ({ failure: null } & SourcePowerResult)
+  | { failure: { code: ErrorCode; message: string } };
 
 /** Key of Temporal's memo that holds the task of the running workflow. */
 export const SOURCE_POWER_MEMO = 'power';
@@ -36,6 +38,6 @@ export const FORCE_STOP = 'forceStop';
 /**
  * Separate from {@link sourceWorkflowIdOf}, so that an unprepare waiting for a running source does not block its start.
  */
-export function sourcePowerWorkflowIdOf({ hostId, name }: Pick<SourcePowerInput, 'hostId' | 'name'>): string {
+export function sourcePowerWorkflowId({ hostId, name }: Pick<SourcePowerInput, 'hostId' | 'name'>): string {
   return `source-power/${hostId}/${name}`;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MayflyError } from '../errors.ts';
 
 /** Disk usage of a sandbox or a snapshot on a host. */
-export interface StoredPart {
+export interface StorageUsage {
   kind: 'workspace' | 'snapshot';
   /** Id of the sandbox or of the snapshot. */
   id: string;
@@ -44,31 +44,32 @@ export const UNMEASURED_BYTES = 64 * 1_048_576;
  */
 const RESERVE = { share: 0.05, maxBytes: 2 * GIB };
 
-export function reserveOf({ totalBytes }: HostDisk): number {
+export function getReserve({ totalBytes }: HostDisk): number {
   return Math.floor(Math.min(RESERVE.share * totalBytes, RESERVE.maxBytes));
 }
 
 /** True when suspended sandboxes may resume: twice the reserve is free, since less would suspend them again at once. */
-export function hasRoomAgain(disk: HostDisk): boolean {
-  return disk.availableBytes >= 2 * reserveOf(disk);
+export function hasSpaceToResume(disk: HostDisk): boolean {
+  return disk.availableBytes >= 2 * getReserve(disk);
 }
 
 export function isFull(disk: HostDisk, neededBytes = 0): boolean {
-  return disk.availableBytes - neededBytes < reserveOf(disk);
+  return disk.availableBytes - neededBytes < getReserve(disk);
 }
 
 /** @throws MayflyError host_disk_full */
-export function refuseFull(disk: HostDisk, what: string, neededBytes = 0): void {
-  if (isFull(disk, neededBytes)) throw new MayflyError('host_disk_full', `${what} has no room: ${fullness(disk)}.`);
+export function assertSpace(disk: HostDisk, what: string, neededBytes = 0): void {
+  if (isFull(disk, neededBytes))
+    throw new MayflyError('host_disk_full', `${what} has no room: ${formatFreeSpace(disk)}.`);
 }
 
 /** Describes the free space for display. */
-export function fullness(disk: HostDisk): string {
+export function formatFreeSpace(disk: HostDisk): string {
   const { totalBytes, availableBytes } = disk;
-  return `${sizeText(availableBytes)} of the host's disk of ${sizeText(totalBytes)} are free, and ${sizeText(reserveOf(disk))} are kept free`;
+  return `${formatSize(availableBytes)} of the host's disk of ${formatSize(totalBytes)} are free, and ${formatSize(getReserve(disk))} are kept free`;
 }
 
-export function sumOf(parts: readonly StoredPart[]): number {
+export function sumBytes(parts: readonly StorageUsage[]): number {
   return parts.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
@@ -78,24 +79,24 @@ export function sumOf(parts: readonly StoredPart[]): number {
  * @param parts current usage
  * @param more additional bytes
  */
-export function excessOf(
+export function describeQuotaExcess(
   whose: string,
   quotaBytes: number | null,
-  parts: readonly StoredPart[],
+  parts: readonly StorageUsage[],
   more = 0,
 ): string | null {
-  const used = sumOf(parts);
+  const used = sumBytes(parts);
   if (quotaBytes === null || used + more <= quotaBytes) return null;
   const snapshots = parts.filter(({ kind }) => kind === 'snapshot');
   const [largest] = snapshots.toSorted((a, b) => b.bytes - a.bytes);
-  const spent = `${sizeText(used)} (${sizeText(sumOf(snapshots))} in ${snapshots.length} snapshots)`;
-  const wish = more > 0 ? `, and this needs ${sizeText(more)} more` : '';
-  const first = largest ? `, the largest of which is ${largest.id} with ${sizeText(largest.bytes)}` : '';
-  return `${whose} may store ${sizeText(quotaBytes)} and stores ${spent}${wish}. Delete snapshots${first}, or sandboxes, or have the quota raised`;
+  const spent = `${formatSize(used)} (${formatSize(sumBytes(snapshots))} in ${snapshots.length} snapshots)`;
+  const wish = more > 0 ? `, and this needs ${formatSize(more)} more` : '';
+  const first = largest ? `, the largest of which is ${largest.id} with ${formatSize(largest.bytes)}` : '';
+  return `${whose} may store ${formatSize(quotaBytes)} and stores ${spent}${wish}. Delete snapshots${first}, or sandboxes, or have the quota raised`;
 }
 
 /** Formats a size: `1.5 GiB`, `64.0 MiB`. */
-export function sizeText(bytes: number): string {
+export function formatSize(bytes: number): string {
   const [unit, name] = bytes >= GIB ? [GIB, 'GiB'] : [1_048_576, 'MiB'];
   return `${(bytes / unit).toFixed(1)} ${name}`;
 }

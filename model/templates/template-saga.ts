@@ -6,7 +6,7 @@ import type { TemplateRecord, TemplateSubject } from './template.ts';
 
 /**
  * Workflow of one template key on one host; exists while a template exists or is requested. Its id is
- * {@link templateWorkflowIdOf}.
+ * {@link templateWorkflowId}.
  */
 export const TEMPLATE_WORKFLOW = 'template';
 export interface TemplateInput extends HostRef, TemplateSubject {
@@ -31,7 +31,7 @@ interface ContinuedTemplate {
   failures: number;
   /** Earliest next build, ms since 1970. */
   retryAt: number;
-  wanted: TemplateWish | null;
+  wanted: TemplateRequest | null;
   /** Time of the latest wake, or at which the first of consecutive replacements was ready, ms since 1970. */
   usedAt: number | null;
   /** Ids of workflows that wait for a template. */
@@ -41,9 +41,9 @@ interface ContinuedTemplate {
 /** Ids of a template, and of its build's sandboxes. */
 export type TemplateIds = Pick<TemplateRecord, 'builderId' | 'probeIds'> & { templateId: string };
 
-/** Signal with a {@link TemplateWish}: a sandbox could have used the template, or a caller requested it. */
-export const TEMPLATE_WANTED = 'templateWanted';
-export interface TemplateWish {
+/** Signal with a {@link TemplateRequest}: a sandbox could have used the template, or a caller requested it. */
+export const REQUEST_TEMPLATE = 'templateWanted';
+export interface TemplateRequest {
   /** Id for the next template. `@default` a new one */
   templateId?: string;
   /** Installation of its host: templates of another installation with the same host id are unusable. */
@@ -57,15 +57,15 @@ export interface TemplateRemoval {
 }
 
 /** Signal without arguments: its host may no longer be able to wake from it. */
-export const LOOK_AT_TEMPLATE = 'lookAtTemplate';
+export const CHECK_TEMPLATE = 'lookAtTemplate';
 
-export function templateWorkflowIdOf({ hostId, templateKey }: Pick<TemplateInput, 'hostId' | 'templateKey'>): string {
+export function templateWorkflowId({ hostId, templateKey }: Pick<TemplateInput, 'hostId' | 'templateKey'>): string {
   return `template/${hostId}/${templateKey}`;
 }
 
 /**
  * Workflow that gets the template key of a machine from a host, then requests that template; its id is
- * {@link templateRequestWorkflowIdOf}.
+ * {@link templateRequestWorkflowId}.
  */
 export const MAKE_TEMPLATE_WORKFLOW = 'makeTemplate';
 export interface MakeTemplateInput extends Omit<TemplateInput, 'templateKey' | 'continued'> {
@@ -74,11 +74,11 @@ export interface MakeTemplateInput extends Omit<TemplateInput, 'templateKey' | '
 }
 
 /** Resulting template, possibly an existing one; or the refusal. */
-export type MadeTemplate =
+export type TemplateResult =
   | { templateId: string; templateKey: string }
   | { refused: Pick<SandboxFailure, 'code' | 'message'> };
 
-export function templateRequestWorkflowIdOf(templateId: string): string {
+export function templateRequestWorkflowId(templateId: string): string {
   return `template-request/${templateId}`;
 }
 
@@ -141,4 +141,4 @@ export const DEFAULT_TEMPLATE_TIMES = {
 export type TemplateTimes = typeof DEFAULT_TEMPLATE_TIMES;
 
 /** Wakes after which it is replaced, as after {@link TemplateTimes.oldMs}. */
-export const MOST_WAKES = 1_000;
+export const MAX_WAKES = 1_000;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, hostRef, instant, shownText } from '../fields.ts';
+import { actor, displayText, hostRef, instant } from '../fields.ts';
 
 /**
  * building → verifying → ready → stale → removing → gone, or building, verifying → failed → gone
@@ -24,7 +24,7 @@ export const templateRecord = z.object({
   cpus: z.int().nullable().describe('Null: as the source has'),
   memoryMib: z.int().nullable(),
   state: templateState,
-  reason: shownText().nullable().describe('Why it has failed, or is to go'),
+  reason: displayText().nullable().describe('Why it has failed, or is to go'),
   retryAt: instant.nullable().describe('Before this no other is begun in its place'),
   builderId: z.string().describe('Sandbox whose memory it is: gone before it is `ready`, or `failed`'),
   probeIds: z.array(z.string()).describe('Sandboxes that tried to wake from it: gone likewise'),
@@ -35,7 +35,7 @@ export const templateRecord = z.object({
   wakes: z.int().describe('Sandboxes that woke from it, as its host told some minutes ago at most'),
   lastUsedAt: instant.nullable(),
   sizeBytes: z.int().nullable().describe('On its host; null: not saved yet'),
-  waitingFor: shownText().nullable().describe("What a build, or a removal, that can't go on waits for"),
+  waitingFor: displayText().nullable().describe("What a build, or a removal, that can't go on waits for"),
   updatedAt: instant,
 });
 export type TemplateRecord = z.infer<typeof templateRecord>;

@@ -8,17 +8,17 @@ const PREFIX_LENGTH = 3;
 export const WAITPOINT_TOKEN_PATTERN = TOKEN.source;
 
 /** @param secret 256 random bits in base64url */
-export function tokenOf(waitpointId: string, secret: string): string {
+export function formatToken(waitpointId: string, secret: string): string {
   return `mfw_${waitpointId.slice(PREFIX_LENGTH)}_${secret}`;
 }
 
 /** Null: not a token. */
-export function partsOf(token: string): { waitpointId: string; hash: string } | null {
+export function parseToken(token: string): { waitpointId: string; hash: string } | null {
   const [, id, secret] = TOKEN.exec(token) ?? [];
-  return id === undefined || secret === undefined ? null : { waitpointId: `wp-${id}`, hash: hashOf(secret) };
+  return id === undefined || secret === undefined ? null : { waitpointId: `wp-${id}`, hash: hashSecret(secret) };
 }
 
 /** Returns SHA-256 in hex; a fast hash suffices for 256 random bits. */
-export function hashOf(secret: string): string {
+export function hashSecret(secret: string): string {
   return sha256Hex(secret);
 }

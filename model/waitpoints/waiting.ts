@@ -39,18 +39,18 @@ export const runWaiting = z.object({
 /** State of an attempt's waiting. */
 export type RunWaiting = z.infer<typeof runWaiting>;
 
-interface OfRun {
+interface HasWaiting {
   waiting?: RunWaiting | null;
 }
 
 /** Returns the waiting state of an attempt, initial if needed. Slots belong to the run, across attempts. */
-export function waitingOf({ waiting }: OfRun, sandboxId: string): RunWaiting {
+export function getWaiting({ waiting }: HasWaiting, sandboxId: string): RunWaiting {
   if (waiting?.sandboxId === sandboxId) return waiting;
   return { sandboxId, since: null, ms: 0, asleepAt: null, slot: waiting?.slot ?? 'held', failure: null };
 }
 
 /** True when the run has released its slots. */
-export function lacksSlot({ waiting }: OfRun): boolean {
+export function hasReleasedSlot({ waiting }: HasWaiting): boolean {
   return waiting !== undefined && waiting !== null && waiting.slot !== 'held';
 }
 
@@ -58,7 +58,7 @@ export function lacksSlot({ waiting }: OfRun): boolean {
  * Returns the waiting state after a process starts, continues or stops waiting.
  * @param now ms since 1970
  */
-export function nowWaiting(waiting: RunWaiting, isBlocked: boolean, now: number): RunWaiting {
+export function updateWaiting(waiting: RunWaiting, isBlocked: boolean, now: number): RunWaiting {
   const { since, ms } = waiting;
   if (isBlocked) return { ...waiting, since: since ?? new Date(now).toISOString() };
   return { ...waiting, since: null, ms: ms + (since === null ? 0 : Math.max(0, now - Date.parse(since))) };
@@ -76,7 +76,7 @@ interface Timed {
  * longer. Implausible start times from a guest are corrected.
  * @param now ms since 1970
  */
-export function timeLeftMs({ command, waiting, time, timeoutSeconds }: Timed, now: number): number | null {
+export function getRemainingMs({ command, waiting, time, timeoutSeconds }: Timed, now: number): number | null {
   if (command.state === 'requested') return null;
   const stands = time === 'stops' && waiting.since !== null;
   if (stands) return null;
@@ -89,6 +89,6 @@ export function timeLeftMs({ command, waiting, time, timeoutSeconds }: Timed, no
  * Returns the timeout for the guest. Where waiting stops the time, Mayfly enforces the timeout, so the guest's includes
  * the longest wait. Seconds.
  */
-export function guestTimeoutOf({ timeoutSeconds, wait }: { timeoutSeconds: number; wait?: WaitSpec }): number {
+export function getGuestTimeoutSeconds({ timeoutSeconds, wait }: { timeoutSeconds: number; wait?: WaitSpec }): number {
   return wait?.time === 'stops' ? timeoutSeconds + LIMITS.functions.waitpoints.timeoutSeconds.max : timeoutSeconds;
 }

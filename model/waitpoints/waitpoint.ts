@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { actor, encrypted, instant } from '../fields.ts';
-import { waitpointIdOf } from '../ids.ts';
+import { actor, encryptedField, instant } from '../fields.ts';
+import { deriveWaitpointId } from '../ids.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 
 /** Name of a waitpoint, which is part of a file name in the guest. */
@@ -22,7 +22,7 @@ export const waitpointRecord = z.object({
   tokens: z.array(z.string()).describe('SHA-256 of the random parts of its tokens, hex: each completes it'),
   expiresAt: instant,
   askedAt: instant.nullable().describe('When a process first asked for it; null: none has'),
-  data: encrypted(z.string()).nullable().describe('JSON text; null: it is not completed'),
+  data: encryptedField(z.string()).nullable().describe('JSON text; null: it is not completed'),
   completedAt: instant.nullable(),
   createdBy: actor.nullable().describe('Null: its process made it'),
   createdAt: instant,
@@ -30,13 +30,13 @@ export const waitpointRecord = z.object({
 export type WaitpointRecord = z.infer<typeof waitpointRecord>;
 
 /** Waitpoint requested by a run's process. */
-export interface AskedWaitpoint {
+export interface WaitpointRequest {
   name: string;
   timeoutSeconds: number;
 }
 
 /** Returns the effective state: expired after its deadline even if the record is not updated. */
-export function stateOf({ state, expiresAt }: WaitpointRecord, now: number): WaitpointRecord['state'] {
+export function getEffectiveState({ state, expiresAt }: WaitpointRecord, now: number): WaitpointRecord['state'] {
   return state === 'open' && Date.parse(expiresAt) <= now ? 'expired' : state;
 }
 
@@ -46,12 +46,12 @@ export function stateOf({ state, expiresAt }: WaitpointRecord, now: number): Wai
  */
 export function newWaitpoint(
   { id: runId, project }: { id: string; project: string },
-  { name, timeoutSeconds }: AskedWaitpoint,
+  { name, timeoutSeconds }: WaitpointRequest,
   createdBy: Actor | null,
   now: number,
 ): WaitpointRecord {
   return {
-    id: waitpointIdOf(runId, name),
+    id: deriveWaitpointId(runId, name),
     project,
     runId,
     name,

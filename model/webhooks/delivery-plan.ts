@@ -29,7 +29,7 @@ export const ATTEMPTS = PAUSES.length;
  * Retry policy of deliveries.
  * @param pace factor for all times. `@default` 1
  */
-export class DeliveryPlan {
+export class DeliveryRetryPolicy {
   constructor(private readonly pace = 1) {}
 
   /**

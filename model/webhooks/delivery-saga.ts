@@ -4,9 +4,9 @@ export interface DeliveryInput {
   deliveryId: string;
 }
 /** Signal without arguments: the record is due now. */
-export const LOOK_AT_DELIVERY = 'lookAtDelivery';
+export const WAKE_DELIVERY = 'lookAtDelivery';
 
-export function deliveryWorkflowIdOf(deliveryId: string): string {
+export function deliveryWorkflowId(deliveryId: string): string {
   return `delivery/${deliveryId}`;
 }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { encrypted, instant } from '../fields.ts';
-import { deliveryIdOf } from '../ids.ts';
+import { encryptedField, instant } from '../fields.ts';
+import { deriveDeliveryId } from '../ids.ts';
 import { type EndpointRecord, WEBHOOK_TYPES, webhookFormat } from './endpoint.ts';
-import { bodyOf, type WebhookEvent } from './event.ts';
+import { formatBody, type WebhookEvent } from './event.ts';
 
 const deliveryAttempt = z.object({
   n: z.int(),
@@ -30,7 +30,7 @@ export const deliveryRecord = z.object({
   eventId: z.string(),
   type: z.enum(WEBHOOK_TYPES),
   format: webhookFormat,
-  body: encrypted(z.string()).describe('The same bytes in each attempt'),
+  body: encryptedField(z.string()).describe('The same bytes in each attempt'),
   state: z
     .enum(['pending', 'delivered', 'failed'])
     .describe('`pending`: it is sent, or sent again. `failed`: it is sent no more, unless somebody asks for it'),
@@ -40,7 +40,7 @@ export const deliveryRecord = z.object({
     .describe(
       'Why it is sent no more: each attempt failed, the endpoint is disabled, it said that it is gone for good (410), or its workflow was cancelled',
     ),
-  attempts: encrypted(z.array(deliveryAttempt)),
+  attempts: encryptedField(z.array(deliveryAttempt)),
   tries: z.int().describe('Attempts since it was asked for'),
   askedAt: instant.describe('Since when it is asked for: its event, or whoever wanted it again'),
   dueAt: instant.nullable().describe('When the next attempt is made'),
@@ -58,13 +58,13 @@ export type DeliveryState = DeliveryRecord['state'];
 export function newDelivery(event: WebhookEvent, endpoint: EndpointRecord, now: string): DeliveryRecord {
   const isDisabled = endpoint.disabledAt !== null;
   return {
-    id: deliveryIdOf(event.id, endpoint.id),
+    id: deriveDeliveryId(event.id, endpoint.id),
     project: endpoint.project,
     endpointId: endpoint.id,
     eventId: event.id,
     type: event.type,
     format: endpoint.format,
-    body: bodyOf(event, endpoint.format),
+    body: formatBody(event, endpoint.format),
     state: isDisabled ? 'failed' : 'pending',
     failure: isDisabled ? 'endpoint-disabled' : null,
     attempts: [],

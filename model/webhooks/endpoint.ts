@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actor, encrypted, instant } from '../fields.ts';
+import { actor, encryptedField, instant } from '../fields.ts';
 
 /** Event types for endpoints. */
 export const WEBHOOK_TYPES = [
@@ -35,11 +35,11 @@ const endpointSecret = z.object({
 export const endpointRecord = z.object({
   id: z.string(),
   project: z.string(),
-  url: encrypted(z.string()),
+  url: encryptedField(z.string()),
   types: z.array(z.enum(WEBHOOK_TYPES)),
   format: webhookFormat,
   signature: webhookSignature,
-  secrets: encrypted(z.array(endpointSecret)).describe('The newest first'),
+  secrets: encryptedField(z.array(endpointSecret)).describe('The newest first'),
   disabledAt: instant.nullable().describe('Null: events are sent'),
   disabledFor: z
     .enum(['gone', 'failures', 'request'])

@@ -1,5 +1,5 @@
 import type { RunRecord } from '../functions/run.ts';
-import { isUnsettled } from '../functions/run-state.ts';
+import { isDeadLetterOutcome } from '../functions/run-state.ts';
 import type { SandboxRecord } from '../sandbox/sandbox.ts';
 import { isUnclaimed } from '../sandbox/sandbox-state.ts';
 import type { ScheduleTime } from '../schedules/schedule.ts';
@@ -25,18 +25,18 @@ export interface WebhookEvent {
 const MOST_CHARACTERS = 1_024;
 
 /** Returns the events for the end of a run. */
-export function eventsOfEnd(run: RunRecord): WebhookEvent[] {
+export function toRunEndEvents(run: RunRecord): WebhookEvent[] {
   const at = run.endedAt ?? run.updatedAt;
-  const isLost = run.outcome !== null && isUnsettled(run.outcome);
+  const isLost = run.outcome !== null && isDeadLetterOutcome(run.outcome);
   return [eventOf(run, 'run.ended', at), ...(isLost ? [eventOf(run, 'run.dead-lettered', at)] : [])];
 }
 
 /** Returns the event for a cleaned-up run. */
-export function eventOfCleanup(run: RunRecord): WebhookEvent {
+export function toCleanupEvent(run: RunRecord): WebhookEvent {
   return eventOf(run, 'run.cleaned', run.updatedAt);
 }
 
-export function eventOfDisabling({ id, project, disabledAt, disabledFor }: EndpointRecord): WebhookEvent {
+export function toDisabledEvent({ id, project, disabledAt, disabledFor }: EndpointRecord): WebhookEvent {
   const at = disabledAt ?? '';
   const path = `/v1/webhook-endpoints/${id}`;
   const data = { endpointId: id, disabledFor, disabledAt, url: path };
@@ -44,7 +44,14 @@ export function eventOfDisabling({ id, project, disabledAt, disabledFor }: Endpo
 }
 
 /** Returns the event for a missed time of a schedule. */
-export function eventOfMissed({ project, schedule, at, localTime, reason, recordedAt }: ScheduleTime): WebhookEvent {
+export function toMissedTimeEvent({
+  project,
+  schedule,
+  at,
+  localTime,
+  reason,
+  recordedAt,
+}: ScheduleTime): WebhookEvent {
   const source = `/schedules/${schedule}`;
   const url = `/v1${source}/times?state=missed`;
   return {
@@ -63,7 +70,7 @@ export function eventOfMissed({ project, schedule, at, localTime, reason, record
  * @param id of the audit event
  * @param at ISO 8601
  */
-export function eventOfSandbox(record: SandboxRecord, { id, at }: { id: string; at: string }): WebhookEvent | null {
+export function toSandboxEvent(record: SandboxRecord, { id, at }: { id: string; at: string }): WebhookEvent | null {
   const type = WEBHOOK_TYPES.find((each) => each === `sandbox.${record.state}`);
   if (!type || record.builds !== undefined || isUnclaimed(record)) return null;
   const { id: sandboxId, project, name, state, spec, stopReason, failure, stalledBy, proof } = record;
@@ -88,11 +95,11 @@ export function eventOfSandbox(record: SandboxRecord, { id, at }: { id: string; 
 }
 
 /** Returns the media type of a body. */
-export function contentTypeOf(format: WebhookFormat): string {
+export function getContentType(format: WebhookFormat): string {
   return format === 'standard' ? 'application/json' : 'application/cloudevents+json; charset=utf-8';
 }
 
-export function bodyOf({ id, type, source, subject, at, data }: WebhookEvent, format: WebhookFormat): string {
+export function formatBody({ id, type, source, subject, at, data }: WebhookEvent, format: WebhookFormat): string {
   if (format === 'standard') return JSON.stringify({ type, timestamp: at, data });
   const attributes = { specversion: '1.0', id, source, type, subject, time: at };
   return JSON.stringify({ ...attributes, datacontenttype: 'application/json', data });

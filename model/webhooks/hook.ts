@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { HookFilter } from '../events/hook-filter.ts';
-import { actor, encrypted, instant } from '../fields.ts';
+import { actor, encryptedField, instant } from '../fields.ts';
 import type { SignatureScheme } from './signature-scheme.ts';
 
 /** Entry point for signed external events to one function. */
@@ -9,8 +9,8 @@ export const hookRecord = z.object({
   project: z.string(),
   function: z.string(),
   scheme: z.custom<SignatureScheme>().describe('How a sender shows who it is'),
-  secrets: encrypted(z.array(z.string())).describe('One; two while it is rotated'),
-  filter: encrypted(z.custom<HookFilter>()).nullable().describe('Null: all events are run'),
+  secrets: encryptedField(z.array(z.string())).describe('One; two while it is rotated'),
+  filter: encryptedField(z.custom<HookFilter>()).nullable().describe('Null: all events are run'),
   allowedOrigins: z
     .array(z.string())
     .describe('Who may ask by OPTIONS whether events may be sent, as CloudEvents has it; `*`: anybody'),

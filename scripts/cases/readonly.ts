@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import type { ReadonlyCommand } from '../../model/readonly/command.ts';
 import { parse } from '../../model/readonly/grammar.ts';
-import { PROGRAMS, readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
+import { PROGRAMS, parseReadonlyCommand } from '../../model/readonly/readonly-command.ts';
 import { guestBinaries } from '../../worker/config/artifacts.mjs';
 import { type Case, isRecord, type Problem, stringField } from './case.ts';
 
@@ -20,7 +20,7 @@ interface Verdicts {
  */
 export function verdictsOf(texts: readonly string[]): Verdicts[] {
   const asked = texts.map((text) => {
-    const read = readReadonlyCommand(text);
+    const read = parseReadonlyCommand(text);
     if ('command' in read) return { first: 'allowed', command: read.command };
     const parsed = parse(text, PROGRAMS.limits.text);
     const first = `refused: at ${read.refusal.position}: ${read.refusal.reason}`;

@@ -50,8 +50,8 @@ function usage(node: Arguments, indent: string): string[] {
   const lines: string[] = [];
   const say = (what: string, value: string | undefined) => value && lines.push(`${indent}* ${what}: ${value}`);
   say('options', node.flags && code(node.flags));
-  say('with a value', valued(node.values, ' '));
-  say('with a value that is attached', valued(node.optional, ''));
+  say('with a value', formatOptions(node.values, ' '));
+  say('with a value that is attached', formatOptions(node.optional, ''));
   say('also', node.digits && '`-5`, a number');
   say('must begin with', node.first && code(node.first));
   say('options', node.optionsFirst && 'come before operands');
@@ -68,7 +68,7 @@ function usage(node: Arguments, indent: string): string[] {
   return lines;
 }
 
-function valued(options: Record<string, string> | undefined, between: string): string | undefined {
+function formatOptions(options: Record<string, string> | undefined, between: string): string | undefined {
   const entries = Object.entries(options ?? {});
   return entries.map(([names, type]) => `${code(names)}${between}_${type}_`).join(', ') || undefined;
 }

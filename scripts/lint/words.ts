@@ -20,8 +20,13 @@ import {
 const recorded = new URL('./words/counts.json', import.meta.url);
 const [flag, rule = '', under = '.'] = process.argv.slice(2);
 const RULES = [
-  ...['dialectInComments', 'dialectInTexts', 'dialectInTitles', 'dialectInPages'],
-  ...['openings', 'longOpenings', 'participles'],
+  'dialectInComments',
+  'dialectInTexts',
+  'dialectInTitles',
+  'dialectInPages',
+  'openings',
+  'longOpenings',
+  'participles',
 ];
 const findings = new Map<string, string[]>(RULES.map((name) => [name, []]));
 const words = { comments: 0, pages: 0 };

@@ -8,7 +8,7 @@ import { type WaitLimit, waitWithin } from '../waiting.ts';
 type Deps = Pick<ServiceDeps, 'sagas'>;
 
 /** @throws MayflyError temporal_unavailable */
-export async function recordAsked(deps: Deps, approval: ApprovalRecord): Promise<void> {
+export async function recordRequested(deps: Deps, approval: ApprovalRecord): Promise<void> {
   const { action, digest, rules, policyVersion, role, askedBy, askedAt, expiresAt } = approval;
   const detail = { action, digest, rules, policyVersion, role, expiresAt };
   await record(deps, approval, 'approval.requested', askedBy, askedAt, detail);
@@ -21,7 +21,7 @@ export async function recordAsked(deps: Deps, approval: ApprovalRecord): Promise
 export async function recordDecided(deps: Deps, approval: ApprovalRecord): Promise<void> {
   const { decidedBy, decidedAt, digest, reason, state } = approval;
   if (!decidedBy || decidedAt === null) return;
-  await recordAsked(deps, approval);
+  await recordRequested(deps, approval);
   const kind = state === 'refused' || state === 'withdrawn' ? (`approval.${state}` as const) : 'approval.approved';
   await record(deps, approval, kind, decidedBy, decidedAt, { digest, reason });
 }

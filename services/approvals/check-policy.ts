@@ -1,21 +1,21 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { type ApprovalRecord, whyNotDecider } from '../../model/approvals/approval.ts';
+import { type ApprovalRecord, getDecisionRefusal } from '../../model/approvals/approval.ts';
 import {
-  countRuleOf,
   countsSandboxes,
+  evaluatePolicy,
+  getCountRule,
   type Policy,
+  type PolicyDecision,
   type PolicyFacts,
-  type Verdict,
-  verdictOf,
 } from '../../model/approvals/policy.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { approvalIdOf } from '../../model/ids.ts';
+import { deriveApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { actorOf, type IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { PendingApproval, recordAsked, recordUsed } from './approval-events.ts';
-import { deniedBy, nameRules, policyOf } from './policy-check.ts';
+import { PendingApproval, recordRequested, recordUsed } from './approval-events.ts';
+import { nameRules, policyDenied, policyOf } from './policy-check.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
 
@@ -63,9 +63,9 @@ export async function checkPolicy(
   if (!policy) return;
   const resolved = await request.resolve();
   const facts = await countSandboxes(deps, policy, project, resolved.facts);
-  const verdict = verdictOf(policy.rules, facts);
-  if (verdict.effect === 'deny') throw deniedBy(verdict.rules);
-  call.countRule = countRuleOf(policy.rules, verdict.effect === 'ask' ? ['deny'] : ['deny', 'ask']);
+  const verdict = evaluatePolicy(policy.rules, facts);
+  if (verdict.effect === 'deny') throw policyDenied(verdict.rules);
+  call.countRule = getCountRule(policy.rules, verdict.effect === 'ask' ? ['deny'] : ['deny', 'ask']);
   if (verdict.effect === 'allow') return;
   const needed = neededApproval(call, request, resolved, { project, policy, verdict });
   const record = await ensureRequested(deps, needed);
@@ -92,7 +92,7 @@ function neededApproval(
     project,
     policy,
     verdict,
-  }: { project: string; policy: Pick<Policy, 'version'>; verdict: Extract<Verdict, { effect: 'ask' }> },
+  }: { project: string; policy: Pick<Policy, 'version'>; verdict: Extract<PolicyDecision, { effect: 'ask' }> },
 ): NeededApproval {
   if (!call.claim) {
     const why = `By ${nameRules(verdict.rules)} of the policy of the project it needs an approval`;
@@ -104,7 +104,7 @@ function neededApproval(
   const text = canonicalJson({ action, project, request, content, askedBy });
   const salt = randomBytes(SALT_BYTES).toString('hex');
   const record: ApprovalRecord = {
-    id: approvalIdOf(call.claim.apiKeyId, call.claim.key),
+    id: deriveApprovalId(call.claim.apiKeyId, call.claim.key),
     project,
     state: 'awaiting-approval',
     action,
@@ -146,7 +146,7 @@ async function ensureRequested(deps: Deps, needed: NeededApproval): Promise<Appr
     const why = `${LIMITS.approvals.waiting} requests of ${record.project} wait for approval already.`;
     throw new MayflyError('approvals_full', why, { retryAfterSeconds: 60 });
   }
-  await recordAsked(deps, record);
+  await recordRequested(deps, record);
   return record;
 }
 
@@ -190,7 +190,9 @@ async function checkDecider(
 ): Promise<void> {
   const key = decidedBy && (await store.approvals.decider(decidedBy.apiKeyId));
   const isRevoked = !key || key.revokedAt !== null;
-  const why = isRevoked ? 'the key is revoked' : whyNotDecider({ ...needed, askedAt }, key, decidedBy?.agentId ?? null);
+  const why = isRevoked
+    ? 'the key is revoked'
+    : getDecisionRefusal({ ...needed, askedAt }, key, decidedBy?.agentId ?? null);
   if (why !== null) throw new MayflyError('approval_stale', `Who approved ${id} may not do so any more: ${why}.`);
 }
 

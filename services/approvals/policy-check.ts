@@ -1,4 +1,4 @@
-import { type Policy, type PolicyFacts, type Verdict, verdictOf } from '../../model/approvals/policy.ts';
+import { evaluatePolicy, type Policy, type PolicyDecision, type PolicyFacts } from '../../model/approvals/policy.ts';
 import { policyRules } from '../../model/approvals/policy-rules.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { StoredPolicy } from '../../store/approvals/policies.ts';
@@ -37,19 +37,19 @@ export async function policyOf(store: Policies, project: string): Promise<Pick<P
  * Refuses a request that cannot wait for an approval, unless the policy allows it.
  * @throws MayflyError policy_denied, also where an approval is needed
  */
-export async function refuseUnlessAllowed(
+export async function assertAllowed(
   { store }: Pick<ServiceDeps, 'store'>,
   project: string,
   facts: PolicyFacts,
   instead: string,
 ): Promise<void> {
   const policy = await policyOf(store, project);
-  const verdict: Verdict = policy ? verdictOf(policy.rules, facts) : { effect: 'allow' };
-  if (verdict.effect === 'deny') throw deniedBy(verdict.rules);
-  if (verdict.effect === 'ask') throw deniedBy(verdict.rules, `It cannot be asked for this way: ${instead}.`);
+  const verdict: PolicyDecision = policy ? evaluatePolicy(policy.rules, facts) : { effect: 'allow' };
+  if (verdict.effect === 'deny') throw policyDenied(verdict.rules);
+  if (verdict.effect === 'ask') throw policyDenied(verdict.rules, `It cannot be asked for this way: ${instead}.`);
 }
 
-export function deniedBy(rules: readonly string[], more = ''): MayflyError {
+export function policyDenied(rules: readonly string[], more = ''): MayflyError {
   return new MayflyError('policy_denied', `By ${nameRules(rules)} of the policy of the project. ${more}`.trim());
 }
 

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
 import { FrameReader, OUTPUT_CHUNK_BYTES, type OutputFrame } from '../../model/sandbox/output-frame.ts';
-import { begun } from '../../model/utf8.ts';
-import type { OutputPlace } from '../../store/commands/output.ts';
+import { countIncompleteBytes } from '../../model/utf8.ts';
+import type { OutputPosition } from '../../store/commands/output.ts';
 import { replay } from '../../store/commands/output-replay.ts';
-import { tailOf } from '../../store/commands/output-tail.ts';
+import { getTail } from '../../store/commands/output-tail.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
-import { refusalOf } from '../guests.ts';
+import { toGuestError } from '../guests.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
 /** Piece of output as it is sent to clients. */
@@ -17,7 +17,7 @@ type OutputPiece = TextOrBase64 & {
   at: string;
   offset: number;
   /** Position in both streams behind this piece. */
-  place: OutputPlace;
+  place: OutputPosition;
 };
 
 /** Time for the few writes between the last output of a guest and the record of the end, ms. */
@@ -33,9 +33,9 @@ export class CommandFollower {
   readonly #deps: ServiceDeps;
   readonly #record: CommandRecord;
   readonly #signal: AbortSignal;
-  #place: OutputPlace;
+  #place: OutputPosition;
 
-  constructor(deps: ServiceDeps, record: CommandRecord, from: OutputPlace, signal: AbortSignal) {
+  constructor(deps: ServiceDeps, record: CommandRecord, from: OutputPosition, signal: AbortSignal) {
     this.#deps = deps;
     this.#record = record;
     this.#signal = signal;
@@ -50,17 +50,17 @@ export class CommandFollower {
       this.#signal.throwIfAborted();
       // Read before the output: once the command has ended, the stored output is complete.
       const hasEnded = (await store.commands.get(id))?.state === 'ended';
-      if (hasEnded) return yield* this.#told(replay(store.output, id, this.#place), { isAll: true });
+      if (hasEnded) return yield* this.#emitPieces(replay(store.output, id, this.#place), { isAll: true });
       const isOver = !this.#record.spec.isMasked && (yield* this.#live());
-      if (!isOver) yield* this.#told(this.#whole(), { isAll: false });
+      if (!isOver) yield* this.#emitPieces(this.#storedFrames(), { isAll: false });
       await sleep(isOver ? SETTLE_MS : POLL_MS, undefined, { signal: this.#signal });
     }
   }
 
   /** Yields stored output up to the point that both streams have reached: one stream may be ahead of the other. */
-  async *#whole(): AsyncGenerator<OutputFrame> {
+  async *#storedFrames(): AsyncGenerator<OutputFrame> {
     const { output } = this.#deps.store;
-    const { place } = await tailOf(output, this.#record.id);
+    const { place } = await getTail(output, this.#record.id);
     for await (const frame of replay(output, this.#record.id, this.#place)) {
       const bytes = frame.bytes.subarray(0, Math.max(0, place[frame.stream] - frame.offset));
       if (bytes.length > 0) yield { ...frame, bytes };
@@ -75,8 +75,8 @@ export class CommandFollower {
     try {
       const path = `/commands/${id}/output?stdout=${this.#place.stdout}&stderr=${this.#place.stderr}`;
       const answer = await guests.request(hostId, path, { signal: this.#signal });
-      if (!answer.ok || !answer.body) throw await refusalOf(answer);
-      yield* this.#told(frames.of(answer.body), { isAll: true });
+      if (!answer.ok || !answer.body) throw await toGuestError(answer);
+      yield* this.#emitPieces(frames.of(answer.body), { isAll: true });
     } catch (error) {
       this.#signal.throwIfAborted();
       logger.debug({ err: error, commandId: id }, 'a command is followed from the store for now');
@@ -85,14 +85,14 @@ export class CommandFollower {
   }
 
   /** Yields frames cut at character boundaries. An incomplete character at the end of a frame waits for the rest. */
-  async *#told(
+  async *#emitPieces(
     frames: AsyncIterable<OutputFrame>,
     { isAll }: { isAll: boolean },
   ): AsyncGenerator<OutputPiece, undefined> {
     const waiting: Partial<Record<OutputStream, OutputFrame>> = {};
     for await (const frame of frames) {
       const joined = this.#join(waiting[frame.stream], frame);
-      const left = begun(joined.bytes);
+      const left = countIncompleteBytes(joined.bytes);
       const length = joined.bytes.length - left;
       const { stream, atMs, offset, bytes } = joined;
       const rest = { stream, atMs, offset: offset + length, bytes: bytes.subarray(length) };
@@ -165,7 +165,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * @param isCut true when more bytes follow: then an incomplete character at the end is left out of text
  */
 export function textOrBase64(bytes: Uint8Array, { isCut }: { isCut: boolean }): TextOrBase64 {
-  const whole = isCut ? bytes.subarray(0, bytes.length - begun(bytes)) : bytes;
+  const whole = isCut ? bytes.subarray(0, bytes.length - countIncompleteBytes(bytes)) : bytes;
   try {
     return { text: decoder.decode(whole) };
   } catch {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runsOf } from '../../model/approvals/command-pattern.ts';
+import { getRequestedCommands } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -7,14 +7,14 @@ import {
   type CommandInputs,
   type CommandRecord,
   type CommandSpec,
-  requestedCommand,
+  newCommandRecord,
 } from '../../model/sandbox/command.ts';
-import { type Actor, generationOf, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { hostOf } from '../../model/sandbox/sandbox-state.ts';
+import { type Actor, getDiskGeneration, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { getHost } from '../../model/sandbox/sandbox-state.ts';
 import { checkPolicy, type PolicyRequest } from '../approvals/check-policy.ts';
-import { refusalOf } from '../guests.ts';
+import { toGuestError } from '../guests.ts';
 import { actorOf, type IdempotentCall } from '../idempotent-call.ts';
-import { isResumable, resumeSandbox, startResume, usable } from '../sandboxes/awake-sandbox.ts';
+import { assertRunning, isResumable, resumeSandbox, startResume } from '../sandboxes/awake-sandbox.ts';
 import type { Unset } from '../sandboxes/placement.ts';
 import { requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
@@ -54,7 +54,7 @@ export async function startCommand(
   await checkPolicy(deps, call, project, policyRequestOf(deps, sandboxId, request, id));
   const startedAt = Date.now();
   const awake = () => awakeHost(deps, sandbox, actorOf(call), wait);
-  const { hostId } = await begin(deps, call, sandboxId, request, awake);
+  const { hostId } = await recordAndStart(deps, call, sandboxId, request, awake);
   const seconds = Math.max(0, wait.seconds - Math.floor((Date.now() - startedAt) / 1_000));
   await waitWithin(deps, { ...wait, seconds }, (signal) => awaitEnd(deps, { id, hostId }, seconds, signal));
   const record = await deps.store.commands.get(id);
@@ -70,8 +70,8 @@ function policyRequestOf(deps: Deps, sandboxId: string, request: CommandRequest,
     resolve: async () => {
       const { env, stdin } = inputsOf(request);
       const shown = { sandboxId, ...specOf(request), stdinBytes: stdin.length };
-      const content = { env, stdin, generation: generationOf(await requireSandbox(deps, sandboxId)) };
-      return { facts: { runs: runsOf(request) }, request: shown, content };
+      const content = { env, stdin, generation: getDiskGeneration(await requireSandbox(deps, sandboxId)) };
+      return { facts: { runs: getRequestedCommands(request) }, request: shown, content };
     },
   };
 }
@@ -80,7 +80,7 @@ function policyRequestOf(deps: Deps, sandboxId: string, request: CommandRequest,
  * Records the command, then starts its workflow. A claim without a record, or with a `requested` one, means that an
  * earlier request died in between: this request continues with the same id, and Temporal deduplicates.
  */
-async function begin(
+async function recordAndStart(
   deps: Deps,
   call: IdempotentCall,
   sandboxId: string,
@@ -93,9 +93,9 @@ async function begin(
   const present = isFresh ? null : await store.commands.get(commandId);
   if (present && present.state !== 'requested') return present;
   const host = present ?? (await awake());
-  const record = requestedCommand(commandId, { ...host, id: sandboxId }, specOf(request), createdBy);
+  const record = newCommandRecord(commandId, { ...host, id: sandboxId }, specOf(request), createdBy);
   const input = await recordCommand(store, record, inputsOf(request)); // an earlier request may have died halfway
-  await Promise.all([sagas.commands.begin(input), resumeAgain(deps, sandboxId, createdBy)]);
+  await Promise.all([sagas.commands.begin(input), resumeIfAsleep(deps, sandboxId, createdBy)]);
   return host;
 }
 
@@ -103,7 +103,7 @@ async function begin(
  * Resumes a sandbox that went to sleep after it was found awake. The hibernation checks the recorded commands after it
  * has recorded its state, so one of the two sees the other.
  */
-async function resumeAgain(deps: Deps, sandboxId: string, actor: Actor): Promise<void> {
+async function resumeIfAsleep(deps: Deps, sandboxId: string, actor: Actor): Promise<void> {
   if (!isResumable(await requireSandbox(deps, sandboxId))) return;
   try {
     await startResume(deps, sandboxId, actor);
@@ -116,8 +116,8 @@ async function resumeAgain(deps: Deps, sandboxId: string, actor: Actor): Promise
 /** Returns the host of a running sandbox, or of one whose resume outlasts the wait: then the command starts later. */
 async function awakeHost(deps: Deps, found: SandboxRecord, actor: Actor, wait: WaitLimit): Promise<HostRef> {
   const record = found.state === 'running' ? found : await resumeSandbox(deps, found.id, actor, wait);
-  const asleep = isResumable(record) ? hostOf(record) : null;
-  return asleep ?? usable(record);
+  const asleep = isResumable(record) ? getHost(record) : null;
+  return asleep ?? assertRunning(record);
 }
 
 /** Returns the spec with defaults, which are recorded. */
@@ -150,7 +150,7 @@ async function awaitEnd(
     const path = `/commands/${id}/start?waitSeconds=${seconds}`;
     const answer = await guests.request(hostId, path, { method: 'POST', signal });
     if (answer.ok) return;
-    throw await refusalOf(answer);
+    throw await toGuestError(answer);
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof MayflyError)) throw error;

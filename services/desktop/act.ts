@@ -4,8 +4,8 @@ import { DESKTOP_PORTS } from '../ports/refuse-typing.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import { chordOf, type DesktopAction, KEY } from './desktop-action.ts';
 import { ByteReader, ProtocolError } from './rfb/byte-reader.ts';
-import type { Screen } from './rfb/screen.ts';
-import { connected, type Place, type Screens } from './screens.ts';
+import type { VncClient } from './rfb/screen.ts';
+import { type AwakeSandbox, type Screens, withConnection } from './screens.ts';
 
 /** Bits of RFC 6143 §7.5.5. */
 const BUTTON = { left: 1, middle: 2, right: 4 } as const;
@@ -21,7 +21,7 @@ const KEYS_AT_ONCE = 200;
 type Paste = (text: string, press: () => Promise<void>) => Promise<void>;
 
 /** Does one action on a screen. Returns when the X server has processed it; programs may react later. */
-async function act(screen: Screen, action: DesktopAction, paste: Paste): Promise<void> {
+async function performAction(screen: VncClient, action: DesktopAction, paste: Paste): Promise<void> {
   switch (action.action) {
     case 'move':
       screen.point(action.x, action.y, 0);
@@ -44,7 +44,7 @@ async function act(screen: Screen, action: DesktopAction, paste: Paste): Promise
   await screen.settled();
 }
 
-function click(screen: Screen, { x, y, button, count }: Extract<DesktopAction, { action: 'click' }>): void {
+function click(screen: VncClient, { x, y, button, count }: Extract<DesktopAction, { action: 'click' }>): void {
   screen.point(x, y, 0);
   for (let n = 0; n < count; n++) {
     screen.point(x, y, BUTTON[button]);
@@ -52,7 +52,7 @@ function click(screen: Screen, { x, y, button, count }: Extract<DesktopAction, {
   }
 }
 
-function drag(screen: Screen, { x, y, toX, toY, button }: Extract<DesktopAction, { action: 'drag' }>): void {
+function drag(screen: VncClient, { x, y, toX, toY, button }: Extract<DesktopAction, { action: 'drag' }>): void {
   screen.point(x, y, 0);
   for (let part = 0; part <= DRAG_PARTS; part++) {
     const at = (from: number, to: number) => Math.round(from + ((to - from) * part) / DRAG_PARTS);
@@ -61,7 +61,7 @@ function drag(screen: Screen, { x, y, toX, toY, button }: Extract<DesktopAction,
   screen.point(toX, toY, 0);
 }
 
-function scroll(screen: Screen, { x, y, right, down }: Extract<DesktopAction, { action: 'scroll' }>): void {
+function scroll(screen: VncClient, { x, y, right, down }: Extract<DesktopAction, { action: 'scroll' }>): void {
   screen.point(x, y, 0);
   const turn = (steps: number, wheel: number) => {
     for (let n = 0; n < steps; n++) {
@@ -74,7 +74,7 @@ function scroll(screen: Screen, { x, y, right, down }: Extract<DesktopAction, { 
 }
 
 /** Holds each key until all are down. */
-function press(screen: Screen, keys: readonly number[]): void {
+function press(screen: VncClient, keys: readonly number[]): void {
   for (const key of keys) screen.key(key, true);
   for (const key of keys.toReversed()) screen.key(key, false);
 }
@@ -84,7 +84,7 @@ function press(screen: Screen, keys: readonly number[]): void {
  * is pasted at once: an X server has few spare keycodes, and drops characters when they run out. The rest is typed
  * after the paste was fetched; a terminal would take those keys first.
  */
-async function type(screen: Screen, text: string, paste: Paste): Promise<void> {
+async function type(screen: VncClient, text: string, paste: Paste): Promise<void> {
   const [, before = '', other = '', after = ''] = PARTS.exec(text.replaceAll('\r\n', '\n')) ?? [];
   await typeKeys(screen, before);
   if (other !== '') {
@@ -97,7 +97,7 @@ async function type(screen: Screen, text: string, paste: Paste): Promise<void> {
   await typeKeys(screen, after);
 }
 
-async function typeKeys(screen: Screen, text: string): Promise<void> {
+async function typeKeys(screen: VncClient, text: string): Promise<void> {
   for (let at = 0; at < text.length; at += KEYS_AT_ONCE) {
     for (const character of text.slice(at, at + KEYS_AT_ONCE)) press(screen, [keyOf(character)]);
     if (at > 0) await screen.settled();
@@ -113,7 +113,7 @@ function keyOf(character: string): number {
  * Replies of images/root.desktop's `paste`: the text can be pasted, a program has given up on it, a program has fetched
  * it.
  */
-const SAID = { taken: 'taken\n', offered: 'offered\n', fetched: 'fetched\n' };
+const REPLIES = { taken: 'taken\n', offered: 'offered\n', fetched: 'fetched\n' };
 
 /**
  * Does one action on a screen, once for each Idempotency-Key.
@@ -125,7 +125,7 @@ export async function useDesktop(
   deps: Pick<ServiceDeps, 'store' | 'guests'> & { screens: Screens },
   { isFresh }: IdempotentCall,
   action: DesktopAction,
-  enter: () => Promise<Place>,
+  enter: () => Promise<AwakeSandbox>,
 ): Promise<{ width: number; height: number }> {
   if (!isFresh) throw new MayflyError('desktop_uncertain', 'It was begun, and nobody has said how it ended.');
   let isBegun = false;
@@ -133,7 +133,7 @@ export async function useDesktop(
     const place = await enter();
     return await deps.screens.with(deps, place, async (screen) => {
       isBegun = true;
-      await act(screen, action, (text, press) => paste(deps, place, text, press));
+      await performAction(screen, action, (text, press) => paste(deps, place, text, press));
       return { width: screen.width, height: screen.height };
     });
   } catch (error) {
@@ -147,23 +147,24 @@ export async function useDesktop(
 /** Pastes by a program in the guest, which offers the text at once: some programs wait at most a second for a paste. */
 function paste(
   deps: Pick<ServiceDeps, 'guests'>,
-  place: Place,
+  place: AwakeSandbox,
   text: string,
   press: () => Promise<void>,
 ): Promise<void> {
-  return connected(deps, place, DESKTOP_PORTS.paste, async ({ write, end, incoming }) => {
+  return withConnection(deps, place, DESKTOP_PORTS.paste, async ({ write, end, incoming }) => {
     write(Buffer.from(text));
     end();
     const reader = new ByteReader(incoming);
-    const said = async (length: number) => (await reader.bytes(length)).toString('latin1');
-    if ((await said(SAID.taken.length)) !== SAID.taken) throw new ProtocolError('it did not take a text to paste');
+    const readReply = async (length: number) => (await reader.bytes(length)).toString('latin1');
+    if ((await readReply(REPLIES.taken.length)) !== REPLIES.taken)
+      throw new ProtocolError('it did not take a text to paste');
     await press();
-    let last = await said(SAID.fetched.length);
-    if (last === SAID.offered) {
+    let last = await readReply(REPLIES.fetched.length);
+    if (last === REPLIES.offered) {
       await press();
-      last = await said(SAID.fetched.length);
+      last = await readReply(REPLIES.fetched.length);
     }
-    if (last === SAID.fetched) return;
+    if (last === REPLIES.fetched) return;
     throw new ProtocolError('no program took what was pasted: the window that is typed into takes no text, or is busy');
   });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../../model/limits.ts';
-import { whole } from '../../model/request-fields.ts';
+import { intInRange } from '../../model/request-fields.ts';
 
 /** Keysyms of X11 (keysymdef.h) by the names that people and xdotool use, without case and `_`. */
 const NAMED: Readonly<Record<string, number>> = {
@@ -60,10 +60,10 @@ function keysymOf(name: string): number | null {
 
 const { coordinate, textLength, wheelSteps } = LIMITS.desktop;
 
-const pixels = () => whole(coordinate, 'pixels');
+const pixels = () => intInRange(coordinate, 'pixels');
 const place = { x: pixels(), y: pixels() };
 const button = z.enum(['left', 'middle', 'right']).default('left');
-const steps = whole(wheelSteps, 'steps').default(0);
+const steps = intInRange(wheelSteps, 'steps').default(0);
 /** Text that a keyboard can type: no control characters but tabs and line ends, well-formed Unicode. */
 const TYPED = /^(?:[\t\n\r]|[^\p{Cc}\p{Cs}])*$/u;
 

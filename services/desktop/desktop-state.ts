@@ -59,8 +59,8 @@ function windowOf(line: string, active: number): DesktopWindow | null {
   return {
     id: `0x${id}`,
     pid: Number(pid) || null,
-    class: shown(name),
-    title: shown(title),
+    class: toDisplayText(name),
+    title: toDisplayText(title),
     x: Number(x),
     y: Number(y),
     width: Number(width),
@@ -69,6 +69,6 @@ function windowOf(line: string, active: number): DesktopWindow | null {
   };
 }
 
-function shown(text: string): string {
+function toDisplayText(text: string): string {
   return replaceControls(text.slice(0, MAX_TITLE_LENGTH));
 }

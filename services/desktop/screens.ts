@@ -5,7 +5,7 @@ import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { refusalOf } from '../guests.ts';
+import { toGuestError } from '../guests.ts';
 import { ensureOpen, issueTokenOf } from '../ports/opened-port.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
 import { DESKTOP_PORTS } from '../ports/refuse-typing.ts';
@@ -13,17 +13,17 @@ import { openTunnel } from '../ports/tunnel.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import { ProtocolError } from './rfb/byte-reader.ts';
 import { PASSWORD_BYTES, PASSWORD_FILE_BYTES, type Passwords, passwordFile, passwordsOf } from './rfb/password.ts';
-import { Screen, type Wire } from './rfb/screen.ts';
+import { VncClient, type Wire } from './rfb/screen.ts';
 
 /** Path of a guest's passwords, base64url, which exists where there is a desktop. The file API never returns it. */
 export const PASSWORD_PATH = Buffer.from('/var/lib/mayfly-desktop/passwd').toString('base64url');
 /** Limit of all work on one connection, ms. */
-const ANSWERED_MS = 60_000;
+const CONNECTION_LIMIT_MS = 60_000;
 /** Poll interval while a desktop starts, ms. */
 const POLL_MS = 500;
 
 /** Sandbox that is awake. */
-export interface Place {
+export interface AwakeSandbox {
   sandboxId: string;
   hostId: string;
   /** Time that its desktop may take to start, s. */
@@ -42,7 +42,11 @@ export class Screens {
    * Connects to a screen for as long as `use` runs.
    * @throws MayflyError no_desktop, desktop_unavailable, too_many_requests, and connection errors of the guest
    */
-  async with<T>(deps: Pick<ServiceDeps, 'guests'>, place: Place, use: (screen: Screen) => Promise<T>): Promise<T> {
+  async with<T>(
+    deps: Pick<ServiceDeps, 'guests'>,
+    place: AwakeSandbox,
+    use: (screen: VncClient) => Promise<T>,
+  ): Promise<T> {
     if (this.#open >= this.most) {
       throw new MayflyError('too_many_requests', `${this.#open} screens are looked at already.`, {
         retryAfterSeconds: 1,
@@ -50,8 +54,8 @@ export class Screens {
     }
     this.#open++;
     try {
-      return await connected(deps, place, DESKTOP_PORTS.screen, async (wire) => {
-        const screen = await Screen.open(wire, async () => (await passwords(deps, place)).control);
+      return await withConnection(deps, place, DESKTOP_PORTS.screen, async (wire) => {
+        const screen = await VncClient.open(wire, async () => (await passwords(deps, place)).control);
         return use(screen);
       });
     } finally {
@@ -61,10 +65,13 @@ export class Screens {
 }
 
 /** @throws MayflyError no_desktop */
-async function passwords(deps: Pick<ServiceDeps, 'guests'>, { sandboxId, hostId, signal }: Place): Promise<Passwords> {
+async function passwords(
+  deps: Pick<ServiceDeps, 'guests'>,
+  { sandboxId, hostId, signal }: AwakeSandbox,
+): Promise<Passwords> {
   const response = await deps.guests.request(hostId, passwordPath(sandboxId), { signal });
   if (!response.ok) {
-    const refusal = await refusalOf(response);
+    const refusal = await toGuestError(response);
     throw refusal.code === 'file_not_found' ? noDesktop(sandboxId) : refusal;
   }
   const parts: Uint8Array[] = [];
@@ -91,9 +98,9 @@ function noDesktop(sandboxId: string): MayflyError {
  * Runs `use` with a connection to a port of a desktop, then closes it.
  * @throws MayflyError no_desktop, desktop_unavailable
  */
-export async function connected<T>(
+export async function withConnection<T>(
   deps: Pick<ServiceDeps, 'guests'>,
-  place: Place,
+  place: AwakeSandbox,
   port: number,
   use: (wire: Wire) => Promise<T>,
 ): Promise<T> {
@@ -105,22 +112,23 @@ export async function connected<T>(
       isLate = true;
       over.abort();
     },
-    place.seconds * 1_000 + ANSWERED_MS,
+    place.seconds * 1_000 + CONNECTION_LIMIT_MS,
   );
-  const left = () => over.abort(place.signal.reason);
-  place.signal.addEventListener('abort', left, { once: true });
-  if (place.signal.aborted) left();
+  const onAbort = () => over.abort(place.signal.reason);
+  place.signal.addEventListener('abort', onAbort, { once: true });
+  if (place.signal.aborted) onAbort();
   try {
-    return await use(wireOf(await listening(deps, { ...place, signal: over.signal }, port)));
+    return await use(wireOf(await connectWhenReady(deps, { ...place, signal: over.signal }, port)));
   } catch (error) {
     if (error instanceof MayflyError) throw error;
     place.signal.throwIfAborted();
-    if (isLate) throw unavailable(place.sandboxId, `it has not answered within ${ANSWERED_MS / 1_000} s`, error);
+    if (isLate)
+      throw unavailable(place.sandboxId, `it has not answered within ${CONNECTION_LIMIT_MS / 1_000} s`, error);
     if (error instanceof ProtocolError) throw unavailable(place.sandboxId, error.message, error);
     throw error;
   } finally {
     clearTimeout(timer);
-    place.signal.removeEventListener('abort', left);
+    place.signal.removeEventListener('abort', onAbort);
     over.abort();
   }
 }
@@ -130,13 +138,13 @@ function unavailable(sandboxId: string, why: string, cause: unknown): MayflyErro
 }
 
 /** Connects to a port, and polls while the desktop starts. Fails at once where there is none. */
-async function listening(deps: Pick<ServiceDeps, 'guests'>, place: Place, port: number): Promise<Duplex> {
+async function connectWhenReady(deps: Pick<ServiceDeps, 'guests'>, place: AwakeSandbox, port: number): Promise<Duplex> {
   const deadline = performance.now() + place.seconds * 1_000;
   for (let isKnown = false; ; ) {
     const refusal = await openTunnel(deps.guests, { ...place, port }).catch((error: unknown) => error);
     if (refusal instanceof Duplex) return refusal;
     if (!isMayflyError(refusal, 'port_closed')) throw refusal;
-    if (!isKnown) await refuseWithout(deps, place);
+    if (!isKnown) await assertDesktop(deps, place);
     isKnown = true;
     if (performance.now() > deadline) throw unavailable(place.sandboxId, 'it has not started yet', refusal);
     await sleep(POLL_MS, undefined, { signal: place.signal });
@@ -144,10 +152,13 @@ async function listening(deps: Pick<ServiceDeps, 'guests'>, place: Place, port: 
 }
 
 /** @throws MayflyError no_desktop */
-async function refuseWithout(deps: Pick<ServiceDeps, 'guests'>, { sandboxId, hostId, signal }: Place): Promise<void> {
+async function assertDesktop(
+  deps: Pick<ServiceDeps, 'guests'>,
+  { sandboxId, hostId, signal }: AwakeSandbox,
+): Promise<void> {
   const answer = await deps.guests.request(hostId, passwordPath(sandboxId), { method: 'HEAD', signal });
   if (answer.ok) return;
-  const refusal = await refusalOf(answer);
+  const refusal = await toGuestError(answer);
   throw refusal.code === 'file_not_found' ? noDesktop(sandboxId) : refusal;
 }
 
@@ -180,7 +191,7 @@ const OPENED = { visibility: 'token', host: 'localhost', cors: false, wake: fals
 export async function openStream(
   deps: Pick<ServiceDeps, 'store' | 'sagas' | 'guests'> & { portAddress: PortAddress },
   actor: Actor,
-  place: Place,
+  place: AwakeSandbox,
   { mode, ttlSeconds }: { mode: 'view' | 'control'; ttlSeconds: number },
 ) {
   const { sandboxId } = place;
@@ -191,7 +202,7 @@ export async function openStream(
   const file = passwordFile({ ...before, [mode]: password });
   const options = { method: 'PUT', body: file, signal: place.signal } as const;
   const written = await deps.guests.request(place.hostId, passwordPath(sandboxId), options);
-  if (!written.ok) throw await refusalOf(written);
+  if (!written.ok) throw await toGuestError(written);
   const { token, expiresAt } = await issueTokenOf(deps, actor, opened, ttlSeconds);
   const query = new URLSearchParams({ [TOKEN_NAME]: token, autoconnect: '1', reconnect: '1', resize: 'scale' });
   if (mode === 'view') query.set('view_only', '1');

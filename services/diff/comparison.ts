@@ -5,7 +5,7 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { grants } from '../../model/scopes.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { recordAccess } from '../audit/record-access.ts';
-import { refusalOf } from '../guests.ts';
+import { toGuestError } from '../guests.ts';
 import { requireSnapshot, type ServiceDeps } from '../service-deps.ts';
 import { EphemeralSnapshot } from '../snapshots/ephemeral-snapshot.ts';
 import type { WaitLimit } from '../waiting.ts';
@@ -15,7 +15,7 @@ export const CURRENT = 'current';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'guests' | 'logger'>;
 
-interface Question {
+interface ComparisonRequest {
   /** Snapshot id. */
   a: string;
   /** Snapshot id, or {@link CURRENT}. */
@@ -25,7 +25,7 @@ interface Question {
   paths: Uint8Array[];
 }
 
-interface Asker extends Omit<WaitLimit, 'seconds'> {
+interface ComparisonCaller extends Omit<WaitLimit, 'seconds'> {
   key: Pick<ApiKey, 'id' | 'scopes'>;
   actor: Actor;
 }
@@ -45,15 +45,19 @@ export class Comparison {
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, invalid_request (two hosts), forbidden, and what
    *   {@link EphemeralSnapshot.take} throws
    */
-  static async begin(deps: Deps, { key, actor, signal, requestId }: Asker, question: Question): Promise<Comparison> {
+  static async begin(
+    deps: Deps,
+    { key, actor, signal, requestId }: ComparisonCaller,
+    question: ComparisonRequest,
+  ): Promise<Comparison> {
     const { a, b } = question;
-    const before = readyOne(await requireSnapshot(deps, a));
+    const before = assertReady(await requireSnapshot(deps, a));
     if (b === CURRENT && !grants(key.scopes, 'sandboxes:write')) {
       const why = `The API key ${key.id} lacks the scope \`sandboxes:write\`, and what is current is seen by a snapshot.`;
       throw new MayflyError('forbidden', why);
     }
-    const other = b === CURRENT ? null : readyOne(await requireSnapshot(deps, b));
-    if (other && other.hostId !== before.hostId) throw onTwoHosts(before, other);
+    const other = b === CURRENT ? null : assertReady(await requireSnapshot(deps, b));
+    if (other && other.hostId !== before.hostId) throw hostMismatch(before, other);
     await recordComparison(deps, actor, question, before, other);
     const passing = other ? null : await EphemeralSnapshot.take(deps, before.sandboxId, actor, { signal, requestId });
     return new Comparison(deps, signal, before, other ?? passing?.record ?? before, passing);
@@ -71,7 +75,7 @@ export class Comparison {
     const target = `/snapshots/${before.id}/${what}/${after.id}?${query.toString()}`;
     const response = await deps.guests.request(before.hostId, target, { signal });
     if (response.ok) return response;
-    throw await refusalOf(response);
+    throw await toGuestError(response);
   }
 
   /** Both states, in the form of the API. */
@@ -88,12 +92,12 @@ function sideOf({ id, sandboxId, saved, createdAt }: SnapshotRecord, isCurrent: 
   return { snapshotId: isCurrent ? null : id, sandboxId, savedAt: saved?.savedAt ?? createdAt };
 }
 
-function readyOne(record: SnapshotRecord): SnapshotRecord {
+function assertReady(record: SnapshotRecord): SnapshotRecord {
   if (record.state === 'ready') return record;
   throw new MayflyError('snapshot_not_ready', `The snapshot ${record.id} is ${record.state}.`);
 }
 
-function onTwoHosts(a: SnapshotRecord, b: SnapshotRecord): MayflyError {
+function hostMismatch(a: SnapshotRecord, b: SnapshotRecord): MayflyError {
   const problem = `is on host ${b.hostId}, and ${a.id} on host ${a.hostId}: only snapshots of one host can be compared`;
   return new MayflyError('invalid_request', `${b.id} ${problem}.`, { fields: [{ field: 'b', problem }] });
 }
@@ -101,7 +105,7 @@ function onTwoHosts(a: SnapshotRecord, b: SnapshotRecord): MayflyError {
 async function recordComparison(
   deps: Deps,
   actor: Actor,
-  { format, paths }: Question,
+  { format, paths }: ComparisonRequest,
   before: SnapshotRecord,
   after: SnapshotRecord | null,
 ): Promise<void> {

@@ -15,21 +15,21 @@ export function pathsIn(url: string, name: string): Uint8Array[] {
   });
   const { maxBytes } = LIMITS.diff.paths;
   if (found.reduce((sum, path) => sum + path.length, 0) <= maxBytes) return found;
-  throw refused(name, `must have at most ${maxBytes} bytes in all`);
+  throw invalidPath(name, `must have at most ${maxBytes} bytes in all`);
 }
 
 function pathOf(name: string, text: string): Uint8Array {
   const bytes = percentDecode(text);
-  if (!bytes) throw refused(name, 'has a % that is not followed by two hexadecimal digits');
-  if (bytes.includes(0)) throw refused(name, 'may not have the byte NUL (%00)');
-  if (bytes[0] !== 0x2f) throw refused(name, 'must be an absolute path');
-  if (bytes.length > LIMITS.path.maxBytes) throw refused(name, `must have at most ${LIMITS.path.maxBytes} bytes`);
+  if (!bytes) throw invalidPath(name, 'has a % that is not followed by two hexadecimal digits');
+  if (bytes.includes(0)) throw invalidPath(name, 'may not have the byte NUL (%00)');
+  if (bytes[0] !== 0x2f) throw invalidPath(name, 'must be an absolute path');
+  if (bytes.length > LIMITS.path.maxBytes) throw invalidPath(name, `must have at most ${LIMITS.path.maxBytes} bytes`);
   const parts = Buffer.from(bytes).toString('latin1').split('/');
-  if (parts.includes('.') || parts.includes('..')) throw refused(name, 'may not have a part . or ..');
+  if (parts.includes('.') || parts.includes('..')) throw invalidPath(name, 'may not have a part . or ..');
   return bytes;
 }
 
-function refused(field: string, problem: string): MayflyError {
+function invalidPath(field: string, problem: string): MayflyError {
   return new MayflyError('invalid_request', `The query is not valid: ${field} ${problem}.`, {
     fields: [{ field, problem }],
   });

@@ -34,7 +34,7 @@ async function* changeLines(response: Response): AsyncGenerator<ChangeLine[], vo
     const lines: ChangeLine[] = [];
     try {
       for (const text of texts) {
-        lines.push(parsed(text));
+        lines.push(parseLine(text));
       }
     } catch (error) {
       yield lines;
@@ -65,7 +65,7 @@ async function* textsOf({ body }: Response): AsyncGenerator<string[], void, unde
 }
 
 /** Parses a line. The host has validated it, since it comes from the program that reads guests' disks. */
-function parsed(text: string): ChangeLine {
+function parseLine(text: string): ChangeLine {
   const { line, ...said } = JSON.parse(text) as Parsed;
   if (line === 'change') return { text, line, change: said as FileChange };
   if (line === 'end') return { text, line, counts: said as FileChangeCounts };
@@ -74,7 +74,7 @@ function parsed(text: string): ChangeLine {
 }
 
 /** Counts all changes, and returns the first of them. */
-export async function listedChanges(store: ProjectStore, comparison: Comparison, within: Uint8Array[], limit: number) {
+export async function listChanges(store: ProjectStore, comparison: Comparison, within: Uint8Array[], limit: number) {
   const { before, after } = comparison;
   const changes: FileChange[] = [];
   let counts: FileChangeCounts = { added: 0, changed: 0, removed: 0, renamed: 0 };
@@ -92,7 +92,7 @@ export async function listedChanges(store: ProjectStore, comparison: Comparison,
   return { ...comparison.sides, counts, changes, isCut, commands: await commandsBetween(store, before, after) };
 }
 
-interface Told {
+interface LineOptions {
   store: ProjectStore;
   logger: Logger;
   signal: AbortSignal;
@@ -106,12 +106,12 @@ interface Told {
 export async function* changesAsLines(
   comparison: Comparison,
   within: Uint8Array[],
-  { store, logger, signal, problemOf }: Told,
+  { store, logger, signal, problemOf }: LineOptions,
 ) {
   try {
     const response = await comparison.ask('changes', 'within', within);
     const { sides, before, after } = comparison;
-    yield encoded({ line: 'start', ...sides, commands: await commandsBetween(store, before, after) });
+    yield encodeLine({ line: 'start', ...sides, commands: await commandsBetween(store, before, after) });
     try {
       for await (const lines of changeLines(response)) yield Buffer.from(lines.map(({ text }) => `${text}\n`).join(''));
     } catch (error) {
@@ -119,7 +119,7 @@ export async function* changesAsLines(
       logger.warn({ err: error }, 'a comparison broke off');
       const isKnown = error instanceof MayflyError;
       const known = isKnown ? error : new MayflyError('internal', 'Something went wrong that nobody foresaw.');
-      yield encoded({ line: 'error', problem: problemOf(known) });
+      yield encodeLine({ line: 'error', problem: problemOf(known) });
     }
   } finally {
     await comparison.close();
@@ -135,7 +135,7 @@ export async function* changesAsTar(comparison: Comparison, within: Uint8Array[]
   }
 }
 
-function encoded(line: object): Uint8Array {
+function encodeLine(line: object): Uint8Array {
   return Buffer.from(`${JSON.stringify(line)}\n`);
 }
 

@@ -6,8 +6,8 @@ import { filePathInUrl } from '../../model/files/file-path.ts';
 const TYPES = ['file', 'directory', 'symlink', 'fifo', 'socket', 'device'] as const;
 
 /** Limit of a file's size and time on Linux, 64 bits: a sparse file of a tmpfs may have any value. */
-const FARTHEST = 2 ** 63;
-const whole = z.number().refine(Number.isInteger).max(FARTHEST);
+const MAX_INT64 = 2 ** 63;
+const whole = z.number().refine(Number.isInteger).max(MAX_INT64);
 
 /** True for a single name that leads to no other directory. */
 function isEntryName(base64: string): boolean {
@@ -25,7 +25,7 @@ export const agentEntry = z.object({
   gid: z.int().min(0),
   user: z.string().max(256).nullable(),
   group: z.string().max(256).nullable(),
-  mtimeMs: whole.min(-FARTHEST),
+  mtimeMs: whole.min(-MAX_INT64),
   target: z.base64().max(5_464).optional(),
 });
 
@@ -69,7 +69,7 @@ async function* jsonOf(response: Response, directory: Uint8Array, nextCursor: st
   for await (const lines of linesOf(response.body)) {
     let text = '';
     for (const line of lines) {
-      text += before + JSON.stringify(entryView(parsed(line), directory));
+      text += before + JSON.stringify(entryView(parseEntry(line), directory));
       before = ',';
     }
     if (text !== '') yield encoder.encode(text);
@@ -91,7 +91,7 @@ async function* linesOf(body: ReadableStream<Uint8Array> | null) {
   if (rest !== '') throw new MayflyError('guest_failed', 'The guest ended its listing within an entry.');
 }
 
-function parsed(line: string): z.infer<typeof agentEntry> {
+function parseEntry(line: string): z.infer<typeof agentEntry> {
   let value: unknown;
   try {
     value = JSON.parse(line);

@@ -1,9 +1,9 @@
 import { MayflyError } from '../../model/errors.ts';
 import { percentDecode, percentEncode } from '../../model/files/file-path.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { PASSWORD_PATH, type Place } from '../desktop/screens.ts';
-import { type GuestRequest, refusalOf } from '../guests.ts';
-import { inUse } from '../sandboxes/awake-sandbox.ts';
+import { type AwakeSandbox, PASSWORD_PATH } from '../desktop/screens.ts';
+import { type GuestRequest, toGuestError } from '../guests.ts';
+import { touchWhileStreaming } from '../sandboxes/awake-sandbox.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
 /** Path in a guest: absolute, any bytes but NUL, not normalized. */
@@ -13,11 +13,11 @@ export class FilePath {
   /** @throws MayflyError invalid_request */
   static of(percentEncoded: string): FilePath {
     const bytes = percentDecode(percentEncoded);
-    if (!bytes) throw refused('has a % that is not followed by two hexadecimal digits');
-    if (bytes.includes(0)) throw refused('may not have the byte NUL (%00)');
+    if (!bytes) throw invalidPath('has a % that is not followed by two hexadecimal digits');
+    if (bytes.includes(0)) throw invalidPath('may not have the byte NUL (%00)');
     // The URL omits the leading slash; both forms mean the same path.
     const absolute = bytes[0] === 0x2f ? bytes : Buffer.concat([Buffer.from('/'), bytes]);
-    if (absolute.length > LIMITS.path.maxBytes) throw refused(`must have at most ${LIMITS.path.maxBytes} bytes`);
+    if (absolute.length > LIMITS.path.maxBytes) throw invalidPath(`must have at most ${LIMITS.path.maxBytes} bytes`);
     return new FilePath(absolute);
   }
 
@@ -32,7 +32,7 @@ export class FilePath {
   }
 }
 
-function refused(problem: string): MayflyError {
+function invalidPath(problem: string): MayflyError {
   return new MayflyError('invalid_request', `The path ${problem}.`, { fields: [{ field: 'path', problem }] });
 }
 
@@ -40,7 +40,7 @@ function refused(problem: string): MayflyError {
 export class FileAccess {
   constructor(
     private readonly deps: Pick<ServiceDeps, 'store' | 'guests'>,
-    private readonly place: Place,
+    private readonly place: AwakeSandbox,
     readonly path: FilePath,
   ) {}
 
@@ -63,16 +63,16 @@ export class FileAccess {
     }
     const { sandboxId, hostId, signal } = this.place;
     const path = `/sandboxes/${sandboxId}/agent/v1/${route}?${parameters.toString()}`;
-    const body = init.body instanceof ReadableStream ? inUse(this.deps, sandboxId, init.body) : init.body;
+    const body = init.body instanceof ReadableStream ? touchWhileStreaming(this.deps, sandboxId, init.body) : init.body;
     const request = { method, signal, ...init, ...(body && { body }) };
     const response = await this.deps.guests.request(hostId, path, request);
     const { status, headers } = response;
-    return new Response(response.body && inUse(this.deps, sandboxId, response.body), { status, headers });
+    return new Response(response.body && touchWhileStreaming(this.deps, sandboxId, response.body), { status, headers });
   }
 }
 
 /** Returns a successful response. @throws MayflyError of the guest */
-export async function succeeded(response: Response): Promise<Response> {
+export async function assertOk(response: Response): Promise<Response> {
   if (response.ok) return response;
-  throw await refusalOf(response);
+  throw await toGuestError(response);
 }

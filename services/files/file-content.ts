@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 
 /** Response headers passed on from a guest, with their allowed values: a guest is untrusted. */
-const PASSED_ON: [name: string, pattern: RegExp][] = [
+const PASSED_HEADERS: [name: string, pattern: RegExp][] = [
   ['Content-Length', /^\d{1,15}$/],
   ['Content-Range', /^bytes (?:\d{1,15}-\d{1,15}|\*)\/\d{1,15}$/],
   ['Accept-Ranges', /^bytes$/],
@@ -25,7 +25,7 @@ export function headersOf(response: Response, contentType: string): Headers {
     'X-Content-Type-Options': 'nosniff',
     'Cache-Control': 'private, no-cache',
   });
-  for (const [name, pattern] of PASSED_ON) {
+  for (const [name, pattern] of PASSED_HEADERS) {
     const value = response.headers.get(name);
     if (value !== null && pattern.test(value)) headers.set(name, value);
   }
@@ -38,7 +38,7 @@ export function contentAnswer(response: Response, contentType: string): Response
   const length = headers.get('Content-Length');
   const { body } = response;
   if (!body) return new Response(null, { status: response.status, headers });
-  const content = length === null ? body : ReadableStream.from(exactly(body, Number(length)));
+  const content = length === null ? body : ReadableStream.from(assertLength(body, Number(length)));
   return new Response(content, { status: response.status, headers });
 }
 
@@ -46,7 +46,10 @@ export function contentAnswer(response: Response, contentType: string): Response
  * Throws when the length differs from the announced one: clients would take missing or surplus bytes for part of this
  * or the next response.
  */
-async function* exactly(body: ReadableStream<Uint8Array>, length: number): AsyncGenerator<Uint8Array, void, undefined> {
+async function* assertLength(
+  body: ReadableStream<Uint8Array>,
+  length: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
   let passed = 0;
   for await (const chunk of body) {
     passed += chunk.length;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { runsOf } from '../../model/approvals/command-pattern.ts';
+import { getRequestedCommands } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { DeployRequest } from '../../model/functions/deploy-request.ts';
 import type { FunctionRecord, FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
@@ -12,11 +12,11 @@ import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { versionOfId } from '../../store/functions/function-versions.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
-import { refuseUnlessAllowed } from '../approvals/policy-check.ts';
+import { assertAllowed } from '../approvals/policy-check.ts';
 import { placeableOrigin } from '../sandboxes/placement.ts';
 import type { InputSchemas } from '../schema/input-schemas.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { beginSetup, knownSecrets } from './function-setup.ts';
+import { resolveSecrets, startSetup } from './function-setup.ts';
 
 interface Deployed {
   function: FunctionRecord;
@@ -47,7 +47,7 @@ export async function deployFunction(
   }
   if (files && spec.filesDigest !== null) await store.functionFiles.put(spec.filesDigest, files);
   const { version, isNew } = await ensureVersion(deps, actor, name, spec);
-  await beginSetup(deps, actor, spec);
+  await startSetup(deps, actor, spec);
   const record = await activateVersion(deps, actor, name, version.version);
   await removeOld(deps, name, record.activeVersion);
   return { function: record, version, isNew };
@@ -93,12 +93,12 @@ async function specOf(
   const { setup } = request;
   const origin = await placeableOrigin(deps.store, setup ? { ...request, source: setup.source } : request);
   const { source, snapshotId, captureId, network, size } = origin;
-  if (captureId !== null) refuseRunning(source);
+  if (captureId !== null) throwSourceRunning(source);
   const facts = { egress: network.egress, memoryMib: size.memoryMib };
-  for (const runs of [runsOf(request), ...scriptOf(request)]) {
-    await refuseUnlessAllowed(deps, project, { ...facts, runs }, 'have somebody deploy it whom the policy lets');
+  for (const runs of [getRequestedCommands(request), ...scriptOf(request)]) {
+    await assertAllowed(deps, project, { ...facts, runs }, 'have somebody deploy it whom the policy lets');
   }
-  if (files) refuseUnlessTar(files);
+  if (files) assertTar(files);
   if (input.schema !== undefined) await schemas.check(input.schema);
   const destinations = await destinationsOf(deps, request);
   const { files: _files, source: _source, snapshotId: _snapshot, setup: _setup, network: _network, ...others } = rest;
@@ -112,15 +112,15 @@ async function specOf(
     command: command ?? null,
     argv: argv ?? null,
     user: user ?? null,
-    secrets: await knownSecrets(deps, request),
+    secrets: await resolveSecrets(deps, request),
     input: { schema: input.schema ?? null, maxBytes: input.maxBytes },
     retry: { ...retry, exitCodes: retry.exitCodes ?? null },
     idempotent,
     concurrency: concurrencyOf(request),
     destinations,
-    throttle: keyed(request.throttle),
-    debounce: keyed(request.debounce),
-    batch: keyed(request.batch),
+    throttle: withKey(request.throttle),
+    debounce: withKey(request.debounce),
+    batch: withKey(request.batch),
     network: { egress: network.egress },
     cpus: cpus ?? null,
     memoryMib: memoryMib ?? null,
@@ -144,11 +144,11 @@ async function destinationsOf({ store }: ServiceDeps, request: DeployRequest): P
 
 /** Returns the script of the setup, which the policy judges too. */
 function scriptOf({ setup, env, user }: DeployRequest) {
-  return setup ? [runsOf({ command: setup.script, env, user })] : [];
+  return setup ? [getRequestedCommands({ command: setup.script, env, user })] : [];
 }
 
 /** Refuses a running source: each run would get a different copy. @throws MayflyError source_running */
-function refuseRunning(source: string): never {
+function throwSourceRunning(source: string): never {
   const why = `${JSON.stringify(source)} runs: bake a source of a snapshot of its clone, and name that.`;
   throw new MayflyError('source_running', why);
 }
@@ -161,14 +161,14 @@ function concurrencyOf({ concurrency }: DeployRequest): FunctionSpec['concurrenc
   return concurrency.map(({ key = null, ...rule }) => ({ ...rule, key }));
 }
 
-function keyed<T extends object>(
+function withKey<T extends object>(
   rule: (T & { key?: string | undefined }) | undefined,
 ): (T & { key: string | null }) | null {
   return rule ? { ...rule, key: rule.key ?? null } : null;
 }
 
 /** @throws MayflyError invalid_request */
-function refuseUnlessTar(files: Uint8Array): void {
+function assertTar(files: Uint8Array): void {
   try {
     tarEntries(files);
   } catch (cause) {

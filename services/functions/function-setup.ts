@@ -2,24 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { DeployRequest } from '../../model/functions/deploy-request.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
-import { type SetupRecord, setupKeyOf, setupWishOf } from '../../model/functions/setup/setup.ts';
+import { deriveSetupKey, type SetupRecord, toSetupInputs } from '../../model/functions/setup/setup.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { type SecretUse, warningOf } from '../../model/secrets/secret.ts';
+import { formatUnmaskedWarning, type SecretUse } from '../../model/secrets/secret.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import { requireFunction, type ServiceDeps } from '../service-deps.ts';
 
 /** Poll interval of the store, ms. */
-const LOOK_EVERY_MS = 250;
+const POLL_MS = 250;
 
 /** Prepares the setup that a version is forked from, unless it exists. Retries a failed one. */
-export async function beginSetup(
+export async function startSetup(
   { store, sagas, logger }: ServiceDeps,
   actor: Actor,
   spec: FunctionSpec,
 ): Promise<void> {
-  const wish = setupWishOf(spec);
-  if (!wish) return;
-  const { project, key: setupKey, state } = await store.functionSetups.ensure(actor, wish);
+  const setupRequest = toSetupInputs(spec);
+  if (!setupRequest) return;
+  const { project, key: setupKey, state } = await store.functionSetups.ensure(actor, setupRequest);
   if (state !== 'preparing') return;
   await sagas.functions.wantSetup({ project, setupKey }).catch((error: unknown) => {
     logger.info({ err: error, setupKey }, 'a setup is begun by the next look');
@@ -32,7 +32,7 @@ export async function awaitSetup(
   spec: FunctionSpec,
   signal: AbortSignal,
 ): Promise<void> {
-  while ((await setupOf(deps, spec))?.state === 'preparing') await sleep(LOOK_EVERY_MS, undefined, { signal });
+  while ((await setupOf(deps, spec))?.state === 'preparing') await sleep(POLL_MS, undefined, { signal });
 }
 
 type SetupStatus = Pick<SetupRecord, 'state' | 'snapshotKind' | 'failure' | 'log' | 'waitingFor'>;
@@ -45,12 +45,12 @@ export async function describeSetup(deps: Pick<ServiceDeps, 'store'>, spec: Func
 }
 
 async function setupOf({ store }: Pick<ServiceDeps, 'store'>, spec: FunctionSpec): Promise<SetupRecord | null> {
-  const wish = setupWishOf(spec);
-  return wish && store.functionSetups.get(setupKeyOf(wish));
+  const wish = toSetupInputs(spec);
+  return wish && store.functionSetups.get(deriveSetupKey(wish));
 }
 
 /** @throws MayflyError secret_not_found, which names each missing secret */
-export async function knownSecrets(
+export async function resolveSecrets(
   { store }: Pick<ServiceDeps, 'store'>,
   { secrets }: Pick<DeployRequest, 'secrets'>,
 ): Promise<SecretUse[]> {
@@ -75,12 +75,12 @@ export async function warningsOf(
   return names.flatMap((name, n) => {
     const record = found[n];
     if (!record || record.valueId === null) return [`There is no secret ${name} any more: no run is started.`];
-    return record.notMasked === null ? [] : [warningOf(name, record.notMasked)];
+    return record.notMasked === null ? [] : [formatUnmaskedWarning(name, record.notMasked)];
   });
 }
 
 /** Pauses or resumes a function. @throws MayflyError function_not_found, function_draining */
-export async function switchFunction(
+export async function setFunctionState(
   deps: ServiceDeps,
   name: string,
   from: 'active' | 'paused',

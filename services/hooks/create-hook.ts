@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { HookFilter } from '../../model/events/hook-filter.ts';
-import { canonicalNumber } from '../../model/events/json/exact-json.ts';
-import { textAt } from '../../model/events/json-pointer.ts';
+import { canonicalizeNumber } from '../../model/events/json/exact-json.ts';
+import { resolvePointerText } from '../../model/events/json-pointer.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { HookRecord } from '../../model/webhooks/hook.ts';
@@ -19,9 +19,9 @@ interface FilterRequest {
 }
 
 /** Returns the record of a requested hook. @throws MayflyError invalid_request */
-export function wantedHook(id: string, createdBy: Actor, request: HookRequest): HookRecord {
+export function newHook(id: string, createdBy: Actor, request: HookRequest): HookRecord {
   const { scheme, filter } = request;
-  refuseBadSecrets(scheme, request.secrets);
+  assertSecrets(scheme, request.secrets);
   const createdAt = new Date().toISOString();
   const { function: name, secrets, allowedOrigins } = request;
   const wanted = { function: name, scheme, secrets, filter, allowedOrigins };
@@ -35,14 +35,14 @@ export function filterOf(filter: FilterRequest | undefined, body: string): HookF
     pointer,
     in: values.map((value, at) => {
       if (typeof value !== 'number') return JSON.stringify(value);
-      return canonicalNumber(textAt(body, `/filter/conditions/${nth}/in/${at}`) ?? '');
+      return canonicalizeNumber(resolvePointerText(body, `/filter/conditions/${nth}/in/${at}`) ?? '');
     }),
   }));
   return { types: filter.types ?? null, conditions };
 }
 
 /** @throws MayflyError invalid_request, which names secrets by index and quotes none */
-export function refuseBadSecrets(scheme: SignatureScheme, secrets: readonly string[]): void {
+export function assertSecrets(scheme: SignatureScheme, secrets: readonly string[]): void {
   const fields = secrets.flatMap((secret, at) => {
     const problem = secretProblem(scheme, secret);
     return problem === null ? [] : [{ field: `secrets.${at}`, problem }];
@@ -53,14 +53,14 @@ export function refuseBadSecrets(scheme: SignatureScheme, secrets: readonly stri
 }
 
 /** @throws MayflyError function_not_found, function_draining, hooks_full */
-export async function refuseUnlessRoom(deps: ServiceDeps, name: string): Promise<void> {
+export async function assertHookLimit(deps: ServiceDeps, name: string): Promise<void> {
   const { state } = await requireFunction(deps, name);
   if (state === 'draining') throw new MayflyError('function_draining', `${name} is being deleted.`);
   if ((await deps.store.hooks.list(name)).length >= limits.count) throw hooksFull(name);
 }
 
 /** Records a hook. Idempotent. @throws MayflyError hooks_full when concurrent requests came first */
-export async function recorded({ store }: ServiceDeps, hook: HookRecord): Promise<HookRecord> {
+export async function recordHook({ store }: ServiceDeps, hook: HookRecord): Promise<HookRecord> {
   if (!(await store.hooks.create(hook))) return (await store.hooks.get(hook.id)) ?? hook;
   const place = (await store.hooks.list(hook.function)).findIndex(({ id }) => id === hook.id);
   if (place < limits.count) return hook;

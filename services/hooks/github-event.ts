@@ -1,9 +1,9 @@
 import { MayflyError } from '../../model/errors.ts';
 import { readAttributes } from '../../model/events/attributes.ts';
-import { eventAround } from '../../model/events/binary-mode.ts';
+import { wrapInEvent } from '../../model/events/binary-mode.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import { readJson, utf8Text } from '../../model/events/json/json-text.ts';
-import { valueAt } from '../../model/events/json-pointer.ts';
+import { resolvePointer } from '../../model/events/json-pointer.ts';
 import { isJson, isUtf8, parseMediaType } from '../../model/events/media-type.ts';
 import { isUriReference } from '../../model/events/uri.ts';
 
@@ -58,8 +58,8 @@ interface GithubDelivery {
 export function githubEvent({ name, id, contentType, body }: GithubDelivery, ownUri: string): ReceivedEvent {
   const payload = payloadOf(contentType, body);
   const { value } = readJson(payload);
-  const url = valueAt(value, '/repository/url');
-  const action = valueAt(value, '/action');
+  const url = resolvePointer(value, '/repository/url');
+  const action = resolvePointer(value, '/action');
   const hasAction = typeof action === 'string' && ACTION.test(action);
   const subject = subjectOf(name, value);
   const attributes = readAttributes([
@@ -71,7 +71,7 @@ export function githubEvent({ name, id, contentType, body }: GithubDelivery, own
     ['datacontenttype', 'application/json'],
     ...(subject === null ? [] : [['subject', subject] as const]),
   ]);
-  return eventAround(attributes, payload);
+  return wrapInEvent(attributes, payload);
 }
 
 /** Returns the JSON as written. */
@@ -92,7 +92,7 @@ function isSource(url: unknown): url is string {
 
 function subjectOf(name: string, data: unknown): string | null {
   const pointer = Object.hasOwn(SUBJECTS, name) ? SUBJECTS[name] : undefined;
-  const value = pointer === undefined ? undefined : valueAt(data, pointer);
+  const value = pointer === undefined ? undefined : resolvePointer(data, pointer);
   if (typeof value !== 'string' && typeof value !== 'number') return null;
   const text = String(value);
   return text === '' || text.length > MOST_CHARACTERS || /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u.test(text)

@@ -1,17 +1,17 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import { passesFilter } from '../../model/events/hook-filter.ts';
+import { matchesFilter } from '../../model/events/hook-filter.ts';
 import { hookIdFrom, ID_BYTES, isHookId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { DEFAULT_PROJECT } from '../../model/project.ts';
 import type { HookRecord } from '../../model/webhooks/hook.ts';
 import type { Store } from '../../store/connect.ts';
-import { type ProjectStore, storeOf } from '../../store/project-store.ts';
+import { createProjectStore, type ProjectStore } from '../../store/project-store.ts';
 import { TokenBuckets } from '../ingress/token-buckets.ts';
-import type { Accepted, Arrival } from '../intake/accept-event.ts';
-import type { Acceptance } from '../intake/acceptance.ts';
-import type { KnownFunction } from '../intake/function-cache.ts';
+import type { IncomingEvent, IngestResult } from '../intake/accept-event.ts';
+import type { EventIntake } from '../intake/acceptance.ts';
+import type { CachedFunction } from '../intake/function-cache.ts';
 import { verifySignature } from '../webhooks/signing/sign.ts';
 import type { Header, SignedRequest } from '../webhooks/signing/verdict.ts';
 import { hookEvent, signatureInvalid } from './hook-event.ts';
@@ -40,7 +40,7 @@ class ByteBudget {
 
 const { hooks: HOOKS } = LIMITS.functions;
 /** Shared bucket of all unknown hooks: with one each, guesses would be unlimited. */
-const NOWHERE = '';
+const UNKNOWN_BUCKET = '';
 /** Bytes that add one more answer time to the limit: a large event takes longer to store. */
 const LARGE = 4_194_304;
 
@@ -66,13 +66,13 @@ interface Delivery {
 }
 
 /** Endpoint that takes signed events from outside. @param limits for tests */
-export class HookDoor {
+export class HookEndpoint {
   readonly #buckets: TokenBuckets;
   readonly #held: ByteBudget;
 
   constructor(
     private readonly deps: Deps,
-    private readonly acceptance: Acceptance,
+    private readonly acceptance: EventIntake,
     readonly limits: Limits = limitsOf(deps),
   ) {
     this.#buckets = new TokenBuckets(limits.requestsPerSecond);
@@ -80,9 +80,9 @@ export class HookDoor {
   }
 
   /** Returns a hook; null when none takes events. @throws MayflyError too_many_requests, store_unavailable */
-  async find(id: string): Promise<KnownHook | null> {
-    const known = await within(this.limits.answerMs, knownHook(this.deps.store, this.acceptance, id));
-    if (this.#buckets.take(known?.hook.id ?? NOWHERE)) return known;
+  async find(id: string): Promise<FoundHook | null> {
+    const known = await limitWait(this.limits.answerMs, findHook(this.deps.store, this.acceptance, id));
+    if (this.#buckets.take(known?.hook.id ?? UNKNOWN_BUCKET)) return known;
     throw tooMany(`More than ${this.limits.requestsPerSecond} requests a second come here.`);
   }
 
@@ -90,7 +90,7 @@ export class HookDoor {
   async take({ hookId, headers, pieces: sent }: Delivery): Promise<Answer> {
     const known = await this.find(hookId);
     if (!known) {
-      await verifyNothing(sent);
+      await verifyStandIn(sent);
       throw new MayflyError('hook_not_found', 'There is no such hook.');
     }
     const { id } = known.hook;
@@ -106,13 +106,13 @@ export class HookDoor {
       const { answerMs, checkMs } = this.limits;
       const isHeldTo = known.target.version.spec.input.schema !== null;
       const ms = answerMs * (1 + bytes / LARGE) + (isHeldTo ? checkMs : 0);
-      return await within(ms, this.#answer(known, request));
+      return await limitWait(ms, this.#answer(known, request));
     } finally {
       this.#held.release(id, bytes);
     }
   }
 
-  async #answer(known: KnownHook, request: SignedRequest): Promise<Answer> {
+  async #answer(known: FoundHook, request: SignedRequest): Promise<Answer> {
     const { hook } = known;
     const verdict = verifySignature(hook.scheme, hook.secrets, request);
     if (!verdict.verified) {
@@ -121,12 +121,12 @@ export class HookDoor {
     }
     const received = hookEvent(hook, request, verdict);
     if (received === null) return { status: 200, body: { ping: true } };
-    if (hook.filter && !passesFilter(hook.filter, received.event)) return { status: 200, body: { filtered: true } };
+    if (hook.filter && !matchesFilter(hook.filter, received.event)) return { status: 200, body: { filtered: true } };
     const { run, isNew } = await this.#accept(known, received);
     return isNew ? { status: 202, body: { runId: run.id } } : { status: 200, body: { runId: run.id, duplicate: true } };
   }
 
-  async #accept({ hook, store, target }: KnownHook, received: Omit<Arrival, 'actor'>): Promise<Accepted> {
+  async #accept({ hook, store, target }: FoundHook, received: Omit<IncomingEvent, 'actor'>): Promise<IngestResult> {
     const { project, createdBy } = hook;
     const actor = { apiKeyId: createdBy.apiKeyId, agentId: null, project };
     try {
@@ -156,7 +156,7 @@ function tooMany(why: string): MayflyError {
  * Limits a wait; the work continues. The same event sent again returns its run.
  * @throws MayflyError store_unavailable
  */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+async function limitWait<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new MayflyError('store_unavailable', 'The store took too long.')), ms);
@@ -169,14 +169,14 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
 }
 
 /** Hook that takes events, with the store of its project. */
-interface KnownHook {
+interface FoundHook {
   hook: HookRecord;
   store: ProjectStore;
-  target: KnownFunction;
+  target: CachedFunction;
 }
 
 /** Stand-in for an unknown hook, so that its lookup takes the same time. */
-const NOBODY = { id: hookIdFrom(new Uint8Array(ID_BYTES)), project: '-', function: 'none' };
+const UNKNOWN_HOOK = { id: hookIdFrom(new Uint8Array(ID_BYTES)), project: '-', function: 'none' };
 const NO_SECRET = randomBytes(32);
 const NO_SIGNATURE = Buffer.alloc(32);
 const GONE = new Set(['function_not_found', 'function_draining']);
@@ -185,26 +185,26 @@ const GONE = new Set(['function_not_found', 'function_draining']);
  * Returns a hook; null, after the same work, when it is missing or disabled, or its function or project is deleted.
  * @throws MayflyError store_unavailable
  */
-async function knownHook(store: Store, acceptance: Acceptance, id: string): Promise<KnownHook | null> {
-  const found = await store.hooks.get(isHookId(id) ? id : NOBODY.id);
+async function findHook(store: Store, acceptance: EventIntake, id: string): Promise<FoundHook | null> {
+  const found = await store.hooks.get(isHookId(id) ? id : UNKNOWN_HOOK.id);
   const hook = found?.disabledAt === null ? found : null;
-  const { project, function: name } = hook ?? NOBODY;
-  const seen = storeOf(store, { project, isOperator: false });
+  const { project, function: name } = hook ?? UNKNOWN_HOOK;
+  const seen = createProjectStore(store, { project, isOperator: false });
   const [isThere, target] = await Promise.all([
     !hook || project === DEFAULT_PROJECT || store.projects.lately(project),
-    acceptance.target({ store: seen }, name).catch(nullWhenGone),
+    acceptance.target({ store: seen }, name).catch(nullIfGone),
   ]);
   return hook && isThere && target ? { hook, store: seen, target } : null;
 }
 
 /** Takes as long as a failed verification of a signature, and buffers nothing. */
-async function verifyNothing(pieces: AsyncIterable<Uint8Array>): Promise<void> {
+async function verifyStandIn(pieces: AsyncIterable<Uint8Array>): Promise<void> {
   const hmac = createHmac('sha256', NO_SECRET);
   for await (const piece of pieces) hmac.update(piece);
   timingSafeEqual(hmac.digest(), NO_SIGNATURE);
 }
 
-function nullWhenGone(error: unknown): null {
+function nullIfGone(error: unknown): null {
   if (error instanceof MayflyError && GONE.has(error.code)) return null;
   throw error;
 }

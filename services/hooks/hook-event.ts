@@ -1,12 +1,12 @@
 import { MayflyError } from '../../model/errors.ts';
 import { EVENT_HEADER } from '../../model/events/binary-mode.ts';
-import { contentModeOf } from '../../model/events/content-mode.ts';
+import { detectContentMode } from '../../model/events/content-mode.ts';
 import { readJson } from '../../model/events/json/json-text.ts';
-import { valueAt } from '../../model/events/json-pointer.ts';
-import { contentTypeOf, readEvent } from '../../model/events/read-event.ts';
+import { resolvePointer } from '../../model/events/json-pointer.ts';
+import { getContentType, readEvent } from '../../model/events/read-event.ts';
 import type { HookRecord } from '../../model/webhooks/hook.ts';
 import { sha256 } from '../intake/accept-event.ts';
-import { type Received, sameEvent } from '../runs/received.ts';
+import { eventDedupeKey, type ReceivedRequest } from '../runs/received.ts';
 import { onlyHeader, type SignedRequest, type Verdict } from '../webhooks/signing/verdict.ts';
 import { githubEvent } from './github-event.ts';
 
@@ -28,7 +28,7 @@ export function hookEvent(
   { id: hookId, scheme: { scheme } }: Pick<HookRecord, 'id' | 'scheme'>,
   request: SignedRequest,
   verdict: Verified,
-): Received | null {
+): ReceivedRequest | null {
   const ownUri = `/hooks/${hookId}`;
   const { headers, body } = request;
   if (scheme === 'github') {
@@ -36,16 +36,16 @@ export function hookEvent(
     const { deliveryId } = verdict;
     if (deliveryId === null || name === null || !GITHUB_NAME.test(name)) throw signatureInvalid();
     if (name === 'ping') return null;
-    refuseEncoded(request);
-    return received(githubEvent({ name, id: deliveryId, contentType: contentTypeOf(headers), body }, ownUri), body);
+    assertUnencoded(request);
+    return toReceived(githubEvent({ name, id: deliveryId, contentType: getContentType(headers), body }, ownUri), body);
   }
-  refuseEncoded(request);
+  assertUnencoded(request);
   const isPlain = modeOf(headers) === 'plain';
   const id = isPlain ? deliveryIdOf(scheme, body, verdict) : hookId;
   const defaults = { id, source: ownUri, type: PLAIN_TYPE, time: new Date(request.now).toISOString() };
-  const come = received(readEvent({ headers, body }, defaults), body);
+  const base = toReceived(readEvent({ headers, body }, defaults), body);
   const isSenders = isPlain && id !== contentIdOf(body, verdict) && OWN_ID.has(scheme);
-  return isSenders ? { ...come, sameness: { ...come.sameness, isSenders } } : come;
+  return isSenders ? { ...base, sameness: { ...base.sameness, isSenders } } : base;
 }
 
 /** Schemes whose sender signs an id of its own with the body: a retry may differ in the rest. */
@@ -59,8 +59,8 @@ export function signatureInvalid(): MayflyError {
   );
 }
 
-function received(event: Received['event'], body: Uint8Array): Received {
-  return { event, sameness: sameEvent(event), digest: sha256(body) };
+function toReceived(event: ReceivedRequest['event'], body: Uint8Array): ReceivedRequest {
+  return { event, sameness: eventDedupeKey(event), digest: sha256(body) };
 }
 
 /** Returns the id of a delivery, or else the hash of its bytes, with their time where that is signed. */
@@ -70,7 +70,7 @@ function deliveryIdOf(
   { deliveryId, timestamp }: Verified,
 ): string {
   if (deliveryId !== null) return deliveryId;
-  const id = scheme === 'stripe' ? valueAt(readJson(body).value, '/id') : null;
+  const id = scheme === 'stripe' ? resolvePointer(readJson(body).value, '/id') : null;
   if (typeof id === 'string' && STRIPE_ID.test(id)) return id;
   return contentIdOf(body, { timestamp });
 }
@@ -80,7 +80,7 @@ function contentIdOf(body: Uint8Array, { timestamp }: Pick<Verified, 'timestamp'
 }
 
 /** Refuses encoded bodies: the signature covers the bytes as sent, not the decoded ones. */
-function refuseEncoded(request: SignedRequest): void {
+function assertUnencoded(request: SignedRequest): void {
   const encodings = request.headers.filter(([name]) => name === 'content-encoding');
   if (encodings.every(([, value]) => value.trim().toLowerCase() === 'identity')) return;
   throw new MayflyError('unsupported_media_type', 'A body is taken as it is, and with no Content-Encoding.');
@@ -88,5 +88,5 @@ function refuseEncoded(request: SignedRequest): void {
 
 function modeOf(headers: SignedRequest['headers']) {
   const hasOwn = headers.some(([name]) => name.startsWith(EVENT_HEADER));
-  return contentModeOf(contentTypeOf(headers), hasOwn);
+  return detectContentMode(getContentType(headers), hasOwn);
 }

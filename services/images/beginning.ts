@@ -1,7 +1,7 @@
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { type HostRef, includesHost } from '../../model/host.ts';
 import type { ImageRecord } from '../../model/image/image.ts';
-import { type Build, type BuildStage, buildOf, sourceOf, sourcesOf } from '../../model/image/steps.ts';
+import { type Build, type BuildStage, expandBuild, getRootSource, listSources } from '../../model/image/steps.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { type Origin, placeableOrigin } from '../sandboxes/placement.ts';
 
@@ -36,7 +36,7 @@ class BuildHosts {
 }
 
 /** Start of a stage: its source, the last cached step, or the end of another stage. */
-export interface StageBeginning {
+export interface StageStart {
   place: number;
   /** First step to run. */
   first: number;
@@ -46,35 +46,38 @@ export interface StageBeginning {
 }
 
 /** Start of a build. */
-export interface Beginning {
+export interface BuildStart {
   build: Build;
   /** See {@link ImageRecord.content}. */
   content: string;
   contents: { source: string; content: string }[];
   /** Stages to run, in order; none when every step is cached. */
-  stages: StageBeginning[];
+  stages: StageStart[];
   /** Snapshot of the last step, when every step is cached. */
   snapshotId: string | null;
   /** Origin with the largest size among the sources. */
   origin: Origin;
 }
 
-type Wanted = Pick<ImageRecord, 'id' | 'project' | 'request'>;
+type BuildRequest = Pick<ImageRecord, 'id' | 'project' | 'request'>;
 
 /** @throws MayflyError dockerfile_unsupported, no_host, and what {@link placeableOrigin} throws */
-export async function beginningOf(store: ProjectStore, { id, project, request }: Wanted): Promise<Beginning> {
+export async function resolveBuildStart(
+  store: ProjectStore,
+  { id, project, request }: BuildRequest,
+): Promise<BuildStart> {
   const { network } = request;
-  const plain = buildOf(request, { project, content: '' });
+  const plain = expandBuild(request, { project, content: '' });
   const origins = new Map<string, Origin>();
-  for (const source of sourcesOf(plain)) origins.set(source, await sourceOrigin(store, source, network));
-  const contents: Beginning['contents'] = [];
+  for (const source of listSources(plain)) origins.set(source, await sourceOrigin(store, source, network));
+  const contents: BuildStart['contents'] = [];
   for (const [source, { content }] of origins) {
     contents.push({ source, content: content ?? (await contentOf(store, source)) ?? id });
   }
   const content = contents.find(({ source }) => source === plain.source)?.content ?? id;
-  const build = buildOf(request, { project, content, contents });
+  const build = expandBuild(request, { project, content, contents });
   const hosts = new BuildHosts([...origins.values()], build.stages.length);
-  const known = new KnownSteps(store, build, network, hosts);
+  const known = new StepCache(store, build, network, hosts);
   const snapshotId = await known.snapshotOf(build.steps.length - 1);
   const largest = [...origins.values()].reduce((a, b) => (a.size.memoryMib >= b.size.memoryMib ? a : b));
   const all = { build, content, contents, snapshotId, origin: largest };
@@ -84,14 +87,14 @@ export async function beginningOf(store: ProjectStore, { id, project, request }:
 }
 
 /** Returns the target, and the stages that its uncached steps copy from or begin at. */
-async function neededStages(build: Build, known: KnownSteps, origins: Map<string, Origin>): Promise<StageBeginning[]> {
-  const found: StageBeginning[] = [];
+async function neededStages(build: Build, known: StepCache, origins: Map<string, Origin>): Promise<StageStart[]> {
+  const found: StageStart[] = [];
   const needed = new Set([build.stages.length - 1]);
   for (let place = build.stages.length - 1; place >= 0; place--) {
     const stage = build.stages[place];
-    const source = origins.get(sourceOf(build.stages, place));
+    const source = origins.get(getRootSource(build.stages, place));
     if (!stage || !source || !needed.has(place)) continue;
-    const beginning = await beginningOfStage(build, stage, known);
+    const beginning = await resolveStageStart(build, stage, known);
     const { first, parent = null, origin = source } = beginning;
     if (parent !== null) needed.add(parent);
     for (const { copied } of build.steps.slice(first, stage.end)) if (copied) needed.add(copied.stage);
@@ -101,26 +104,30 @@ async function neededStages(build: Build, known: KnownSteps, origins: Map<string
 }
 
 /** Start of a stage; without an origin, its source. */
-type Found = Pick<StageBeginning, 'first'> & Partial<StageBeginning>;
+type Found = Pick<StageStart, 'first'> & Partial<StageStart>;
 
-async function beginningOfStage(build: Build, stage: BuildStage, known: KnownSteps): Promise<Found> {
+async function resolveStageStart(build: Build, stage: BuildStage, known: StepCache): Promise<Found> {
   for (let index = stage.end - 1; index >= stage.first; index--) {
     const origin = await known.originOf(index);
     if (origin) return { first: index + 1, origin };
   }
-  return { first: stage.first, ...('stage' in stage.origin && (await endOf(build, stage.origin.stage, known))) };
+  return {
+    first: stage.first,
+    ...('stage' in stage.origin && (await resolveStageEnd(build, stage.origin.stage, known))),
+  };
 }
 
-async function endOf(build: Build, place: number, known: KnownSteps): Promise<Partial<StageBeginning>> {
+async function resolveStageEnd(build: Build, place: number, known: StepCache): Promise<Partial<StageStart>> {
   const stage = build.stages[place];
   if (!stage) throw new MayflyError('internal', 'A stage begins nowhere.');
-  if (stage.first === stage.end) return 'stage' in stage.origin ? endOf(build, stage.origin.stage, known) : {};
+  if (stage.first === stage.end)
+    return 'stage' in stage.origin ? resolveStageEnd(build, stage.origin.stage, known) : {};
   const origin = await known.originOf(stage.end - 1);
   return origin ? { origin } : { parent: place };
 }
 
 /** Cache of the project's finished steps whose snapshots still exist. */
-class KnownSteps {
+class StepCache {
   constructor(
     private readonly store: ProjectStore,
     private readonly build: Build,

@@ -3,16 +3,16 @@ import { MayflyError } from '../../model/errors.ts';
 import type { ImageRecord, ImageRequest } from '../../model/image/image.ts';
 import type { ImageInput } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { KeptContext } from '../../store/images/image-contexts.ts';
+import type { BuildInputs } from '../../store/images/image-contexts.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { IdempotentCall } from '../idempotent-call.ts';
 import { admit } from '../sandboxes/admission.ts';
 import type { Unset } from '../sandboxes/placement.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { refuseForeignName, refuseTaken } from '../sources/source-host.ts';
-import { type Beginning, beginningOf } from './beginning.ts';
+import { assertNameFree, assertOwnName } from '../sources/source-host.ts';
+import { type BuildStart, resolveBuildStart } from './beginning.ts';
 import { buildInput } from './builder-input.ts';
-import { contextSent, contextWithin } from './oci-image.ts';
+import { inlineContext, uploadedContext } from './oci-image.ts';
 import { rootsOf } from './roots.ts';
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
@@ -63,11 +63,11 @@ async function prepareBuild(
   request: ImageRequest,
 ): Promise<{ known: ImageRecord } | { record: ImageRecord; input: ImageInput }> {
   const { project } = call.apiKey;
-  if (!deps.store.viewer.isOperator) refuseForeignName(project, name);
-  const beginning = await beginningOf(deps.store, { id: call.subjectId, project, request });
+  if (!deps.store.viewer.isOperator) assertOwnName(project, name);
+  const beginning = await resolveBuildStart(deps.store, { id: call.subjectId, project, request });
   const known = await findBuilt(deps.store, name, beginning);
   if (known) return { known };
-  await refuseTaken(deps.store, name);
+  await assertNameFree(deps.store, name);
   const input = buildInput(call, name, beginning, request);
   const builders = input.stages?.map(({ builder }) => builder.id) ?? [];
   const checkers = input.ready ? [input.ready.checker.id] : [];
@@ -75,7 +75,7 @@ async function prepareBuild(
   return { record: recordOf(input, request, beginning), input };
 }
 
-function recordOf(input: ImageInput, request: ImageRequest, { build, content, contents }: Beginning): ImageRecord {
+function recordOf(input: ImageInput, request: ImageRequest, { build, content, contents }: BuildStart): ImageRecord {
   const { imageId: id, name, builder, stages, ready, steps, cached, snapshotId, actor } = input;
   const { requestedAt: at } = builder;
   return {
@@ -108,7 +108,7 @@ function recordOf(input: ImageInput, request: ImageRequest, { build, content, co
 async function findBuilt(
   { images, bakedSources }: ProjectStore,
   name: string,
-  { snapshotId }: Beginning,
+  { snapshotId }: BuildStart,
 ): Promise<ImageRecord | null> {
   if (snapshotId === null) return null;
   const made = await bakedSources.named(name);
@@ -119,7 +119,7 @@ async function findBuilt(
 /** Request as it is recorded, and the bytes that are stored apart. */
 interface Sent {
   request: ImageRequest;
-  kept: KeptContext | null;
+  kept: BuildInputs | null;
 }
 
 /** @throws MayflyError invalid_request, body_too_large, context_not_found */
@@ -137,7 +137,7 @@ async function readRequest(store: ProjectStore, body: BuildRequest): Promise<Sen
     readySeconds,
   } = body;
   const archive = context === undefined ? null : Buffer.from(context, 'base64');
-  const found = contextDigest === undefined ? contextWithin(archive) : await contextSent(store, contextDigest);
+  const found = contextDigest === undefined ? inlineContext(archive) : await uploadedContext(store, contextDigest);
   const plain: ImageRequest = {
     dockerfile,
     args,

@@ -1,12 +1,12 @@
 import { operationIdFrom, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageInput, ImageStageInput } from '../../model/image/image-saga.ts';
-import { isSentBefore } from '../../model/image/step-program.ts';
+import { needsUpload } from '../../model/image/step-program.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { actorOf, deriveId, type IdempotentCall } from '../idempotent-call.ts';
 import { ownSandboxInput } from '../sandboxes/own-sandbox.ts';
 import type { Origin } from '../sandboxes/placement.ts';
-import type { Beginning, StageBeginning } from './beginning.ts';
+import type { BuildStart, StageStart } from './beginning.ts';
 
 /** TTL of a builder, longer than any build: the last resort against a leaked one, s. */
 const TTL_SECONDS = 18_000;
@@ -15,7 +15,7 @@ const TTL_SECONDS = 18_000;
 export function buildInput(
   call: IdempotentCall,
   name: string,
-  beginning: Beginning,
+  beginning: BuildStart,
   { context, ready }: Pick<ImageRequest, 'context' | 'ready'>,
 ): ImageInput {
   const { subjectId: id, apiKey } = call;
@@ -56,13 +56,13 @@ export function buildInput(
 }
 
 function stageInput(
-  { build, stages }: Beginning,
-  stage: StageBeginning,
+  { build, stages }: BuildStart,
+  stage: StageStart,
   builder: SandboxInput,
   isSent: boolean,
 ): ImageStageInput {
   const { place, first, parent } = stage;
-  const copiesOf = ({ place: of, first: from }: StageBeginning) => {
+  const copiesOf = ({ place: of, first: from }: StageStart) => {
     const end = build.stages[of]?.end ?? from;
     return build.steps
       .slice(from, end)
@@ -73,7 +73,7 @@ function stageInput(
   const end = build.stages[place]?.end ?? first;
   const taking = build.steps
     .slice(first, end)
-    .flatMap(({ program }, at) => (isSentBefore(program, isSent) ? [first + at] : []));
+    .flatMap(({ program }, at) => (needsUpload(program, isSent) ? [first + at] : []));
   const sent = isSent || taking.length > 0 ? { sent: taking } : {};
   return { place, builder, first, end, parent, copies: copiesOf(stage), until, ...sent };
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { ContextEntry } from '../../model/dockerfile/context.ts';
-import { absolute } from '../../model/dockerfile/patterns/paths.ts';
+import { resolvePath } from '../../model/dockerfile/patterns/paths.ts';
 import { NO_SETTINGS, type Settings } from '../../model/dockerfile/plan.ts';
-import { refusedAt } from '../../model/dockerfile/refusal.ts';
+import { unsupportedAt } from '../../model/dockerfile/refusal.ts';
 import { PLATFORM, type RootImage } from '../../model/dockerfile/root-image.ts';
 import { isUser } from '../../model/dockerfile/user.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { describedContext, type SentContext } from '../../model/image/sent-context.ts';
+import { type ContextDescription, describeContext } from '../../model/image/sent-context.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
@@ -42,7 +42,7 @@ function imageSettings(config: z.infer<typeof Config>, line: number): Settings {
   const variables = (Env ?? []).map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]);
   return {
     env: { ...NO_SETTINGS.env, ...Object.fromEntries(variables) },
-    workdir: WorkingDir ? absolute(WorkingDir, '/') : '/',
+    workdir: WorkingDir ? resolvePath(WorkingDir, '/') : '/',
     user: userOf(User || 'root', line),
     shell: NO_SETTINGS.shell,
     labels: Labels ?? {},
@@ -55,7 +55,7 @@ function imageSettings(config: z.infer<typeof Config>, line: number): Settings {
 function userOf(said: string, line: number): string {
   const user = /^(?:root|0)(?::(?:root|0))?$/.test(said) ? 'root' : said;
   if (isUser(user)) return user;
-  throw refusedAt(line, `the image runs as ${JSON.stringify(user)}, which is no user, and no user and group`);
+  throw unsupportedAt(line, `the image runs as ${JSON.stringify(user)}, which is no user, and no user and group`);
 }
 
 /** Top-level names of an OCI layout, or of `docker save`. */
@@ -101,30 +101,30 @@ class Layout {
     const index = this.files.get('index.json');
     if (!index || !this.files.has('oci-layout')) {
       const isDockers = this.files.has('manifest.json') || this.files.has('repositories');
-      throw this.#refused(
+      throw this.#unsupported(
         isDockers
           ? 'it is what an older `docker save` writes: have skopeo copy it to oci-archive:, or save it with Docker 25'
           : 'there is neither an archive nor an OCI layout (index.json, oci-layout)',
       );
     }
-    const { config, layers } = await this.#json(await this.#pick(index), Manifest, 'the manifest');
+    const { config, layers } = await this.#json(await this.#selectManifest(index), Manifest, 'the manifest');
     const about = await this.#json(this.#blob(config), OciConfig, 'the configuration');
     const platform = `${about.os}/${about.architecture}`;
-    if (platform !== PLATFORM) throw this.#refused(`its image is for ${platform}; this host is ${PLATFORM}`);
+    if (platform !== PLATFORM) throw this.#unsupported(`its image is for ${platform}; this host is ${PLATFORM}`);
     const { diff_ids: diffIds } = about.rootfs;
     if (diffIds.length !== layers.length) {
-      throw this.#refused(`its manifest has ${layers.length} layers, its configuration ${diffIds.length}`);
+      throw this.#unsupported(`its manifest has ${layers.length} layers, its configuration ${diffIds.length}`);
     }
     const found = layers.map((layer, n) => {
       if (!LAYER.test(layer.mediaType))
-        throw this.#refused(`layers of ${JSON.stringify(layer.mediaType)} are not read`);
+        throw this.#unsupported(`layers of ${JSON.stringify(layer.mediaType)} are not read`);
       return { entry: this.#blob(layer), diffId: diffIds[n] ?? '' };
     });
     return { layers: found, settings: imageSettings(about.config ?? {}, this.line) };
   }
 
   /** Returns the one manifest for this platform, of an index or of a nested one. */
-  async #pick(index: ContextEntry, depth = 0): Promise<ContextEntry> {
+  async #selectManifest(index: ContextEntry, depth = 0): Promise<ContextEntry> {
     const { manifests } = await this.#json(index, Index, 'the index');
     const known = manifests.filter(({ platform }) => platform?.os !== 'unknown');
     const fitting = known.filter(({ platform }) => !platform || `${platform.os}/${platform.architecture}` === PLATFORM);
@@ -132,42 +132,42 @@ class Layout {
     const [one] = fitting;
     if (!one) {
       const others = known.map(({ platform }) => `${platform?.os}/${platform?.architecture}`).slice(0, 10);
-      throw this.#refused(`it has no image for ${PLATFORM}, but for ${others.join(', ')}`);
+      throw this.#unsupported(`it has no image for ${PLATFORM}, but for ${others.join(', ')}`);
     }
-    if (digests.size > 1) throw this.#refused(`it has ${digests.size} images for ${PLATFORM}: it may have one`);
+    if (digests.size > 1) throw this.#unsupported(`it has ${digests.size} images for ${PLATFORM}: it may have one`);
     const entry = this.#blob(one);
     if (!/\.(?:index\.v1|manifest\.list\.v2)\+json$/.test(one.mediaType)) return entry;
-    if (depth === MOST_INDEXES) throw this.#refused('its indexes name each other without end');
-    return await this.#pick(entry, depth + 1);
+    if (depth === MOST_INDEXES) throw this.#unsupported('its indexes name each other without end');
+    return await this.#selectManifest(entry, depth + 1);
   }
 
   /** Returns the blob of a digest, if its digest and size match. */
   #blob({ digest, size }: Descriptor): ContextEntry {
     const hex = digest.slice('sha256:'.length);
     const entry = this.files.get(`blobs/sha256/${hex}`);
-    if (entry?.type !== 'file') throw this.#refused(`the blob ${digest} is missing`);
-    if (entry.digest !== hex) throw this.#refused(`the blob ${digest} is sha256:${entry.digest}`);
-    if (entry.size !== size) throw this.#refused(`the blob ${digest} has ${entry.size} bytes, not ${size}`);
+    if (entry?.type !== 'file') throw this.#unsupported(`the blob ${digest} is missing`);
+    if (entry.digest !== hex) throw this.#unsupported(`the blob ${digest} is sha256:${entry.digest}`);
+    if (entry.size !== size) throw this.#unsupported(`the blob ${digest} has ${entry.size} bytes, not ${size}`);
     return entry;
   }
 
   async #json<T>(entry: ContextEntry, schema: z.ZodType<T>, what: string): Promise<T> {
-    if (entry.size > MOST_OF_TEXT) throw this.#refused(`${what} has more than ${MOST_OF_TEXT} bytes`);
+    if (entry.size > MOST_OF_TEXT) throw this.#unsupported(`${what} has more than ${MOST_OF_TEXT} bytes`);
     const text = (await bytesOf(this.read, entry, MOST_OF_TEXT)).toString('utf8');
     let value: unknown;
     try {
       value = JSON.parse(text);
     } catch {
-      throw this.#refused(`${what} is no JSON`);
+      throw this.#unsupported(`${what} is no JSON`);
     }
     const parsed = schema.safeParse(value);
     if (parsed.success) return parsed.data;
     const [issue] = parsed.error.issues;
-    throw this.#refused(`${what} is none: ${issue?.path.join('.')}: ${issue?.message}`);
+    throw this.#unsupported(`${what} is none: ${issue?.path.join('.')}: ${issue?.message}`);
   }
 
-  #refused(problem: string): Error {
-    return refusedAt(this.line, `the OCI layout is refused: ${problem}`);
+  #unsupported(problem: string): Error {
+    return unsupportedAt(this.line, `the OCI layout is refused: ${problem}`);
   }
 }
 
@@ -176,14 +176,14 @@ export type ReadContext = (from: number, length: number) => AsyncIterable<Uint8A
 
 /** Context, and a reader of its bytes. */
 interface ReadableContext {
-  context: SentContext | null;
+  context: ContextDescription | null;
   read: ReadContext;
 }
 
 /** Returns a context that is part of the request. @throws MayflyError invalid_request, body_too_large */
-export function contextWithin(archive: Uint8Array | null): ReadableContext {
+export function inlineContext(archive: Uint8Array | null): ReadableContext {
   return {
-    context: archive && describedContext(archive),
+    context: archive && describeContext(archive),
     async *read(from, length) {
       if (archive) yield archive.subarray(from, from + length);
     },
@@ -191,7 +191,10 @@ export function contextWithin(archive: Uint8Array | null): ReadableContext {
 }
 
 /** Returns a context that was uploaded before. @throws MayflyError context_not_found */
-export async function contextSent({ sentContexts }: ServiceDeps['store'], digest: string): Promise<ReadableContext> {
+export async function uploadedContext(
+  { sentContexts }: ServiceDeps['store'],
+  digest: string,
+): Promise<ReadableContext> {
   const found = await sentContexts.use(digest);
   if (found) return { context: found.context, read: (from, length) => sentContexts.read(found.id, from, length) };
   throw new MayflyError('context_not_found', `There is no context ${digest}.`);

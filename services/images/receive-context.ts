@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import { ContextReader } from '../../model/image/sent-context.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { ANNOUNCED, PIECE_BYTES } from '../../store/images/sent-contexts.ts';
+import { PIECE_BYTES, PIECES_ANNOUNCED } from '../../store/images/sent-contexts.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 
 const { sentContextBytes, sentContextsBytes } = LIMITS.image;
@@ -30,20 +30,20 @@ export async function receiveContext(
 ): Promise<boolean> {
   const known = await store.sentContexts.use(digest);
   if (known) await readToEnd(body);
-  else await keep(store, digest, body, announced);
+  else await storeContext(store, digest, body, announced);
   return !known;
 }
 
 /** Stores a context, and removes it when it is incomplete or its digest differs. */
-async function keep(
+async function storeContext(
   store: ProjectStore,
   digest: string,
   body: ReadableStream<Uint8Array>,
   announced: number,
 ): Promise<void> {
-  const room = await roomOf(store);
-  refuseLonger(announced);
-  refuseBeyond(announced, room);
+  const room = await remainingBytes(store);
+  assertContextSize(announced);
+  assertQuota(announced, room);
   const id = await store.sentContexts.begin(digest);
   try {
     const reader = new ContextReader(() => {
@@ -55,18 +55,19 @@ async function keep(
     let n = 0;
     for await (const piece of piecesOf(body)) {
       bytes += piece.length;
-      refuseLonger(bytes);
-      refuseBeyond(bytes, room);
+      assertContextSize(bytes);
+      assertQuota(bytes, room);
       whole.update(piece);
       reader.push(piece);
       await store.sentContexts.put(id, n, piece);
       // Concurrent uploads may each have passed the first check.
-      if (n++ % ANNOUNCED === 0)
-        refuseBeyond((await store.sentContexts.bytes()) - ANNOUNCED * PIECE_BYTES, { ...room, left: room.most });
+      if (n++ % PIECES_ANNOUNCED === 0)
+        assertQuota((await store.sentContexts.bytes()) - PIECES_ANNOUNCED * PIECE_BYTES, { ...room, left: room.most });
     }
     const context = reader.end();
-    const said = whole.digest('hex');
-    if (said !== digest) throw new MayflyError('context_differs', `What was sent is ${said}, not ${digest}.`);
+    const actualDigest = whole.digest('hex');
+    if (actualDigest !== digest)
+      throw new MayflyError('context_differs', `What was sent is ${actualDigest}, not ${digest}.`);
     await store.sentContexts.complete(id, { context, bytes });
   } catch (error) {
     await store.sentContexts.remove(id);
@@ -82,24 +83,24 @@ async function readToEnd(body: ReadableStream<Uint8Array>): Promise<void> {
   let bytes = 0;
   for await (const piece of body) {
     bytes += piece.length;
-    refuseLonger(bytes);
+    assertContextSize(bytes);
   }
 }
 
 /** Returns how much more a project may upload, bytes; its disk quota limits that too. */
-async function roomOf(store: ProjectStore): Promise<{ left: number; most: number }> {
+async function remainingBytes(store: ProjectStore): Promise<{ left: number; most: number }> {
   const most = Math.min(sentContextsBytes, (await store.diskLimit()) ?? sentContextsBytes);
   return { left: most - (await store.sentContexts.bytes()), most };
 }
 
 /** @throws MayflyError body_too_large */
-function refuseLonger(bytes: number): void {
+function assertContextSize(bytes: number): void {
   if (bytes <= sentContextBytes) return;
   throw new MayflyError('body_too_large', `A context has at most ${sentContextBytes} bytes.`);
 }
 
 /** @throws MayflyError quota_exceeded */
-function refuseBeyond(bytes: number, { left, most }: { left: number; most: number }): void {
+function assertQuota(bytes: number, { left, most }: { left: number; most: number }): void {
   if (bytes <= left) return;
   const why = `The project may have ${most} bytes of contexts at once; one that no build uses is forgotten after ${LIMITS.image.sentContextHours} hours.`;
   throw new MayflyError('quota_exceeded', why);

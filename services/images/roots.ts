@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { BuildContext, type ContextEntry } from '../../model/dockerfile/context.ts';
 import { NO_SETTINGS } from '../../model/dockerfile/plan.ts';
-import { type RootPath, rootPathsOf } from '../../model/dockerfile/read-dockerfile.ts';
-import { refusedAt } from '../../model/dockerfile/refusal.ts';
+import { listRootPaths, type RootPath } from '../../model/dockerfile/read-dockerfile.ts';
+import { unsupportedAt } from '../../model/dockerfile/refusal.ts';
 import type { RootImage } from '../../model/dockerfile/root-image.ts';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { ImageRequest } from '../../model/image/image.ts';
@@ -19,11 +19,11 @@ const ZSTD = [0x28, 0xb5, 0x2f, 0xfd];
  * @throws MayflyError dockerfile_unsupported with the line of FROM
  */
 export async function rootsOf(request: ImageRequest, read: ReadContext): Promise<RootImage[]> {
-  const paths = rootPathsOf(request);
+  const paths = listRootPaths(request);
   if (paths.length === 0) return [];
   const [first] = paths;
   const { context } = request;
-  if (!context) throw refusedAt(first?.line ?? 1, 'there is no context with a root file system');
+  if (!context) throw unsupportedAt(first?.line ?? 1, 'there is no context with a root file system');
   const all = new BuildContext(context.entries, context.dockerignore);
   const found: RootImage[] = [];
   for (const path of paths) found.push(await rootOf(path, all, read));
@@ -35,7 +35,7 @@ async function rootOf({ path, line }: RootPath, context: BuildContext, read: Rea
   if (Array.isArray(there)) return { path, ...(await ociImage(filesOf(there), read, line)) };
   const head = await bytesOf(read, there, 4);
   if (ZSTD.every((byte, n) => head[n] === byte)) {
-    throw refusedAt(line, `${JSON.stringify(path)} is compressed with zstd: use gzip, or nothing`);
+    throw unsupportedAt(line, `${JSON.stringify(path)} is compressed with zstd: use gzip, or nothing`);
   }
   const isPlain = !GZIP.every((byte, n) => head[n] === byte);
   if (isPlain && LAYOUT_NAMES.includes(await firstName(there, read))) {
@@ -81,7 +81,7 @@ async function entriesOf(archive: ContextEntry, read: ReadContext, line: number)
     return new Map(entries.map((entry) => [entry.path, { ...entry, at: at + (entry.at ?? 0) }]));
   } catch (error) {
     if (!isMayflyError(error, 'invalid_request')) throw error;
-    throw refusedAt(
+    throw unsupportedAt(
       line,
       `the OCI layout ${JSON.stringify(path)}: ${error.options.fields?.[0]?.problem ?? error.message}`,
     );

@@ -3,7 +3,7 @@ import { type Duplex, pipeline } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
-import type { Entry, PortAccess } from './port-access.ts';
+import type { AuthorizedRequest, PortAccess } from './port-access.ts';
 import { refuse } from './refusal.ts';
 import { answerHeaders, requestHeaders } from './request-headers.ts';
 
@@ -14,7 +14,7 @@ const UPGRADED = { connection: 'Upgrade', upgrade: 'websocket' };
 
 interface Forwarding {
   access: PortAccess;
-  entry: Entry;
+  entry: AuthorizedRequest;
   addresses: PortAddress;
 }
 
@@ -29,20 +29,23 @@ export async function forward(
   forwarding: Forwarding,
 ): Promise<void> {
   const tunnel = await tunnelFor(answer, forwarding);
-  const asking = ask(incoming, answer, forwarding, tunnel);
-  asking.once('upgrade', () => {
+  const outgoing = sendRequest(incoming, answer, forwarding, tunnel);
+  outgoing.once('upgrade', () => {
     tunnel.destroy();
-    refuse(answer, failed(forwarding.entry.route.port, new Error('it switched to a protocol that was not requested')));
+    refuse(
+      answer,
+      portFailed(forwarding.entry.route.port, new Error('it switched to a protocol that was not requested')),
+    );
   });
-  asking.once('close', () => {
+  outgoing.once('close', () => {
     // The program may have answered before it has read the whole body: the rest is discarded.
-    incoming.unpipe(asking);
+    incoming.unpipe(outgoing);
     incoming.resume();
   });
   const { headers } = incoming;
   const hasBody = headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined;
-  if (hasBody) incoming.pipe(asking);
-  else asking.end();
+  if (hasBody) incoming.pipe(outgoing);
+  else outgoing.end();
 }
 
 /** Forwards a WebSocket as {@link forward} does. @param head bytes that the caller has sent behind its request */
@@ -55,7 +58,7 @@ export async function forwardUpgrade(
   const { route, known } = forwarding.entry;
   const { socket } = incoming;
   const tunnel = await tunnelFor(answer, forwarding);
-  const asking = ask(incoming, answer, forwarding, tunnel, UPGRADED);
+  const asking = sendRequest(incoming, answer, forwarding, tunnel, UPGRADED);
   asking.on('upgrade', (response, _tunnel, first) => {
     const headers = { ...answerHeaders(response, route, known.port, forwarding.addresses), ...UPGRADED };
     const lines = Object.entries(headers).flatMap(([name, values]) =>
@@ -86,16 +89,16 @@ async function tunnelFor(answer: ServerResponse, { access, entry }: Forwarding):
       socket?.destroy();
     },
   });
-  const closed = () => {
+  const onClose = () => {
     over();
     if (!answer.writableFinished) stop.abort(new Error('the caller has left'));
   };
-  answer.once('close', closed);
+  answer.once('close', onClose);
   return access.connect(entry, stop.signal);
 }
 
 /** Sends the request through a tunnel, and passes on every response but that to an upgrade. */
-function ask(
+function sendRequest(
   incoming: IncomingMessage,
   answer: ServerResponse,
   forwarding: Forwarding,
@@ -115,7 +118,7 @@ function ask(
     });
     asking.on('response', (response) => respond(response, answer, forwarding, tunnel));
     asking.on('error', (cause) => {
-      if (!answer.writableEnded) refuse(answer, failed(route.port, cause));
+      if (!answer.writableEnded) refuse(answer, portFailed(route.port, cause));
     });
     return asking;
   } catch (cause) {
@@ -137,7 +140,7 @@ function respond(
     answer.writeHead(statusCode, answerHeaders(response, route, known.port, addresses));
   } catch (cause) {
     tunnel.destroy();
-    refuse(answer, failed(route.port, cause));
+    refuse(answer, portFailed(route.port, cause));
     return;
   }
   answer.flushHeaders(); // an event stream may be silent for long
@@ -148,7 +151,7 @@ function respond(
   });
 }
 
-function failed(port: number, cause: unknown): MayflyError {
+function portFailed(port: number, cause: unknown): MayflyError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new MayflyError('port_failed', `Port ${port} did not answer: ${why}.`, { cause });
 }

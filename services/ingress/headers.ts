@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import { labelOf, type PortAddress, type PortTarget, targetOfLabel } from '../../model/ports/port-address.ts';
+import { formatPortLabel, type PortAddress, type PortTarget, parsePortLabel } from '../../model/ports/port-address.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
 
 /** Cookie of Mayfly, which browsers bind to one host name (RFC 6265bis §4.1.3.2). */
@@ -56,7 +56,7 @@ export function outgoing(headers: ReadonlyMap<string, readonly string[]>): Outgo
 export function cookiesOf(header: string | undefined): { own: string | undefined; others: string | undefined } {
   const pairs = (header ?? '').split(';').map((pair) => pair.trim());
   const own = pairs.find((pair) => pair.startsWith(`${COOKIE_NAME}=`))?.slice(COOKIE_NAME.length + 1);
-  const others = pairs.filter((pair) => pair !== '' && !isOurCookie(pair) && !hasKey(pair)).join('; ');
+  const others = pairs.filter((pair) => pair !== '' && !isMayflyCookie(pair) && !hasApiKey(pair)).join('; ');
   return { own, others: others === '' ? undefined : others };
 }
 
@@ -64,20 +64,20 @@ export function cookiesOf(header: string | undefined): { own: string | undefined
  * Reports whether some browser or program reads a cookie pair as Mayfly's: blanks around its name, another case, or a
  * name in the value of a nameless cookie (RFC 6265bis §5.7).
  */
-export function isOurCookie(pair: string): boolean {
+export function isMayflyCookie(pair: string): boolean {
   const [name = ''] = pair.replace(/^[\s=]+/, '').split('=');
-  return decoded(name).trim().toLowerCase() === COOKIE_NAME.toLowerCase();
+  return decodePercent(name).trim().toLowerCase() === COOKIE_NAME.toLowerCase();
 }
 
 /** Reports whether a text has an API key of Mayfly, also in `Basic` (RFC 7617): guests must not get it. */
-export function hasKey(text: string): boolean {
+export function hasApiKey(text: string): boolean {
   const [, pair] = /^\s*basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(text) ?? [];
   const inPair = pair !== undefined && KEY.test(Buffer.from(pair, 'base64').toString('latin1'));
-  return inPair || KEY.test(text) || KEY.test(decoded(text));
+  return inPair || KEY.test(text) || KEY.test(decodePercent(text));
 }
 
 /** Decodes percent-encoded bytes, as programs do in cookies and queries. */
-function decoded(text: string): string {
+function decodePercent(text: string): string {
   return text.replace(/%([0-9A-Fa-f]{2})/g, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
@@ -102,13 +102,13 @@ export function parseRoute({ url = '', rawHeaders }: IncomingMessage, addresses:
   if (named === null) return null;
   if (named !== 'all') return { ...named, form: 'host', ...withoutToken(url) };
   const [, label = '', rest = ''] = IN_PATH.exec(url) ?? [];
-  const target = targetOfLabel(label);
+  const target = parsePortLabel(label);
   return target && { ...target, form: 'path', ...withoutToken(rest.startsWith('/') ? rest : `/${rest}`) };
 }
 
 /** Returns the path prefix of a program under the shared name. */
 export function prefixOf(target: PortTarget): string {
-  return `/${labelOf(target)}`;
+  return `/${formatPortLabel(target)}`;
 }
 
 /** Removes the token and API keys from the query, and leaves the rest unchanged byte for byte. */
@@ -116,7 +116,7 @@ function withoutToken(url: string): { path: string; token: string | undefined } 
   const at = url.indexOf('?');
   if (at < 0) return { path: url, token: undefined };
   const parts = url.slice(at + 1).split('&');
-  const rest = parts.filter((part) => !isToken(part) && !hasKey(part));
+  const rest = parts.filter((part) => !isToken(part) && !hasApiKey(part));
   const token = parts.find(isToken)?.slice(TOKEN_NAME.length + 1);
   return { path: url.slice(0, at) + (rest.length > 0 ? `?${rest.join('&')}` : ''), token };
 }

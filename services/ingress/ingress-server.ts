@@ -5,10 +5,10 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { PortAddress } from '../../model/ports/port-address.ts';
 import { listen } from '../listen.ts';
-import { earlyProblem, refusedBytes } from '../problems/problem.ts';
+import { earlyProblem, toParserError } from '../problems/problem.ts';
 import { forward, forwardUpgrade } from './forward.ts';
 import { COOKIE_NAME, TOKEN_HEADER } from './headers.ts';
-import { type Entry, type IngressDeps, PortAccess } from './port-access.ts';
+import { type AuthorizedRequest, type IngressDeps, PortAccess } from './port-access.ts';
 import { refuse } from './refusal.ts';
 import { preflightHeaders } from './request-headers.ts';
 
@@ -44,7 +44,7 @@ export class Ingress {
     });
     this.server.on('clientError', (error, socket) => {
       if (!socket.writable || this.#answering.has(socket)) return void socket.destroy();
-      socket.end(earlyProblem(refusedBytes(error, LIMITS.ports.headerBytes)).text(), () => socket.destroy());
+      socket.end(earlyProblem(toParserError(error, LIMITS.ports.headerBytes)).text(), () => socket.destroy());
     });
   }
 
@@ -80,7 +80,7 @@ export class Ingress {
     const { socket } = incoming;
     this.#answering.add(socket);
     answer.once('close', () => this.#answering.delete(socket));
-    await this.#guarded(answer, async () => {
+    await this.#runOrRefuse(answer, async () => {
       const found = await this.#access.portOf(incoming);
       const isPreflight =
         incoming.method === 'OPTIONS' && incoming.headers['access-control-request-method'] !== undefined;
@@ -101,7 +101,7 @@ export class Ingress {
     answer.shouldKeepAlive = false;
     answer.assignSocket(socket);
     answer.once('finish', () => socket.end());
-    await this.#guarded(answer, async () => {
+    await this.#runOrRefuse(answer, async () => {
       const { headers, method } = incoming;
       if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0) {
         throw new MayflyError('malformed_request', 'A request with a body cannot ask for an upgrade.');
@@ -115,7 +115,7 @@ export class Ingress {
     });
   }
 
-  async #guarded(answer: ServerResponse, work: () => Promise<void>): Promise<void> {
+  async #runOrRefuse(answer: ServerResponse, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -127,14 +127,14 @@ export class Ingress {
 }
 
 /** True for a navigation with a token in the address: history, referrers and bookmarks must not get it. */
-function shouldRedirect({ method, headers }: IncomingMessage, { route, principal }: Entry): boolean {
+function shouldRedirect({ method, headers }: IncomingMessage, { route, principal }: AuthorizedRequest): boolean {
   const isReading = method === 'GET' || method === 'HEAD';
   const isByAddress = principal.tokenId !== null && route.token !== undefined && headers[TOKEN_HEADER] === undefined;
   return isReading && route.form === 'host' && isByAddress;
 }
 
 /** Redirects to the same address without the token, which becomes a cookie of this host name. */
-function redirect(answer: ServerResponse, { route, principal }: Entry, addresses: PortAddress): void {
+function redirect(answer: ServerResponse, { route, principal }: AuthorizedRequest, addresses: PortAddress): void {
   const seconds = Math.max(0, Math.floor(((principal.expiresAt ?? 0) - Date.now()) / 1_000));
   answer.writeHead(303, {
     Location: addresses.originOf(route) + route.path,

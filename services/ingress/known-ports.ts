@@ -1,36 +1,36 @@
 import type { ApiKey } from '../../model/access/api-key.ts';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
-import { labelOf, type PortTarget } from '../../model/ports/port-address.ts';
+import { formatPortLabel, type PortTarget } from '../../model/ports/port-address.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { TtlCache } from '../ttl-cache.ts';
 
 /** Open port and its live sandbox. */
-export interface KnownPort {
+export interface OpenPort {
   port: ExposedPort;
   sandbox: SandboxRecord;
 }
 
 /** Cache of open ports, and of the keys behind their tokens. */
-export class KnownPorts {
-  readonly #ports = new TtlCache<KnownPort | null>();
+export class PortCache {
+  readonly #ports = new TtlCache<OpenPort | null>();
   readonly #keys = new TtlCache<ApiKey | null>();
 
   constructor(private readonly store: Pick<Store, 'exposedPorts' | 'sandboxes' | 'apiKeys'>) {}
 
   /** Reports whether the port is in the cache. */
   remembers(target: PortTarget): boolean {
-    return this.#ports.has(labelOf(target));
+    return this.#ports.has(formatPortLabel(target));
   }
 
   /** Returns an open port; null when it is closed or its sandbox has ended. */
-  of(target: PortTarget): Promise<KnownPort | null> {
-    return this.#ports.get(labelOf(target), () => this.readNow(target));
+  of(target: PortTarget): Promise<OpenPort | null> {
+    return this.#ports.get(formatPortLabel(target), () => this.readNow(target));
   }
 
   /** Reads a port from the store, past the cache. */
-  async readNow(target: PortTarget): Promise<KnownPort | null> {
+  async readNow(target: PortTarget): Promise<OpenPort | null> {
     const [port, sandbox] = await Promise.all([
       this.store.exposedPorts.get(target),
       this.store.sandboxes.get(target.sandboxId),

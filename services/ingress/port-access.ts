@@ -6,36 +6,36 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { isAsleep } from '../../model/sandbox/sandbox-state.ts';
+import { isSuspended } from '../../model/sandbox/sandbox-state.ts';
 import { grants } from '../../model/scopes.ts';
 import type { Store } from '../../store/connect.ts';
-import { storeOf } from '../../store/project-store.ts';
-import type { Sagas } from '../../temporal/temporal-sagas.ts';
+import { createProjectStore } from '../../store/project-store.ts';
+import type { ApiWorkflows } from '../../temporal/temporal-sagas.ts';
 import type { Guests } from '../guests.ts';
 import { AuditThrottle } from '../ports/audit-throttle.ts';
 import { readPortToken } from '../ports/port-token.ts';
-import { refuseTypingBy } from '../ports/refuse-typing.ts';
+import { assertPortTypingAllowed } from '../ports/refuse-typing.ts';
 import { openTunnel } from '../ports/tunnel.ts';
-import { awaitResume, type RunningSandbox, startResume, usable } from '../sandboxes/awake-sandbox.ts';
+import { assertRunning, awaitResume, type RunningSandbox, startResume } from '../sandboxes/awake-sandbox.ts';
 import { requireSandbox } from '../service-deps.ts';
 import { cookiesOf, KEY_HEADER, type PortRoute, parseRoute, TOKEN_HEADER } from './headers.ts';
-import { type KnownPort, KnownPorts } from './known-ports.ts';
-import { nothingHere } from './refusal.ts';
+import { type OpenPort, PortCache } from './known-ports.ts';
+import { portNotFound } from './refusal.ts';
 import { TokenBuckets } from './token-buckets.ts';
 import { Traffic } from './traffic.ts';
 
 export interface IngressDeps {
   store: Store;
-  sagas: Sagas;
+  sagas: ApiWorkflows;
   guests: Guests;
   addresses: PortAddress;
   logger: Pick<Logger, 'error'>;
 }
 
 /** Authorized request to a port. */
-export interface Entry {
+export interface AuthorizedRequest {
   route: PortRoute;
-  known: KnownPort;
+  known: OpenPort;
   principal: Principal;
 }
 
@@ -45,13 +45,13 @@ const RESUME_MS = LIMITS.waitSeconds.default * 1_000;
 /** Access of requests to open ports, and the connections to their programs. */
 export class PortAccess {
   readonly traffic: Traffic;
-  readonly #known: KnownPorts;
+  readonly #known: PortCache;
   readonly #throttle = new AuditThrottle();
   /** Rate limit per address, of store reads that find nothing. */
   readonly #guesses = new TokenBuckets(LIMITS.ports.guessesPerSecond);
 
   constructor(private readonly deps: IngressDeps) {
-    this.#known = new KnownPorts(deps.store);
+    this.#known = new PortCache(deps.store);
     this.traffic = new Traffic(this.#known);
   }
 
@@ -59,30 +59,33 @@ export class PortAccess {
    * Returns the port of a request; null when it is not open.
    * @throws MayflyError too_many_requests when the caller's address has used up its guesses and the port is not cached
    */
-  async portOf(incoming: IncomingMessage): Promise<Pick<Entry, 'route' | 'known'> | null> {
+  async portOf(incoming: IncomingMessage): Promise<Pick<AuthorizedRequest, 'route' | 'known'> | null> {
     const route = parseRoute(incoming, this.deps.addresses);
     if (!route) return null;
-    if (this.#known.remembers(route)) return this.#found(route);
+    if (this.#known.remembers(route)) return this.#getRoutePort(route);
     const from = addressOf(incoming);
     if (!this.#guesses.take(from)) {
       const why = `More than ${LIMITS.ports.guessesPerSecond} requests a second from ${from} are for ports that are not open.`;
       throw new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
     }
-    const found = await this.#found(route);
+    const found = await this.#getRoutePort(route);
     if (found) this.#guesses.release(from);
     return found;
   }
 
-  async #found(route: PortRoute): Promise<Pick<Entry, 'route' | 'known'> | null> {
+  async #getRoutePort(route: PortRoute): Promise<Pick<AuthorizedRequest, 'route' | 'known'> | null> {
     const known = await this.#known.of(route);
     return known && { route, known };
   }
 
   /** @throws MayflyError not_found, too_many_requests */
-  async admit(incoming: IncomingMessage, found: Pick<Entry, 'route' | 'known'> | null): Promise<Entry> {
+  async admit(
+    incoming: IncomingMessage,
+    found: Pick<AuthorizedRequest, 'route' | 'known'> | null,
+  ): Promise<AuthorizedRequest> {
     const { store, addresses } = this.deps;
     const doors = { known: this.#known, store, addresses };
-    if (!found) throw nothingHere();
+    if (!found) throw portNotFound();
     const { route } = found;
     let { known } = found;
     let principal = await verifyPrincipal(incoming, route, known, doors);
@@ -93,7 +96,7 @@ export class PortAccess {
       principal = await verifyPrincipal(incoming, route, known, doors);
       if (principal) this.#guesses.release(from);
     }
-    if (!principal) throw nothingHere();
+    if (!principal) throw portNotFound();
     this.traffic.count(route);
     return { route, known, principal };
   }
@@ -104,11 +107,11 @@ export class PortAccess {
    * @throws MayflyError policy_denied, sandbox_suspended, sandbox_not_running, errors of the resume, and as
    *   {@link openTunnel}
    */
-  async connect(entry: Entry, signal: AbortSignal): Promise<Duplex> {
+  async connect(entry: AuthorizedRequest, signal: AbortSignal): Promise<Duplex> {
     const { store, guests, sagas } = this.deps;
     const { sandboxId, port } = entry.route;
-    const own = storeOf(store, { project: entry.known.port.project, isOperator: false });
-    await refuseTypingBy(port, { store: own }, entry.known.port.project);
+    const own = createProjectStore(store, { project: entry.known.port.project, isOperator: false });
+    await assertPortTypingAllowed(port, { store: own }, entry.known.port.project);
     const { hostId } = await this.#awake(entry, signal);
     await store.activity.touch(sandboxId);
     const { actor, tokenId } = entry.principal;
@@ -124,18 +127,18 @@ export class PortAccess {
       }),
     );
     // Without the store no hibernation for idleness happens either.
-    const passed = () => void store.activity.touch(sandboxId).catch(() => {});
-    return openTunnel(guests, { hostId, sandboxId, port, signal, passed });
+    const onBytes = () => void store.activity.touch(sandboxId).catch(() => {});
+    return openTunnel(guests, { hostId, sandboxId, port, signal, passed: onBytes });
   }
 
   async #awake(
-    { route: { sandboxId }, known: { port, sandbox }, principal }: Entry,
+    { route: { sandboxId }, known: { port, sandbox }, principal }: AuthorizedRequest,
     signal: AbortSignal,
   ): Promise<RunningSandbox> {
-    if (!isAsleep(sandbox.state) || !port.wake) return usable(sandbox);
+    if (!isSuspended(sandbox.state) || !port.wake) return assertRunning(sandbox);
     const deps = {
       sagas: this.deps.sagas,
-      store: storeOf(this.deps.store, { project: port.project, isOperator: false }),
+      store: createProjectStore(this.deps.store, { project: port.project, isOperator: false }),
     };
     const waiting = new AbortController();
     const stop = () => waiting.abort(signal.reason);
@@ -151,7 +154,7 @@ export class PortAccess {
       clearTimeout(late);
       signal.removeEventListener('abort', stop);
     }
-    return usable(await requireSandbox(deps, sandboxId));
+    return assertRunning(await requireSandbox(deps, sandboxId));
   }
 }
 
@@ -170,8 +173,8 @@ interface Principal {
   expiresAt: number | null;
 }
 
-interface Doors {
-  known: KnownPorts;
+interface CredentialDeps {
+  known: PortCache;
   store: Pick<Store, 'apiKeys'>;
   addresses: PortAddress;
 }
@@ -180,8 +183,8 @@ interface Doors {
 async function verifyPrincipal(
   incoming: IncomingMessage,
   route: PortRoute,
-  { port, sandbox }: KnownPort,
-  doors: Doors,
+  { port, sandbox }: OpenPort,
+  doors: CredentialDeps,
 ): Promise<Principal | null> {
   if (port.visibility === 'project') return verifyKey(incoming, sandbox.project, doors);
   const token = presentedToken(incoming, route, doors.addresses);
@@ -196,7 +199,7 @@ async function verifyPrincipal(
 function presentedToken(incoming: IncomingMessage, route: PortRoute, addresses: PortAddress): string | undefined {
   const said = incoming.headers[TOKEN_HEADER] ?? route.token;
   if (said !== undefined) return String(said);
-  const mayUseCookie = route.form === 'host' && isOwnPages(incoming, addresses.originOf(route));
+  const mayUseCookie = route.form === 'host' && isSameOrigin(incoming, addresses.originOf(route));
   return mayUseCookie ? cookiesOf(incoming.headers.cookie).own : undefined;
 }
 
@@ -204,7 +207,7 @@ function presentedToken(incoming: IncomingMessage, route: PortRoute, addresses: 
  * Reports whether a browser's request is a navigation, or comes from a page of this very host name. Browsers may treat
  * all guests as one site, and send the cookie with requests of another guest's page.
  */
-function isOwnPages({ headers, method }: IncomingMessage, origin: string): boolean {
+function isSameOrigin({ headers, method }: IncomingMessage, origin: string): boolean {
   const site = headers['sec-fetch-site'];
   const goesThere = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
   if (goesThere && (method === 'GET' || method === 'HEAD')) return true;
@@ -212,7 +215,11 @@ function isOwnPages({ headers, method }: IncomingMessage, origin: string): boole
   return site === undefined || site === 'same-origin' || site === 'none';
 }
 
-async function verifyKey(incoming: IncomingMessage, project: string, { store }: Doors): Promise<Principal | null> {
+async function verifyKey(
+  incoming: IncomingMessage,
+  project: string,
+  { store }: CredentialDeps,
+): Promise<Principal | null> {
   const presented = incoming.headers[KEY_HEADER];
   const key = typeof presented === 'string' ? await store.apiKeys.authenticate(presented) : null;
   if (!key || !grants(key.scopes, 'sandboxes:write')) return null;

@@ -2,10 +2,18 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { TOKEN_NAME } from '../ports/port-token.ts';
-import { cookiesOf, endToEndHeaders, hasKey, isOurCookie, outgoing, type PortRoute, prefixOf } from './headers.ts';
+import {
+  cookiesOf,
+  endToEndHeaders,
+  hasApiKey,
+  isMayflyCookie,
+  outgoing,
+  type PortRoute,
+  prefixOf,
+} from './headers.ts';
 
 /** Headers that only Mayfly sets for a program, or that concern Mayfly and its caller. */
-const OURS: ReadonlySet<string> = new Set([
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'host',
   'cookie',
   'expect',
@@ -33,19 +41,19 @@ export function requestHeaders(
   const publicHost = route.form === 'host' ? addresses.hostOf(route) : new URL(addresses.pathUrlOf(route)).host;
   const isLocal = host === 'localhost';
   // Consistent hosts: frameworks that compare `Origin` with either one (Next, Rails, Jupyter) find a match.
-  const told = isLocal
+  const shownOrigin = isLocal
     ? { host: `localhost:${route.port}`, scheme: 'http' }
     : { host: publicHost, scheme: addresses.scheme };
-  headers.set('host', [told.host]);
+  headers.set('host', [shownOrigin.host]);
   headers.set('x-forwarded-for', [incoming.socket.remoteAddress ?? 'unknown']);
-  headers.set('x-forwarded-host', [told.host]);
-  headers.set('x-forwarded-proto', [told.scheme]);
+  headers.set('x-forwarded-host', [shownOrigin.host]);
+  headers.set('x-forwarded-proto', [shownOrigin.scheme]);
   if (route.form === 'path') headers.set('x-forwarded-prefix', [prefixOf(route)]);
   const { others } = cookiesOf(incoming.headers.cookie);
   if (others !== undefined && route.form === 'host') headers.set('cookie', [others]);
   if (isLocal && incoming.headers.origin === origin) headers.set('origin', [localOrigin(route.port)]);
   if (incoming.headers.referer?.includes(`${TOKEN_NAME}=`)) headers.delete('referer');
-  for (const [name, values] of headers) if (values.some(hasKey)) headers.delete(name);
+  for (const [name, values] of headers) if (values.some(hasApiKey)) headers.delete(name);
   return { ...outgoing(headers), ...framing(incoming) };
 }
 
@@ -57,14 +65,14 @@ function framing({ headers }: IncomingMessage): OutgoingHttpHeaders {
 }
 
 function isOurs(name: string): boolean {
-  return OURS.has(name) || OUR_PREFIXES.some((prefix) => name.startsWith(prefix));
+  return RESERVED_HEADERS.has(name) || OUR_PREFIXES.some((prefix) => name.startsWith(prefix));
 }
 
 /**
  * Response headers that a program may not set: Mayfly's own, those for other hosts (RFC 7838), those that make a proxy
  * in front send its files, and those that browsers keep or report for the whole site.
  */
-const NOT_A_PROGRAMS: ReadonlySet<string> = new Set([
+const RESERVED_RESPONSE_HEADERS: ReadonlySet<string> = new Set([
   'alt-svc',
   'clear-site-data',
   'expect-ct',
@@ -78,7 +86,7 @@ const NOT_A_PROGRAMS: ReadonlySet<string> = new Set([
   'x-reproxy-url',
   'x-sendfile',
 ]);
-const NOT_ITS_PREFIXES = ['x-mayfly-', 'x-accel-'];
+const RESERVED_PREFIXES = ['x-mayfly-', 'x-accel-'];
 const CORS_PREFIX = 'access-control-';
 
 /** CSP that gives each page an opaque origin, which isolates it from the rest of that host name. */
@@ -93,17 +101,17 @@ export function answerHeaders(
   { host, cors }: Pick<ExposedPort, 'host' | 'cors'>,
   addresses: PortAddress,
 ): OutgoingHttpHeaders {
-  const isDropped = (name: string) => isNotAPrograms(name) || (cors && name.startsWith(CORS_PREFIX));
+  const isDropped = (name: string) => isReservedHeader(name) || (cors && name.startsWith(CORS_PREFIX));
   const headers = endToEndHeaders(incoming.rawHeaders, incoming.headers, isDropped);
   const { form, port } = route;
   const origin = addresses.originOf(route);
   const isLocal = host === 'localhost';
   change(headers, 'location', (to) => {
-    if (form === 'path') return inPath(to, route, isLocal ? [localOrigin(port)] : []);
-    return isLocal ? moved(to, localOrigin(port), origin) : to;
+    if (form === 'path') return prefixPath(to, route, isLocal ? [localOrigin(port)] : []);
+    return isLocal ? rebaseUrl(to, localOrigin(port), origin) : to;
   });
   if (isLocal) change(headers, 'access-control-allow-origin', (to) => (to === localOrigin(port) ? origin : to));
-  const cookies = form === 'host' ? (headers.get('set-cookie') ?? []).filter(isTheirs).map(withoutDomain) : [];
+  const cookies = form === 'host' ? (headers.get('set-cookie') ?? []).filter(isProgramCookie).map(withoutDomain) : [];
   if (cookies.length > 0) headers.set('set-cookie', cookies);
   else headers.delete('set-cookie');
   if (form === 'path') {
@@ -128,8 +136,8 @@ export function preflightHeaders({ headers }: IncomingMessage): OutgoingHttpHead
   };
 }
 
-function isNotAPrograms(name: string): boolean {
-  return NOT_A_PROGRAMS.has(name) || NOT_ITS_PREFIXES.some((prefix) => name.startsWith(prefix));
+function isReservedHeader(name: string): boolean {
+  return RESERVED_RESPONSE_HEADERS.has(name) || RESERVED_PREFIXES.some((prefix) => name.startsWith(prefix));
 }
 
 function change(headers: Map<string, string[]>, name: string, to: (value: string) => string): void {
@@ -138,20 +146,20 @@ function change(headers: Map<string, string[]>, name: string, to: (value: string
 }
 
 /** Moves a URL from one origin to another; returns other URLs unchanged. */
-function moved(url: string, from: string, to: string): string {
+function rebaseUrl(url: string, from: string, to: string): string {
   if (url === from) return to;
   return /^[/?#]/.test(url.slice(from.length)) && url.startsWith(from) ? to + url.slice(from.length) : url;
 }
 
 /** Puts a path of the program, or a URL of its own origin, below its prefix. */
-function inPath(url: string, route: PortRoute, origins: readonly string[]): string {
+function prefixPath(url: string, route: PortRoute, origins: readonly string[]): string {
   const prefix = prefixOf(route);
   if (url.startsWith('/') && !url.startsWith('//')) return prefix + url;
-  return origins.reduce((at, origin) => moved(at, origin, prefix), url);
+  return origins.reduce((at, origin) => rebaseUrl(at, origin, prefix), url);
 }
 
-function isTheirs(cookie: string): boolean {
-  return !isOurCookie(cookie.split(';')[0] ?? '');
+function isProgramCookie(cookie: string): boolean {
+  return !isMayflyCookie(cookie.split(';')[0] ?? '');
 }
 
 /** Removes `Domain`, so that the cookie belongs to this host name alone. */

@@ -15,21 +15,21 @@ export class TokenBuckets {
   /** Returns false when the bucket is empty. */
   take(name: string): boolean {
     if (this.size > FEW) this.forgetFull();
-    const left = this.#left(name);
+    const left = this.#remaining(name);
     if (left < 1) return false;
     this.#buckets.set(name, { left: left - 1, at: performance.now() });
     return true;
   }
 
   release(name: string): void {
-    this.#buckets.set(name, { left: this.#left(name) + 1, at: performance.now() });
+    this.#buckets.set(name, { left: this.#remaining(name) + 1, at: performance.now() });
   }
 
   forgetFull(): void {
-    for (const name of this.#buckets.keys()) if (this.#left(name) >= this.perSecond) this.#buckets.delete(name);
+    for (const name of this.#buckets.keys()) if (this.#remaining(name) >= this.perSecond) this.#buckets.delete(name);
   }
 
-  #left(name: string): number {
+  #remaining(name: string): number {
     const bucket = this.#buckets.get(name);
     if (!bucket) return this.perSecond;
     return Math.min(this.perSecond, bucket.left + ((performance.now() - bucket.at) * this.perSecond) / 1_000);

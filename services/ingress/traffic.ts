@@ -1,14 +1,14 @@
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { labelOf, type PortTarget } from '../../model/ports/port-address.ts';
-import type { KnownPort, KnownPorts } from './known-ports.ts';
+import { formatPortLabel, type PortTarget } from '../../model/ports/port-address.ts';
+import type { OpenPort, PortCache } from './known-ports.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 /** Interval between two checks of open connections, ms: each must end within a second of its revocation. */
-const LOOK_MS = 400;
+const CHECK_MS = 400;
 
 /** Request, or upgraded connection. */
-interface Passing {
+interface OpenConnection {
   target: PortTarget;
   /**
    * Credential: the key, or the secret of the port and the key that issued the token. The connection ends with either.
@@ -22,15 +22,15 @@ interface Passing {
 
 /** Connections to ports of all sandboxes through this process: rate and lifetime. */
 export class Traffic {
-  readonly #passing = new Map<string, Set<Passing>>();
+  readonly #passing = new Map<string, Set<OpenConnection>>();
   readonly #requests = new TokenBuckets(LIMITS.ports.requestsPerSecond);
   #look: NodeJS.Timeout | null = null;
 
-  constructor(private readonly known: KnownPorts) {}
+  constructor(private readonly known: PortCache) {}
 
   /** @throws MayflyError too_many_requests */
   count(target: PortTarget): void {
-    const name = labelOf(target);
+    const name = formatPortLabel(target);
     if (!this.#requests.take(name)) {
       const why = `More than ${LIMITS.ports.requestsPerSecond} requests a second are sent to ${name}.`;
       throw new MayflyError('too_many_requests', why, { retryAfterSeconds: 1 });
@@ -39,8 +39,8 @@ export class Traffic {
   }
 
   /** Ends the connection when its credential is void. @returns a function to call when it has ended */
-  add(passing: Passing): () => void {
-    const name = labelOf(passing.target);
+  add(passing: OpenConnection): () => void {
+    const name = formatPortLabel(passing.target);
     const others = this.#passing.get(name) ?? new Set();
     this.#passing.set(name, others.add(passing));
     this.#begin();
@@ -60,18 +60,18 @@ export class Traffic {
   }
 
   #begin(): void {
-    this.#look ??= setInterval(() => this.#lookAtAll(), LOOK_MS).unref();
+    this.#look ??= setInterval(() => this.#checkAll(), CHECK_MS).unref();
   }
 
-  #lookAtAll(): void {
+  #checkAll(): void {
     this.#requests.forgetFull();
-    for (const all of this.#passing.values()) void this.#lookAt(all);
+    for (const all of this.#passing.values()) void this.#checkConnections(all);
     if (this.#passing.size > 0 || this.#requests.size > 0 || !this.#look) return;
     clearInterval(this.#look);
     this.#look = null;
   }
 
-  async #isGood({ secret, apiKeyId }: NonNullable<Passing['token']>, { port }: KnownPort): Promise<boolean> {
+  async #isGood({ secret, apiKeyId }: NonNullable<OpenConnection['token']>, { port }: OpenPort): Promise<boolean> {
     if (secret !== null && secret !== port.secret) return false;
     return this.known.keyOf(apiKeyId).then(
       (key) => key !== null,
@@ -79,7 +79,7 @@ export class Traffic {
     );
   }
 
-  async #lookAt(all: ReadonlySet<Passing>): Promise<void> {
+  async #checkConnections(all: ReadonlySet<OpenConnection>): Promise<void> {
     const [first] = all;
     if (!first) return;
     for (const passing of all) {

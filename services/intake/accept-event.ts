@@ -1,18 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
-import { beginningOf, isLargeEvent, NO_ORIGIN, type RunRecord, runIdOf } from '../../model/functions/run.ts';
+import { deriveRunId, getInitialState, isLargeEvent, NO_ORIGIN, type RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { ScheduledFor } from '../../model/schedules/schedule.ts';
 import { steadyClock } from '../../model/steady-clock.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { InputSchemas } from '../schema/input-schemas.ts';
-import { gatheringOf, type KnownFunction, type QueueKeys, queueKeysOf } from './function-cache.ts';
-import { isCheckedWithin, refuseUnlessFits } from './schema-check.ts';
+import { type CachedFunction, gatheringOf, type QueueKeys, queueKeysOf } from './function-cache.ts';
+import { assertFitsSchema, checkWithin } from './schema-check.ts';
 
 /** Dedupe key of an event, and its kind, which sets its period. */
-export interface Sameness {
+export interface DedupeKey {
   by: keyof typeof LIMITS.functions.dedupeHours;
   /** Null: never a duplicate. */
   text: string | null;
@@ -20,9 +20,9 @@ export interface Sameness {
   isSenders?: boolean;
 }
 
-export interface Arrival {
+export interface IncomingEvent {
   event: ReceivedEvent;
-  sameness: Sameness;
+  sameness: DedupeKey;
   /** SHA-256 of the sent bytes, hex. */
   digest: string;
   delaySeconds?: number | undefined;
@@ -37,14 +37,14 @@ export interface Arrival {
   actor: Actor;
 }
 
-export interface Accepted {
+export interface IngestResult {
   run: RunRecord;
   /** False for a duplicate. */
   isNew: boolean;
 }
 
 /** Queue keys, and whether the schema check has passed; else it is due. */
-type Fitting = QueueKeys & { isChecked: boolean };
+type CheckedQueueKeys = QueueKeys & { isChecked: boolean };
 
 const HOUR_MS = 3_600_000;
 let sequence = 0;
@@ -77,27 +77,27 @@ const NOTHING_YET = {
  * @throws MayflyError event_conflict, idempotency_key_reused, event_too_large, event_invalid, schema_too_slow,
  *   key_invalid, queue_full
  */
-export async function acceptEvent(
+export async function ingestEvent(
   { runs, runContents, gatheredRuns }: Pick<ProjectStore, 'runs' | 'runContents' | 'gatheredRuns'>,
   schemas: InputSchemas,
-  { record, version }: KnownFunction,
-  arrival: Arrival,
-): Promise<Accepted> {
+  { record, version }: CachedFunction,
+  arrival: IncomingEvent,
+): Promise<IngestResult> {
   const { event, digest, sameness } = arrival;
   const { project, name } = record;
   const dedupe = sha256(JSON.stringify([project, name, sameness.by, sameness.text ?? randomBytes(16).toString('hex')]));
-  let fitting: Fitting;
+  let fitting: CheckedQueueKeys;
   try {
-    fitting = await fittingOf(schemas, version, arrival);
+    fitting = await checkAndKey(schemas, version, arrival);
   } catch (error) {
-    const run = await cameBefore(runs, dedupe, arrival);
+    const run = await findDuplicate(runs, dedupe, arrival);
     if (run) return { run, isNew: false };
     throw error;
   }
   const isFull = arrival.isFull?.(fitting.lane) ?? false;
   const isInline = !isLargeEvent(event.json.length);
   for (let epoch = 0; ; ) {
-    const id = runIdOf(dedupe, epoch);
+    const id = deriveRunId(dedupe, epoch);
     const present = isInline && !isFull ? null : await runs.get(id);
     const run = present ?? runOf(id, { record, version }, arrival, { ...fitting, dedupe, epoch });
     if (!present) {
@@ -110,7 +110,7 @@ export async function acceptEvent(
     }
     const found = present ?? (await runs.get(id));
     if (!found) continue; // it was removed in between: its id is free
-    if (isSame(found, dedupe)) return { run: unlessOther(found, arrival), isNew: false };
+    if (isSame(found, dedupe)) return { run: assertSamePayload(found, arrival), isNew: false };
     epoch += 1;
   }
 }
@@ -119,16 +119,16 @@ export async function acceptEvent(
  * Returns the run of an earlier duplicate, even when the event fails the checks now; null when there is none. @throws
  * MayflyError event_conflict, idempotency_key_reused
  */
-async function cameBefore(
+async function findDuplicate(
   runs: Pick<ProjectStore['runs'], 'get'>,
   dedupe: string,
-  arrival: Arrival,
+  arrival: IncomingEvent,
 ): Promise<RunRecord | null> {
   if (arrival.sameness.text === null) return null;
   for (let epoch = 0; ; epoch++) {
-    const found = await runs.get(runIdOf(dedupe, epoch));
+    const found = await runs.get(deriveRunId(dedupe, epoch));
     if (!found) return null;
-    if (isSame(found, dedupe)) return unlessOther(found, arrival);
+    if (isSame(found, dedupe)) return assertSamePayload(found, arrival);
   }
 }
 
@@ -137,7 +137,7 @@ function isSame(run: RunRecord, dedupe: string): boolean {
 }
 
 /** Checks that a duplicate has the same content. @throws MayflyError event_conflict, idempotency_key_reused */
-function unlessOther(run: RunRecord, { digest, sameness }: Arrival): RunRecord {
+function assertSamePayload(run: RunRecord, { digest, sameness }: IncomingEvent): RunRecord {
   if (sameness.isSenders || run.eventDigest === digest) return run;
   throw conflictOf(sameness, run);
 }
@@ -147,16 +147,16 @@ function queueFull(project: string): MayflyError {
   return new MayflyError('queue_full', why, { retryAfterSeconds: 10 });
 }
 
-function conflictOf({ by }: Sameness, { id }: RunRecord): MayflyError {
+function conflictOf({ by }: DedupeKey, { id }: RunRecord): MayflyError {
   if (by !== 'event') return new MayflyError('idempotency_key_reused', `${id} is of another event with that key.`);
   return new MayflyError('event_conflict', `${id} is of another event with that source and id.`);
 }
 
 function runOf(
   id: string,
-  { record, version }: KnownFunction,
-  { event, digest, sameness, delaySeconds = 0, schedule, origin = NO_ORIGIN, actor }: Arrival,
-  { isChecked, dedupe, epoch, ...keys }: Fitting & Pick<RunRecord, 'dedupe' | 'epoch'>,
+  { record, version }: CachedFunction,
+  { event, digest, sameness, delaySeconds = 0, schedule, origin = NO_ORIGIN, actor }: IncomingEvent,
+  { isChecked, dedupe, epoch, ...keys }: CheckedQueueKeys & Pick<RunRecord, 'dedupe' | 'epoch'>,
 ): RunRecord {
   const now = steadyClock.now();
   const at = new Date(now).toISOString();
@@ -175,7 +175,7 @@ function runOf(
     function: record.name,
     version: version.version,
     versionDigest: version.digest,
-    ...beginningOf({ gathering, dueAt, lane: keys.lane }, { isChecked, now: at }),
+    ...getInitialState({ gathering, dueAt, lane: keys.lane }, { isChecked, now: at }),
     event: { id: eventId, source, type, time },
     eventBytes: event.json.length,
     eventDigest: digest,
@@ -202,19 +202,19 @@ function runOf(
  * Checks an event, and returns its queue keys.
  * @throws MayflyError event_too_large, event_invalid, schema_too_slow, key_invalid, too_many_requests
  */
-async function fittingOf(
+async function checkAndKey(
   schemas: InputSchemas,
-  version: KnownFunction['version'],
-  { event, checkMs }: Arrival,
-): Promise<Fitting> {
+  version: CachedFunction['version'],
+  { event, checkMs }: IncomingEvent,
+): Promise<CheckedQueueKeys> {
   const { spec, function: name } = version;
   const bytes = event.json.length;
   if (bytes > spec.input.maxBytes) {
     throw new MayflyError('event_too_large', `It has ${bytes} bytes; ${name} takes ${spec.input.maxBytes}.`);
   }
   let isChecked = true;
-  if (checkMs === undefined) await refuseUnlessFits(schemas, version, event);
-  else isChecked = await isCheckedWithin(checkMs, schemas, version, event);
+  if (checkMs === undefined) await assertFitsSchema(schemas, version, event);
+  else isChecked = await checkWithin(checkMs, schemas, version, event);
   return { ...queueKeysOf(spec, event), isChecked };
 }
 

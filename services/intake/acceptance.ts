@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { countedBytes, isLargeEvent, type Waiting } from '../../model/functions/run.ts';
+import { type Backlog, countBacklogBytes, isLargeEvent } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { Sagas } from '../../temporal/temporal-sagas.ts';
+import type { ApiWorkflows } from '../../temporal/temporal-sagas.ts';
 import type { InputSchemas } from '../schema/input-schemas.ts';
 import type { ServiceDeps } from '../service-deps.ts';
-import { type Accepted, type Arrival, acceptEvent } from './accept-event.ts';
-import { FunctionCache, type KnownFunction } from './function-cache.ts';
+import { type IncomingEvent, type IngestResult, ingestEvent } from './accept-event.ts';
+import { type CachedFunction, FunctionCache } from './function-cache.ts';
 
 /** Interval between two signals to one dispatcher, ms. */
 const PAUSE_MS = 250;
@@ -20,12 +20,12 @@ interface FunctionRef {
  * Signals dispatchers that runs are queued: at once, then once for all that come within the interval. A lost signal loses
  * no run, since dispatchers poll too.
  */
-export class DispatcherBell {
+export class DispatcherNotifier {
   /** Dispatchers that are being signalled; true: signal once again. */
   readonly #notifying = new Map<string, boolean>();
 
   constructor(
-    private readonly sagas: Pick<Sagas, 'functions'>,
+    private readonly sagas: Pick<ApiWorkflows, 'functions'>,
     private readonly logger: Logger,
   ) {}
 
@@ -61,7 +61,7 @@ const FIRST_MS = 200;
 /** Limit of cached backlogs, LRU. */
 const MOST_KNOWN = 10_000;
 
-interface Known extends Waiting {
+interface CachedBacklog extends Backlog {
   /** Runs that this process accepted since the count. */
   accepted: number;
   /** Expiry of the count, ms of the monotonic clock; 0: never counted. */
@@ -71,7 +71,7 @@ interface Known extends Waiting {
 }
 
 interface BacklogLimitOptions {
-  most: Waiting;
+  most: Backlog;
   /** Accepted runs before a backlog is counted; then only one count runs at a time. `@default` 0: counted at once */
   countedAfter?: number;
 }
@@ -81,7 +81,7 @@ interface BacklogLimitOptions {
  * long; runs accepted since then are added. So several processes, or a first burst, may accept some more.
  */
 export class BacklogLimit {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, CachedBacklog>();
   #counts = 0;
 
   constructor(
@@ -90,7 +90,7 @@ export class BacklogLimit {
   ) {}
 
   /** Returns without waiting. @param count reads the backlog from the store */
-  isFull(backlog: string, count: () => Promise<Waiting>): boolean {
+  isFull(backlog: string, count: () => Promise<Backlog>): boolean {
     const { most, countedAfter = 0 } = this.options;
     const known = this.#get(backlog);
     const isFull = known.runs >= most.runs || known.bytes >= most.bytes;
@@ -100,7 +100,7 @@ export class BacklogLimit {
   }
 
   /** Waits briefly for the first count. */
-  async isFullOnceCounted(backlog: string, count: () => Promise<Waiting>): Promise<boolean> {
+  async isFullOnceCounted(backlog: string, count: () => Promise<Backlog>): Promise<boolean> {
     const isFull = this.isFull(backlog, count);
     const { until, counting } = this.#get(backlog);
     if (until > 0 || !counting) return isFull;
@@ -116,7 +116,7 @@ export class BacklogLimit {
     known.accepted += 1;
   }
 
-  #get(backlog: string): Known {
+  #get(backlog: string): CachedBacklog {
     const known = this.#known.get(backlog) ?? { runs: 0, bytes: 0, accepted: 0, until: 0, counting: null };
     this.#known.delete(backlog);
     this.#known.set(backlog, known);
@@ -126,7 +126,7 @@ export class BacklogLimit {
   }
 
   /** A failed count changes nothing: a store that does not answer refuses the event itself. */
-  async #count(known: Known, count: () => Promise<Waiting>): Promise<void> {
+  async #count(known: CachedBacklog, count: () => Promise<Backlog>): Promise<void> {
     this.#counts += 1;
     const began = performance.now();
     try {
@@ -146,9 +146,9 @@ const KEY_COUNTED_AFTER = 100;
 type Stores = Pick<ServiceDeps, 'store'>;
 
 /** Intake of events, one per API process, since it caches functions and signals their dispatchers. */
-export class Acceptance {
+export class EventIntake {
   readonly #known = new FunctionCache();
-  readonly #bell: DispatcherBell;
+  readonly #bell: DispatcherNotifier;
   readonly #projects: BacklogLimit;
   readonly #keys: BacklogLimit;
 
@@ -156,7 +156,7 @@ export class Acceptance {
     { sagas, logger, queueLimits }: Pick<ServiceDeps, 'sagas' | 'logger' | 'queueLimits'>,
     readonly schemas: InputSchemas,
   ) {
-    this.#bell = new DispatcherBell(sagas, logger);
+    this.#bell = new DispatcherNotifier(sagas, logger);
     const { queued, queuedBytes, queuedOfKey } = LIMITS.functions;
     this.#projects = new BacklogLimit(logger, { most: queueLimits ?? { runs: queued, bytes: queuedBytes } });
     const most = { runs: queueLimits?.runsOfKey ?? queuedOfKey, bytes: Number.POSITIVE_INFINITY };
@@ -164,7 +164,7 @@ export class Acceptance {
   }
 
   /** Returns the function of an event. @throws MayflyError function_not_found, function_draining */
-  async target(stores: Stores, name: string): Promise<KnownFunction> {
+  async target(stores: Stores, name: string): Promise<CachedFunction> {
     return this.#known.get(stores, name);
   }
 
@@ -172,7 +172,7 @@ export class Acceptance {
    * Accepts an event as {@link accept} does, within the backlog limits of the project and of the event's key. @throws
    * MayflyError queue_full, too
    */
-  async acceptWhileRoom(stores: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
+  async acceptWhileRoom(stores: Stores, target: CachedFunction, arrival: IncomingEvent): Promise<IngestResult> {
     const { project, name } = target.record;
     const { runs } = stores.store;
     const isProjectFull = await this.#projects.isFullOnceCounted(project, () => runs.waiting());
@@ -182,12 +182,12 @@ export class Acceptance {
     return this.accept(stores, target, { ...arrival, isFull });
   }
 
-  /** Accepts an event as {@link acceptEvent} does, and signals the dispatcher without waiting. */
-  async accept({ store }: Stores, target: KnownFunction, arrival: Arrival): Promise<Accepted> {
-    const accepted = await acceptEvent(store, this.schemas, target, arrival);
+  /** Accepts an event as {@link ingestEvent} does, and signals the dispatcher without waiting. */
+  async accept({ store }: Stores, target: CachedFunction, arrival: IncomingEvent): Promise<IngestResult> {
+    const accepted = await ingestEvent(store, this.schemas, target, arrival);
     if (accepted.isNew) {
       const { lane, eventBytes } = accepted.run;
-      this.#projects.add(target.record.project, countedBytes(1, isLargeEvent(eventBytes) ? eventBytes : 0));
+      this.#projects.add(target.record.project, countBacklogBytes(1, isLargeEvent(eventBytes) ? eventBytes : 0));
       if (lane !== null) this.#keys.add(keyOf(target, lane));
     }
     const { state, waitingFor } = accepted.run;
@@ -197,6 +197,6 @@ export class Acceptance {
   }
 }
 
-function keyOf({ record: { project, name } }: KnownFunction, lane: string): string {
+function keyOf({ record: { project, name } }: CachedFunction, lane: string): string {
   return `${project}/${name}/${lane}`;
 }

@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
-import { scalarAt } from '../../model/events/json-pointer.ts';
+import { getScalarText } from '../../model/events/json-pointer.ts';
 import type { FunctionRecord, FunctionSpec, FunctionVersion } from '../../model/functions/function.ts';
 import type { Gathering, RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -8,22 +8,22 @@ import type { ServiceDeps } from '../service-deps.ts';
 import { TtlCache } from '../ttl-cache.ts';
 
 /** Function as events are accepted for it. */
-export interface KnownFunction {
+export interface CachedFunction {
   record: FunctionRecord;
   version: FunctionVersion;
 }
 
 /** Cache of the functions that events come for: each event would read the same two documents. */
 export class FunctionCache {
-  readonly #functions = new TtlCache<KnownFunction>({ maxEntries: 2_000 });
+  readonly #functions = new TtlCache<CachedFunction>({ maxEntries: 2_000 });
 
   /** @throws MayflyError function_not_found, function_draining */
-  get({ store }: Pick<ServiceDeps, 'store'>, name: string): Promise<KnownFunction> {
+  get({ store }: Pick<ServiceDeps, 'store'>, name: string): Promise<CachedFunction> {
     return this.#functions.get(`${store.viewer.project}/${name}`, () => read(store, name));
   }
 }
 
-async function read(store: ServiceDeps['store'], name: string): Promise<KnownFunction> {
+async function read(store: ServiceDeps['store'], name: string): Promise<CachedFunction> {
   const record = await store.functions.get(name);
   const version = record && (await store.functionVersions.get(name, record.activeVersion));
   if (!version) throw new MayflyError('function_not_found', `There is no function ${name}.`);
@@ -58,7 +58,7 @@ export function gatheringOf({ debounce, batch }: FunctionSpec): Gathering | null
 
 function keyAt(pointer: string | null, event: ReceivedEvent): string | null {
   if (pointer === null) return null;
-  const text = scalarAt(event, pointer);
+  const text = getScalarText(event, pointer);
   if (text === undefined) return 'null';
   if (text !== null && Buffer.byteLength(text) <= LIMITS.functions.keyBytes) return text;
   const problem = text === null ? 'is an object or a list' : `has more than ${LIMITS.functions.keyBytes} bytes`;

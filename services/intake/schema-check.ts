@@ -1,15 +1,15 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
 import { RawJson } from '../../model/events/json/raw-json.ts';
-import { dataText } from '../../model/events/json-pointer.ts';
+import { getDataText } from '../../model/events/json-pointer.ts';
 import type { FunctionVersion } from '../../model/functions/function.ts';
 import type { InputSchemas } from '../schema/input-schemas.ts';
 
 /** Version whose schema, if any, the data must fit. */
-type HeldTo = Pick<FunctionVersion, 'digest' | 'function' | 'spec'>;
+type SchemaHolder = Pick<FunctionVersion, 'digest' | 'function' | 'spec'>;
 
 /** Errors that do not concern the data: the check may be repeated later. */
-const PASSING: ReadonlySet<string> = new Set([
+const RETRYABLE_CODES: ReadonlySet<string> = new Set([
   'too_many_requests',
   'internal',
   'store_unavailable',
@@ -21,9 +21,9 @@ const PASSING: ReadonlySet<string> = new Set([
  * @param signal cancels a check that has not started
  * @throws MayflyError event_invalid, schema_too_slow, invalid_schema; too_many_requests, internal: not checked
  */
-export async function refuseUnlessFits(
+export async function assertFitsSchema(
   schemas: InputSchemas,
-  { digest, function: name, spec: { input } }: HeldTo,
+  { digest, function: name, spec: { input } }: SchemaHolder,
   event: Pick<ReceivedEvent, 'data' | 'json'>,
   signal?: AbortSignal,
 ): Promise<void> {
@@ -35,15 +35,15 @@ export async function refuseUnlessFits(
 }
 
 /**
- * Checks as {@link refuseUnlessFits} does, with a time limit.
+ * Checks as {@link assertFitsSchema} does, with a time limit.
  * @param ms milliseconds
  * @returns false when the check is late or failed to run
  * @throws MayflyError event_invalid, schema_too_slow, invalid_schema
  */
-export async function isCheckedWithin(
+export async function checkWithin(
   ms: number,
   schemas: InputSchemas,
-  version: HeldTo,
+  version: SchemaHolder,
   event: Pick<ReceivedEvent, 'data' | 'json'>,
 ): Promise<boolean> {
   const late = new AbortController();
@@ -51,11 +51,11 @@ export async function isCheckedWithin(
   const isLate = new Promise<false>((resolve) => {
     late.signal.addEventListener('abort', () => resolve(false));
   });
-  const check = refuseUnlessFits(schemas, version, event, late.signal).then(() => true);
+  const check = assertFitsSchema(schemas, version, event, late.signal).then(() => true);
   try {
     return await Promise.race([check, isLate]);
   } catch (error) {
-    if (isPassing(error)) return false;
+    if (isUndecided(error)) return false;
     throw error;
   } finally {
     clearTimeout(timer);
@@ -65,10 +65,10 @@ export async function isCheckedWithin(
 /** Returns the data, with numbers as they were sent. */
 function sentData({ data = null, json }: Pick<ReceivedEvent, 'data' | 'json'>): unknown {
   const hasNumbers = typeof data === 'number' || (typeof data === 'object' && data !== null);
-  return hasNumbers ? new RawJson(dataText({ json })) : data;
+  return hasNumbers ? new RawJson(getDataText({ json })) : data;
 }
 
 /** True for an error that does not concern the data: the check may be repeated later. */
-export function isPassing(error: unknown): boolean {
-  return error instanceof MayflyError && PASSING.has(error.code);
+export function isUndecided(error: unknown): boolean {
+  return error instanceof MayflyError && RETRYABLE_CODES.has(error.code);
 }

@@ -1,13 +1,13 @@
 import type { Registry } from 'prom-client';
-import { isLive, type KnownHost } from '../../model/host.ts';
+import { isLive, type StoredHost } from '../../model/host.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { isFinal, LIVING_STATES, SANDBOX_STATES, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
+import { isFinal, OPEN_STATES, SANDBOX_STATES, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import { gaugeOf } from './pool-metrics.ts';
 
 /** First words of `waitingFor`; everything else is `other`. Labels must stay bounded. */
-const WAITED_FOR = ['host', 'room', 'store', 'other'] as const;
-const LATEST = 500;
+const WAIT_REASONS = ['host', 'room', 'store', 'other'] as const;
+const MAX_SAMPLED = 500;
 const MIB = 1_048_576;
 
 /** Registers gauges for operators: waiting sandboxes, live hosts, outcomes of creates. */
@@ -19,9 +19,9 @@ export function operatorGauges(store: Store, registry: Registry): () => Promise<
   return async () => {
     const [counts, page, hosts, alive] = await Promise.all([
       store.sandboxes.countByState(),
-      store.sandboxes.list({ limit: LATEST }),
+      store.sandboxes.list({ limit: MAX_SAMPLED }),
       store.hosts.list(),
-      store.sandboxes.all(LIVING_STATES),
+      store.sandboxes.all(OPEN_STATES),
     ]);
     for (const state of SANDBOX_STATES) sandboxes.set({ state }, counts.get(state) ?? 0);
     measureWaiting(alive);
@@ -44,7 +44,7 @@ function waitingGauges(registry: Registry) {
   );
   return (alive: readonly SandboxRecord[]) => {
     const stuck = alive.filter(({ waitingFor }) => waitingFor !== null);
-    for (const what of WAITED_FOR) waiting.set({ for: what }, stuck.filter((one) => waitedFor(one) === what).length);
+    for (const what of WAIT_REASONS) waiting.set({ for: what }, stuck.filter((one) => waitedFor(one) === what).length);
     const cleanups = stuck.filter(({ state }) => state === 'destroying');
     oldest.set(Math.max(0, ...cleanups.map(({ updatedAt }) => (Date.now() - Date.parse(updatedAt)) / 1_000)));
   };
@@ -69,7 +69,7 @@ function hostGauges(registry: Registry) {
     'Memory free on a host, as it last described itself',
     'host',
   );
-  return (hosts: readonly KnownHost[]) => {
+  return (hosts: readonly StoredHost[]) => {
     promised.reset();
     available.reset();
     const live = hosts.filter((host) => isLive(host));
@@ -118,7 +118,7 @@ function createGauges(registry: Registry) {
   };
 }
 
-function waitedFor({ waitingFor, stalledBy }: SandboxRecord): (typeof WAITED_FOR)[number] {
+function waitedFor({ waitingFor, stalledBy }: SandboxRecord): (typeof WAIT_REASONS)[number] {
   if (stalledBy) return 'room';
   if (/store/i.test(waitingFor ?? '')) return 'store';
   return /host/i.test(waitingFor ?? '') ? 'host' : 'other';

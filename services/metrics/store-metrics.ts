@@ -1,8 +1,8 @@
 import { Counter, type Registry } from 'prom-client';
 import { SPACE_SUSPENSION_CAUSES } from '../../model/sandbox/sandbox.ts';
-import { sumOf } from '../../model/snapshots/storage.ts';
+import { sumBytes } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
-import { storedParts } from '../../store/stored-parts.ts';
+import { listStorageUse } from '../../store/stored-parts.ts';
 import { operatorGauges } from './operator-metrics.ts';
 import { gaugeOf, poolGauges } from './pool-metrics.ts';
 
@@ -90,7 +90,7 @@ function storageGauges(store: Store, registry: Registry): () => Promise<void> {
   );
   return async () => {
     const [parts, hosts, limited, paused] = await Promise.all([
-      storedParts(store),
+      listStorageUse(store),
       store.hosts.list(),
       store.apiKeys.limited(),
       store.sandboxes.all(['paused']),
@@ -98,7 +98,7 @@ function storageGauges(store: Store, registry: Registry): () => Promise<void> {
     for (const gauge of [stored, ofKeys, quotas, free, stalled]) gauge.reset();
     for (const { hostId, kind, bytes } of parts) stored.inc({ host: hostId ?? 'none', kind }, bytes);
     for (const { id, diskBytes } of limited) {
-      ofKeys.set({ api_key: id }, sumOf(parts.filter(({ apiKeyId }) => apiKeyId === id)));
+      ofKeys.set({ api_key: id }, sumBytes(parts.filter(({ apiKeyId }) => apiKeyId === id)));
       if (diskBytes !== null) quotas.set({ api_key: id }, diskBytes);
     }
     for (const { id, capacity } of hosts) free.set({ host: id }, capacity.diskAvailableBytes);

@@ -1,18 +1,18 @@
 import { MayflyError } from '../../model/errors.ts';
-import { idleUntil } from '../../model/pools/idle.ts';
-import type { PoolRecord, PoolWish } from '../../model/pools/pool.ts';
+import { addIdleMemory } from '../../model/pools/idle.ts';
+import type { PoolRecord, PoolSpec } from '../../model/pools/pool.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
-import { refuseUnplaceable } from '../sandboxes/placement.ts';
+import { assertPlaceable } from '../sandboxes/placement.ts';
 import { orThrow, type ServiceDeps } from '../service-deps.ts';
 
 /** Returns the idle memory of a pool: the part in its record, plus that of ready members since then. */
 export function idleMibHoursOf({ idle }: PoolRecord, members: readonly StoredMember[]): number {
   const ready = members.filter(({ state }) => state === 'warm');
   const holders = ready.map(({ pool, size }) => ({ warmAt: pool?.warmAt ?? null, memoryMib: size?.memoryMib ?? 0 }));
-  return idleUntil(idle, holders, Date.now()).mibHours;
+  return addIdleMemory(idle, holders, Date.now()).mibHours;
 }
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas'>;
@@ -26,12 +26,12 @@ export async function setPool(
   deps: Deps,
   actor: Actor,
   name: string,
-  wish: PoolWish,
+  wish: PoolSpec,
   isShared: boolean,
 ): Promise<PoolRecord> {
   const { store, sagas } = deps;
   if (isShared) await assertShareable(deps, wish.source);
-  await refuseUnplaceable(store, wish.source);
+  await assertPlaceable(store, wish.source);
   const project = isShared ? NO_PROJECT : actor.project;
   await sagas.pools.set({ project, name, wish, actor, at: new Date().toISOString() });
   await awaitCacheExpiry();

@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
-import { refusalOf } from '../guests.ts';
-import { inUse } from '../sandboxes/awake-sandbox.ts';
+import { toGuestError } from '../guests.ts';
+import { touchWhileStreaming } from '../sandboxes/awake-sandbox.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import type { Caller, KeyWatch } from '../streams/streams.ts';
 
@@ -32,12 +32,12 @@ export async function connectPort(
   try {
     const response = await deps.guests.request(hostId, `/ports/${sandboxId}/${port}`, {
       method: 'POST',
-      body: body ? inUse(deps, sandboxId, body) : new Uint8Array(),
+      body: body ? touchWhileStreaming(deps, sandboxId, body) : new Uint8Array(),
       signal: stop.signal,
     });
-    if (!response.ok) throw await refusalOf(response);
+    if (!response.ok) throw await toGuestError(response);
     if (!response.body) throw new MayflyError('guest_failed', 'The host opened a connection without bytes.');
-    return ReadableStream.from(until(over, inUse(deps, sandboxId, response.body)));
+    return ReadableStream.from(until(over, touchWhileStreaming(deps, sandboxId, response.body)));
   } catch (error) {
     over();
     throw error;

@@ -8,7 +8,7 @@ import { awaitCacheExpiry } from '../../store/mongo/cache-lifetime.ts';
 import { recordAccess } from '../audit/record-access.ts';
 import { orThrow, requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { issuePortToken, newPortSecret } from './port-token.ts';
-import { refuseTypingBy } from './refuse-typing.ts';
+import { assertPortTypingAllowed } from './refuse-typing.ts';
 
 /** Port of the host's SSH, which only certificates open. */
 const SSH_PORT = 22;
@@ -33,20 +33,20 @@ export async function ensureOpen(
 ): Promise<{ opened: ExposedPort; isNew: boolean }> {
   const { exposedPorts } = deps.store;
   refuseSsh(port);
-  const { project } = await livingSandbox(deps, sandboxId);
-  await refuseTypingBy(port, deps, project);
+  const { project } = await requireLiveSandbox(deps, sandboxId);
+  await assertPortTypingAllowed(port, deps, project);
   const before = await exposedPorts.get({ sandboxId, port });
-  if (before) return { opened: requireAlike(before, settings), isNew: false };
-  await requireRoom(deps, sandboxId, LIMITS.ports.open - 1);
+  if (before) return { opened: assertSameSettings(before, settings), isNew: false };
+  await assertPortLimit(deps, sandboxId, LIMITS.ports.open - 1);
   await recordPort(deps, openedBy, 'port.opened', sandboxId, { port, ...settings });
   const secret = newPortSecret();
   const opened = { sandboxId, port, project, ...settings, secret, openedBy, openedAt: new Date().toISOString() };
   const meanwhile = await exposedPorts.open(opened);
-  if (meanwhile) return { opened: requireAlike(meanwhile, settings), isNew: false };
+  if (meanwhile) return { opened: assertSameSettings(meanwhile, settings), isNew: false };
   try {
     // Ports may have been opened, or the sandbox ended, in between: the last to check sees it.
-    await requireRoom(deps, sandboxId, LIMITS.ports.open);
-    await livingSandbox(deps, sandboxId);
+    await assertPortLimit(deps, sandboxId, LIMITS.ports.open);
+    await requireLiveSandbox(deps, sandboxId);
   } catch (error) {
     await exposedPorts.close({ sandboxId, port });
     throw error;
@@ -70,7 +70,7 @@ export async function voidPortTokens(deps: Deps, actor: Actor, { sandboxId, port
   await awaitCacheExpiry();
 }
 
-function requireAlike(port: ExposedPort, wanted: PortSettings): ExposedPort {
+function assertSameSettings(port: ExposedPort, wanted: PortSettings): ExposedPort {
   const names = ['visibility', 'host', 'cors', 'wake'] as const;
   const other = names.filter((name) => port[name] !== wanted[name]);
   if (other.length === 0) return port;
@@ -79,14 +79,14 @@ function requireAlike(port: ExposedPort, wanted: PortSettings): ExposedPort {
 }
 
 /** @throws MayflyError ports_full */
-async function requireRoom({ store }: Deps, sandboxId: string, atMost: number): Promise<void> {
+async function assertPortLimit({ store }: Deps, sandboxId: string, atMost: number): Promise<void> {
   const { length } = await store.exposedPorts.of(sandboxId);
   if (length > atMost)
     throw new MayflyError('ports_full', `${LIMITS.ports.open} ports of ${sandboxId} are open already.`);
 }
 
 /** @throws MayflyError sandbox_ended */
-async function livingSandbox(deps: Deps, sandboxId: string) {
+async function requireLiveSandbox(deps: Deps, sandboxId: string) {
   const record = await requireSandbox(deps, sandboxId);
   if (!isFinal(record.state) && record.state !== 'destroying') return record;
   throw new MayflyError('sandbox_ended', `The sandbox ${sandboxId} is ${record.state}.`);

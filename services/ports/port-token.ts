@@ -40,19 +40,19 @@ export function issuePortToken(
     expires: Math.floor(Date.now() / 1_000) + ttlSeconds,
   };
   const body = { i: issued.id, k: issued.apiKeyId, e: issued.expires };
-  const said = Buffer.from(JSON.stringify(body)).toString('base64url');
-  return { token: `mfp_${said}.${proofOf(port, said).toString('base64url')}`, claims: issued };
+  const encodedClaims = Buffer.from(JSON.stringify(body)).toString('base64url');
+  return { token: `mfp_${encodedClaims}.${signClaims(port, encodedClaims).toString('base64url')}`, claims: issued };
 }
 
 /** Returns the claims of a token; null when it is invalid for that port or has expired. */
 export function readPortToken(port: Signed, token: string): PortTokenClaims | null {
   const [, said = '', proof = ''] = TOKEN.exec(token) ?? [];
-  if (said === '' || !timingSafeEqual(Buffer.from(proof, 'base64url'), proofOf(port, said))) return null;
+  if (said === '' || !timingSafeEqual(Buffer.from(proof, 'base64url'), signClaims(port, said))) return null;
   const { i: id, k: apiKeyId, e: expires } = claims.parse(JSON.parse(Buffer.from(said, 'base64url').toString('utf8')));
   return expires * 1_000 > Date.now() ? { id, apiKeyId, expires } : null;
 }
 
-function proofOf({ sandboxId, port, secret }: Signed, said: string): Buffer {
+function signClaims({ sandboxId, port, secret }: Signed, said: string): Buffer {
   return createHmac('sha256', Buffer.from(secret, 'base64url'))
     .update(`mayfly-port-token/1/${sandboxId}/${port}/${said}`)
     .digest();

@@ -1,12 +1,12 @@
 import { Duplex } from 'node:stream';
-import { END, MAX_PIECE_BYTES, NOTHING, PieceReader, pieceOf } from '../../model/ports/pieces.ts';
+import { END_FRAME, encodeFrame, FrameReader, MAX_FRAME_BYTES, NOOP_FRAME } from '../../model/ports/pieces.ts';
 import type { PortTarget } from '../../model/ports/port-address.ts';
-import { type Guests, refusalOf } from '../guests.ts';
+import { type Guests, toGuestError } from '../guests.ts';
 
 /** Buffer limit, bytes per direction. */
 const WAITING_BYTES = 65_536;
 
-interface Wanted extends PortTarget {
+interface TunnelOptions extends PortTarget {
   hostId: string;
   signal: AbortSignal;
   /** Called when bytes pass in either direction. `@default` no-op */
@@ -20,20 +20,23 @@ interface Wanted extends PortTarget {
  * @throws MayflyError port_closed, port_refused, too_many_requests, host_unavailable, guest_unreachable; the signal's
  *   reason
  */
-export async function openTunnel(guests: Guests, { hostId, sandboxId, port, signal, passed }: Wanted): Promise<Duplex> {
+export async function openTunnel(
+  guests: Guests,
+  { hostId, sandboxId, port, signal, passed }: TunnelOptions,
+): Promise<Duplex> {
   // Not AbortSignal.any: Node 20 may garbage-collect it before it fires.
   const stop = new AbortController();
-  const ended = () => stop.abort(signal.reason);
-  signal.addEventListener('abort', ended, { once: true });
-  if (signal.aborted) ended();
-  const release = () => signal.removeEventListener('abort', ended);
+  const onAbort = () => stop.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  const release = () => signal.removeEventListener('abort', onAbort);
   const outgoing = new Outgoing();
   try {
     const options = { method: 'POST', body: outgoing.body, signal: stop.signal } as const;
     const response = await guests.request(hostId, `/ports/${sandboxId}/${port}`, options);
     if (!response.ok) {
       outgoing.end(); // keeps the connection to the relay reusable
-      throw await refusalOf(response);
+      throw await toGuestError(response);
     }
     return new Tunnel(outgoing, response, stop, passed).once('close', release);
   } catch (error) {
@@ -55,7 +58,7 @@ class Outgoing {
     {
       start: (controller) => {
         this.#controller = controller;
-        controller.enqueue(NOTHING); // sends the request head with the first piece of its body
+        controller.enqueue(NOOP_FRAME); // sends the request head with the first piece of its body
       },
       pull: () => {
         const taken = this.#taken;
@@ -73,8 +76,8 @@ class Outgoing {
   /** @param done called when there is room for more */
   write(bytes: Uint8Array, done: () => void): void {
     if (this.#isOver) return;
-    for (let at = 0; at < bytes.length; at += MAX_PIECE_BYTES) {
-      this.#controller?.enqueue(pieceOf(bytes.subarray(at, at + MAX_PIECE_BYTES)));
+    for (let at = 0; at < bytes.length; at += MAX_FRAME_BYTES) {
+      this.#controller?.enqueue(encodeFrame(bytes.subarray(at, at + MAX_FRAME_BYTES)));
     }
     if ((this.#controller?.desiredSize ?? 0) > 0) done();
     else this.#taken = done;
@@ -83,7 +86,7 @@ class Outgoing {
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#controller?.enqueue(END);
+    this.#controller?.enqueue(END_FRAME);
     this.#controller?.close();
   }
 
@@ -150,7 +153,7 @@ function asError(reason: unknown): Error {
 
 /** Yields the program's output, then null, then nothing until both sides have ended. */
 async function* piecesOf({ body }: Response): AsyncGenerator<Uint8Array | null, void, undefined> {
-  const reader = new PieceReader();
+  const reader = new FrameReader();
   for await (const chunk of body ?? []) {
     if (reader.isEnded) continue;
     yield* reader.read(chunk);

@@ -96,7 +96,7 @@ export function earlyProblem(error: MayflyError): EarlyProblem {
  * @param code a number where a response was aborted
  * @param headerBytes limit of the headers
  */
-export function refusedBytes(
+export function toParserError(
   { code }: Error & { code?: unknown },
   headerBytes: number = LIMITS.headerBytes,
 ): MayflyError {

@@ -8,7 +8,7 @@ import type { Unreadable } from '../../store/sealed/sealed-fields.ts';
  * Refuses a project id that is the prefix of an existing source, `<project>.…`: the project would own it. @throws
  * MayflyError project_exists
  */
-export async function refuseForeignSources({ hosts }: Store, id: string): Promise<void> {
+export async function assertNoForeignSources({ hosts }: Store, id: string): Promise<void> {
   const names = (await hosts.list()).flatMap(({ sources }) => sources.map(({ name }) => name));
   const foreign = names.find((name) => name.startsWith(`${id}.`));
   if (foreign === undefined) return;
@@ -23,7 +23,7 @@ export async function deleteProject(store: Store, id: string): Promise<Project> 
   const deletedAt = new Date().toISOString();
   const before = await store.projects.markDeleted(id, deletedAt);
   if (before) await awaitCacheExpiry(); // what starts until then is seen below
-  const left = before ? await leftOf(store, id) : 'it is the first project';
+  const left = before ? await findRemaining(store, id) : 'it is the first project';
   if (!before || left !== null) {
     await store.projects.markDeleted(id, null);
     await awaitCacheExpiry();
@@ -35,33 +35,33 @@ export async function deleteProject(store: Store, id: string): Promise<Project> 
 }
 
 /** Returns the first remaining resource of a project; null when none remains. */
-async function leftOf(store: Store, id: string): Promise<string | null> {
+async function findRemaining(store: Store, id: string): Promise<string | null> {
   const { sandboxes, pools, snapshots, captures, bakedSources } = store;
-  const isIts = ({ project }: { project: string }) => project === id;
+  const isOfProject = ({ project }: { project: string }) => project === id;
   const living = (await sandboxes.list({ project: id, alive: true, limit: 1 })).items;
-  const kept = (await snapshots.kept()).filter(isIts);
-  const copies = (await captures.all(['creating', 'ready', 'deleting'])).filter(isIts);
-  const baked = (await bakedSources.all(['baking', 'ready', 'deleting'])).filter(isIts);
-  const ready = (await pools.all()).filter(isIts).map(({ name }) => ({ id: `the pool ${name}` }));
-  const [first] = [...living, ...ready, ...kept, ...copies, ...baked, ...(await setUpIn(store, id))];
+  const kept = (await snapshots.kept()).filter(isOfProject);
+  const copies = (await captures.all(['creating', 'ready', 'deleting'])).filter(isOfProject);
+  const baked = (await bakedSources.all(['baking', 'ready', 'deleting'])).filter(isOfProject);
+  const ready = (await pools.all()).filter(isOfProject).map(({ name }) => ({ id: `the pool ${name}` }));
+  const [first] = [...living, ...ready, ...kept, ...copies, ...baked, ...(await listAutomation(store, id))];
   return first ? `${first.id} is left of it` : null;
 }
 
 /** Lists resources that act by themselves, or serve those: after the deletion no key could delete these. */
-async function setUpIn(
+async function listAutomation(
   { functions, functionSetups, schedules, webhookEndpoints, secrets }: Store,
   project: string,
 ): Promise<{ id: string }[]> {
-  const named = (what: string, all: readonly { name: string }[]) =>
+  const toNamed = (what: string, all: readonly { name: string }[]) =>
     all.map(({ name }) => ({ id: `the ${what} ${name}` }));
   const setups = (await functionSetups.all()).filter((setup) => setup.project === project);
   const unreadable: Unreadable[] = [];
   return [
-    ...named('schedule', await schedules.list(project, unreadable)),
-    ...named('function', await functions.list(project)),
+    ...toNamed('schedule', await schedules.list(project, unreadable)),
+    ...toNamed('function', await functions.list(project)),
     ...setups.map(() => ({ id: 'the setup of a function' })),
     ...(await webhookEndpoints.list(project, unreadable)),
-    ...named('secret', await secrets.list(project)),
+    ...toNamed('secret', await secrets.list(project)),
     ...unreadable,
   ];
 }

@@ -9,7 +9,7 @@ import { requireRun, type ServiceDeps } from '../service-deps.ts';
  * @returns the run after that
  * @throws MayflyError run_not_found, run_in_batch, temporal_unavailable
  */
-export async function cancelled(deps: ServiceDeps, run: RunRecord, actor: Actor): Promise<RunRecord> {
+export async function cancelAndRead(deps: ServiceDeps, run: RunRecord, actor: Actor): Promise<RunRecord> {
   const { store, sagas } = deps;
   if (run.state !== 'ended') await cancelRun(store.runs, run, actor, (...told) => sagas.functions.cancelRun(...told));
   const latest = await requireRun(deps, run.id);

@@ -1,7 +1,7 @@
-import { canonicalNumber } from '../../model/events/json/exact-json.ts';
+import { canonicalizeNumber } from '../../model/events/json/exact-json.ts';
 import { utf8Text } from '../../model/events/json/json-text.ts';
 import { RawJson } from '../../model/events/json/raw-json.ts';
-import { textAt } from '../../model/events/json-pointer.ts';
+import { resolvePointerText } from '../../model/events/json-pointer.ts';
 import { isJson, isUtf8, parseMediaType } from '../../model/events/media-type.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -15,9 +15,12 @@ interface ListedContents {
 
 const { listedBytes } = LIMITS.functions;
 
-export async function listedContents({ store }: Pick<ServiceDeps, 'store'>, run: RunRecord): Promise<ListedContents> {
+export async function readListedContents(
+  { store }: Pick<ServiceDeps, 'store'>,
+  run: RunRecord,
+): Promise<ListedContents> {
   const event = run.eventBytes > listedBytes || run.isBatch ? null : await store.runs.event(run);
-  const data = event && textAt(utf8Text(event) ?? '', '/data');
+  const data = event && resolvePointerText(utf8Text(event) ?? '', '/data');
   const hasResult = run.result !== null && run.result.bytes <= listedBytes;
   const bytes = hasResult ? await store.runContents.get(run.id, 'result') : null;
   return {
@@ -45,15 +48,15 @@ function resultOf(bytes: Uint8Array, contentType: string): RawJson | null {
  * Returns the concurrency keys, as JSON, that a text may mean: `7` is a text and a number.
  * @returns one or two of them
  */
-export function keysNamed(text: string): string[] {
+export function parseKey(text: string): string[] {
   const asText = JSON.stringify(text);
-  const value = parsed(text);
-  if (typeof value === 'number') return [asText, canonicalNumber(text.trim())];
+  const value = parseJson(text);
+  if (typeof value === 'number') return [asText, canonicalizeNumber(text.trim())];
   const isScalar = value !== undefined && (typeof value !== 'object' || value === null);
   return isScalar ? [asText, JSON.stringify(value)] : [asText];
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

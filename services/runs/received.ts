@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto';
 import type { ApiKey } from '../../model/access/api-key.ts';
 import { EVENT_HEADER } from '../../model/events/binary-mode.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
-import { type ContentMode, contentModeOf } from '../../model/events/content-mode.ts';
-import { contentTypeOf, readEvent } from '../../model/events/read-event.ts';
-import { type Sameness, sha256 } from '../intake/accept-event.ts';
+import { type ContentMode, detectContentMode } from '../../model/events/content-mode.ts';
+import { getContentType, readEvent } from '../../model/events/read-event.ts';
+import { type DedupeKey, sha256 } from '../intake/accept-event.ts';
 
 /** Event of a request, with its dedupe key. */
-export interface Received {
+export interface ReceivedRequest {
   event: ReceivedEvent;
-  sameness: Sameness;
+  sameness: DedupeKey;
   /** SHA-256 of the sent bytes, hex. */
   digest: string;
 }
@@ -30,7 +30,7 @@ export function receivedEvent(
   { headers, body, key }: Sent,
   { id: apiKeyId, project }: Pick<ApiKey, 'id' | 'project'>,
   name: string,
-): Received {
+): ReceivedRequest {
   const event = readEvent(
     { headers, body },
     {
@@ -40,20 +40,20 @@ export function receivedEvent(
       time: new Date().toISOString(),
     },
   );
-  if (modeOf(headers) !== 'plain') return { event, sameness: sameEvent(event), digest: sha256(event.json) };
-  const digest = sha256(Buffer.concat([Buffer.from(`${contentTypeOf(headers) ?? ''}\n`), body]));
+  if (modeOf(headers) !== 'plain') return { event, sameness: eventDedupeKey(event), digest: sha256(event.json) };
+  const digest = sha256(Buffer.concat([Buffer.from(`${getContentType(headers) ?? ''}\n`), body]));
   const text = key === undefined ? null : JSON.stringify([apiKeyId, key]);
   return { event, sameness: { by: 'key', text }, digest };
 }
 
 /** Returns the dedupe key of a CloudEvent: its source and id. */
-export function sameEvent({ attributes: { source, id } }: ReceivedEvent): Sameness {
+export function eventDedupeKey({ attributes: { source, id } }: ReceivedEvent): DedupeKey {
   return { by: 'event', text: JSON.stringify([source, id]) };
 }
 
 function modeOf(headers: readonly (readonly [string, string])[]): ContentMode {
-  return contentModeOf(
-    contentTypeOf(headers),
+  return detectContentMode(
+    getContentType(headers),
     headers.some(([name]) => name.startsWith(EVENT_HEADER)),
   );
 }

@@ -1,18 +1,18 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { ReceivedEvent } from '../../model/events/cloud-event.ts';
-import { editedEvent } from '../../model/events/edited-event.ts';
+import { parseEditedEvent } from '../../model/events/edited-event.ts';
 import { readJson } from '../../model/events/json/json-text.ts';
 import { readStructured } from '../../model/events/structured-mode.ts';
 import { isDeadLetter, type RunRecord } from '../../model/functions/run.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
-import { type Accepted, type Sameness, sha256 } from '../intake/accept-event.ts';
-import type { Acceptance } from '../intake/acceptance.ts';
-import type { KnownFunction } from '../intake/function-cache.ts';
+import { type DedupeKey, type IngestResult, sha256 } from '../intake/accept-event.ts';
+import type { EventIntake } from '../intake/acceptance.ts';
+import type { CachedFunction } from '../intake/function-cache.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
-/** Intake of events: the API's {@link Acceptance}, or a subset of it. */
-export type Door = Pick<Acceptance, 'target' | 'accept'>;
+/** Intake of events: the API's {@link EventIntake}, or a subset of it. */
+export type ReplayIntake = Pick<EventIntake, 'target' | 'accept'>;
 type Stores = Pick<ServiceDeps, 'store'>;
 /** Version of the function that a replay runs: the run's own, or the one active now. */
 export const VERSIONS = ['same', 'current'] as const;
@@ -23,24 +23,24 @@ interface Replay {
   /** JSON that replaces the event of the run; undefined: none. */
   event?: string | undefined;
   /** Dedupe key among replays. */
-  sameness: Sameness;
+  sameness: DedupeKey;
   actor: Actor;
 }
 
 /**
  * Accepts the event of a run again, or an edited one. A replay is never deduplicated against original events.
  * @throws MayflyError run_is_batch, invalid_event, idempotency_key_reused, function_gone, and as
- *   {@link Acceptance.accept}
+ *   {@link EventIntake.accept}
  */
 export async function replayed(
   stores: Stores,
-  acceptance: Door,
+  acceptance: ReplayIntake,
   run: RunRecord,
   { version, event: edited, sameness, actor }: Replay,
-): Promise<Accepted> {
+): Promise<IngestResult> {
   refuseBatch(run);
   const target = await targetOf(stores, acceptance, run, version);
-  const event = edited === undefined ? await eventOf(stores, run) : editedEvent(edited, run.event);
+  const event = edited === undefined ? await eventOf(stores, run) : parseEditedEvent(edited, run.event);
   const asked = JSON.stringify([run.id, version, edited === undefined ? null : sha256(event.json)]);
   return acceptance.accept(stores, target, {
     event,
@@ -54,14 +54,14 @@ export async function replayed(
 /**
  * Accepts the event of a dead letter again, and marks that run. The new run's id is derived from the old one: a retry,
  * also after a crash in between, returns the same run.
- * @throws MayflyError run_is_batch, not_dead_letter, function_gone, and as {@link Acceptance.accept}
+ * @throws MayflyError run_is_batch, not_dead_letter, function_gone, and as {@link EventIntake.accept}
  */
 export async function redriven(
   stores: Stores,
-  acceptance: Door,
+  acceptance: ReplayIntake,
   run: RunRecord,
   { version, actor }: Pick<Replay, 'version' | 'actor'>,
-): Promise<Accepted> {
+): Promise<IngestResult> {
   refuseBatch(run);
   const { store } = stores;
   const present = run.redrivenAs === null ? null : await store.runs.get(run.redrivenAs);
@@ -91,7 +91,12 @@ function whyNone({ id, state, outcome, redrivenAs }: RunRecord): string {
 }
 
 /** @throws MayflyError function_not_found, function_draining, function_gone */
-async function targetOf(stores: Stores, acceptance: Door, run: RunRecord, version: Version): Promise<KnownFunction> {
+async function targetOf(
+  stores: Stores,
+  acceptance: ReplayIntake,
+  run: RunRecord,
+  version: Version,
+): Promise<CachedFunction> {
   const current = await acceptance.target(stores, run.function);
   if (version === 'current') return current;
   const same = await stores.store.functionVersions.get(run.function, run.version);
@@ -107,12 +112,12 @@ async function eventOf({ store }: Stores, run: RunRecord): Promise<ReceivedEvent
 }
 
 /** Returns the dedupe key of a replay, per API key. @param key undefined: never a duplicate */
-export function samenessOf(apiKeyId: string, key: string | undefined): Sameness {
+export function replayDedupeKey(apiKeyId: string, key: string | undefined): DedupeKey {
   return { by: 'key', text: key === undefined ? null : JSON.stringify(['replay', apiKeyId, key]) };
 }
 
 /** Returns replay and redrive for workers, deduplicated without an Idempotency-Key. */
-export function acceptAgainBy(door: Door) {
+export function createReplays(door: ReplayIntake) {
   return {
     replay: (
       store: ProjectStore,

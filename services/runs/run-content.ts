@@ -6,7 +6,7 @@ import type { ServiceDeps } from '../service-deps.ts';
 type Deps = Pick<ServiceDeps, 'store'>;
 
 /** Stored content of a run, streamed. */
-export interface LeftContent {
+export interface StoredContent {
   contentType: string;
   bytes: number;
   digest: string;
@@ -14,7 +14,7 @@ export interface LeftContent {
 }
 
 /** Reads the result of a run. @throws MayflyError run_not_ended, run_without_result */
-export function readResult(deps: Deps, run: RunRecord): LeftContent {
+export function readResult(deps: Deps, run: RunRecord): StoredContent {
   refuseUnlessEnded(run);
   if (!run.result) throw new MayflyError('run_without_result', `${run.id} has left no result.`);
   const { contentType, bytes, digest } = run.result;
@@ -22,7 +22,7 @@ export function readResult(deps: Deps, run: RunRecord): LeftContent {
 }
 
 /** @throws MayflyError run_not_ended, run_without_result */
-export function readArtifact(deps: Deps, run: RunRecord, path: string): LeftContent {
+export function readArtifact(deps: Deps, run: RunRecord, path: string): StoredContent {
   refuseUnlessEnded(run);
   const n = run.artifacts.findIndex((artifact) => artifact.path === path);
   const artifact = run.artifacts[n];
@@ -32,7 +32,7 @@ export function readArtifact(deps: Deps, run: RunRecord, path: string): LeftCont
 }
 
 /** Reads the file system changes of a run. @throws MayflyError run_not_ended, run_without_result */
-export function readRunDiff(deps: Deps, run: RunRecord): LeftContent {
+export function readRunDiff(deps: Deps, run: RunRecord): StoredContent {
   refuseUnlessEnded(run);
   const { bytes = null, digest = null, failure = null } = run.diff ?? {};
   if (bytes !== null && digest !== null) {
@@ -47,7 +47,12 @@ function refuseUnlessEnded({ id, state }: RunRecord): void {
   if (state !== 'ended') throw new MayflyError('run_not_ended', `${id} is ${state}.`);
 }
 
-function contentOf({ store }: Deps, runId: string, content: RunContent, known: Omit<LeftContent, 'body'>): LeftContent {
+function contentOf(
+  { store }: Deps,
+  runId: string,
+  content: RunContent,
+  known: Omit<StoredContent, 'body'>,
+): StoredContent {
   const reader = store.runContents.read(runId, content);
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {

@@ -12,7 +12,7 @@ interface Waiter {
 }
 
 /** Minimum interval between two polls, ms; slow polls are further apart. */
-const LOOK_MS = 40;
+const POLL_MS = 40;
 /** Limit of runs per poll. */
 const AT_ONCE = 1_000;
 
@@ -51,14 +51,14 @@ export class RunWatch {
     while (this.#waiting.size > 0) {
       const began = performance.now();
       const ids = [...this.#waiting.keys()];
-      for (let n = 0; n < ids.length; n += AT_ONCE) await this.#lookAt(ids.slice(n, n + AT_ONCE));
-      await sleep(Math.max(LOOK_MS, performance.now() - began));
+      for (let n = 0; n < ids.length; n += AT_ONCE) await this.#pollOnce(ids.slice(n, n + AT_ONCE));
+      await sleep(Math.max(POLL_MS, performance.now() - began));
     }
     this.#isLooking = false;
   }
 
   /** Polls once. Waiters that arrive in between are resolved by the next poll. */
-  async #lookAt(ids: string[]): Promise<void> {
+  async #pollOnce(ids: string[]): Promise<void> {
     const asked = ids.map((id) => [id, [...(this.#waiting.get(id) ?? [])]] as const);
     try {
       const ends = await this.runs.ends(ids);

@@ -1,7 +1,7 @@
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { selectVictims } from '../../model/pools/preemption.ts';
 import type { Counted, Size } from '../../model/project-limits.ts';
-import { shuffled } from '../../store/pools/shuffled.ts';
+import { shuffle } from '../../store/pools/shuffled.ts';
 import type { IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
@@ -66,7 +66,7 @@ async function preemptMembers(
   const members = await store.pools.unclaimed();
   if (members.length === 0) return false;
   const shortage = await store.admissions.shortage(wanted);
-  const victims = shortage && selectVictims(shortage, shuffled(members));
+  const victims = shortage && selectVictims(shortage, shuffle(members));
   if (!victims) return false;
   const named = victims.flatMap(({ pool, ...rest }) => (pool ? [{ ...rest, pool }] : []));
   const ending = await sagas.pools.evict(named, { code: 'project_quota_exceeded' });

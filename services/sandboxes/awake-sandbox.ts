@@ -4,7 +4,7 @@ import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { hostOf, isAsleep, isFinal } from '../../model/sandbox/sandbox-state.ts';
+import { getHost, isFinal, isSuspended } from '../../model/sandbox/sandbox-state.ts';
 import { requireSandbox, type ServiceDeps } from '../service-deps.ts';
 import { type WaitLimit, waitWithin } from '../waiting.ts';
 
@@ -13,7 +13,7 @@ const POLL_MS = 250;
 
 /** True when a use of the sandbox resumes it. */
 export function isResumable({ state, spec }: Pick<SandboxRecord, 'state' | 'spec'>): boolean {
-  return isAsleep(state) && spec.autoResume;
+  return isSuspended(state) && spec.autoResume;
 }
 
 /** Starts a resume. @returns its operation id; null when the sandbox is busy, perhaps with another resume */
@@ -58,12 +58,12 @@ type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'logger'>;
  * disconnect.
  * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running; errors of the resume
  */
-export async function awakeSandbox(deps: Deps, id: string, actor: Actor, wait: WaitLimit): Promise<RunningSandbox> {
-  return usable(await resumeSandbox(deps, id, actor, wait));
+export async function ensureRunning(deps: Deps, id: string, actor: Actor, wait: WaitLimit): Promise<RunningSandbox> {
+  return assertRunning(await resumeSandbox(deps, id, actor, wait));
 }
 
 /**
- * Resumes as {@link awakeSandbox} does, and returns the sandbox in its state at the end of the wait, perhaps not
+ * Resumes as {@link ensureRunning} does, and returns the sandbox in its state at the end of the wait, perhaps not
  * resumed yet.
  */
 export async function resumeSandbox(deps: Deps, id: string, actor: Actor, wait: WaitLimit): Promise<SandboxRecord> {
@@ -75,7 +75,7 @@ export async function resumeSandbox(deps: Deps, id: string, actor: Actor, wait: 
 }
 
 /** Returns the same bytes, and marks the sandbox as active with each chunk. */
-export function inUse(
+export function touchWhileStreaming(
   { store }: Pick<ServiceDeps, 'store'>,
   sandboxId: string,
   bytes: ReadableStream<Uint8Array>,
@@ -92,9 +92,9 @@ export function inUse(
 export type RunningSandbox = SandboxRecord & HostRef;
 
 /** @throws MayflyError sandbox_ended, sandbox_not_running, sandbox_suspended */
-export function usable(record: SandboxRecord): RunningSandbox {
+export function assertRunning(record: SandboxRecord): RunningSandbox {
   const { id, state } = record;
-  const host = hostOf(record);
+  const host = getHost(record);
   if (isFinal(state) || state === 'destroying')
     throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
   if (state === 'running' && host) return { ...record, ...host };
@@ -103,7 +103,7 @@ export function usable(record: SandboxRecord): RunningSandbox {
 
 /** Returns why a live sandbox cannot be used now. */
 function notRunning({ id, state, spec }: SandboxRecord): MayflyError {
-  if (!isAsleep(state)) return new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
+  if (!isSuspended(state)) return new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
   if (spec.autoResume) return new MayflyError('sandbox_not_running', `The sandbox ${id} is being resumed.`);
   return new MayflyError('sandbox_suspended', `The sandbox ${id} is ${state}.`);
 }

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import { isRefusedClaim, type Miss, missOf } from '../../model/pools/claim-refusal.ts';
+import { getMissReason, isRefusedClaim, type MissReason } from '../../model/pools/claim-refusal.ts';
 import { isShared } from '../../model/pools/pool-saga.ts';
 import type { ClaimRequest, SandboxInput } from '../../model/sagas/messages.ts';
-import { recordedInput } from '../../model/sagas/reconcile.ts';
+import { toAdoptionInput } from '../../model/sagas/reconcile.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Outcome } from '../../store/access/idempotency.ts';
-import { candidates, isOf } from '../../store/pools/candidates.ts';
+import { findCandidates, matchesPool } from '../../store/pools/candidates.ts';
 import type { IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import type { Origin } from './placement.ts';
@@ -27,7 +27,7 @@ interface ClaimResult {
 /** Tried members, and why none was claimed. */
 interface Tries {
   tried: Set<string>;
-  miss: Miss;
+  miss: MissReason;
 }
 
 type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'poolDoor'>;
@@ -54,10 +54,10 @@ export async function claimMember(
   if (spec.snapshotId !== null || spec.captureId || (spec.boot ?? 'auto') !== 'auto') return NO_POOL;
   const request = { requestId, ...(name !== undefined && { name }), spec, size, actor, requestedAt };
   if (!call.isFresh) return repeatClaim(deps, call, request);
-  const pools = (await deps.store.pools.known()).filter((pool) => isOf(pool, request));
+  const pools = (await deps.store.pools.known()).filter((pool) => matchesPool(pool, request));
   const [pool] = pools;
   if (!pool) return NO_POOL;
-  const { members, isLimited } = await candidates(deps.store, pools, request, known);
+  const { members, isLimited } = await findCandidates(deps.store, pools, request, known);
   const tries: Tries = { tried: new Set(), miss: members.length > 0 ? 'taken' : isLimited ? 'limited' : 'empty' };
   // A shared pool may refuse another caller's claim whose share is used up: such a member becomes free again.
   const again = members.filter((member) => isShared(member.pool)).map((member) => ({ ...member, isPatient: true }));
@@ -67,7 +67,7 @@ export async function claimMember(
   ]) {
     if (tries.tried.size === MAX_TRIES || tries.miss === 'limited') break;
     if (tries.tried.has(id)) continue;
-    const result = await deps.poolDoor.ask(id, () => tryMember(deps, call, request, id, tries), isPatient);
+    const result = await deps.poolDoor.ask(id, () => claimAndSettle(deps, call, request, id, tries), isPatient);
     if (result === null) continue;
     if (result.record) deps.poolDoor.note(its, 'hit');
     return result;
@@ -78,7 +78,7 @@ export async function claimMember(
 }
 
 /** @returns null when the member cannot be claimed */
-async function tryMember(
+async function claimAndSettle(
   deps: Deps,
   call: IdempotentCall,
   request: ClaimRequest,
@@ -116,7 +116,7 @@ async function settleClaim(
   const { id } = record;
   const isSettled = await retryStore(() => setOutcome(deps, call, { memberId: id, isFinal: true }));
   if (!isSettled && call.outcome.memberId !== id) {
-    await deps.sagas.sandboxes.destroy(recordedInput(record, 'destroy'), { actor: request.actor });
+    await deps.sagas.sandboxes.destroy(toAdoptionInput(record, 'destroy'), { actor: request.actor });
     return repeatClaim(deps, call, request);
   }
   return { record, isMissed: false };
@@ -144,7 +144,7 @@ async function claim(
     await sagas.pools.claim(id, request);
   } catch (error) {
     if (!(error instanceof MayflyError) || !isRefusedClaim(error)) throw error;
-    if (tries) tries.miss = missOf(error);
+    if (tries) tries.miss = getMissReason(error);
     return null;
   }
   const record = await retryStore(() => store.sandboxes.get(id));

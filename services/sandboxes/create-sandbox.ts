@@ -27,11 +27,11 @@ export async function createSandbox(
 ): Promise<SandboxRecord> {
   const { store, sagas } = deps;
   const { subjectId: id, isFresh, outcome } = call;
-  const begun = isFresh ? null : await store.sandboxes.get((outcome.isFinal && outcome.memberId) || id);
-  if (begun && begun.id !== id) return begun;
+  const present = isFresh ? null : await store.sandboxes.get((outcome.isFinal && outcome.memberId) || id);
+  if (present && present.id !== id) return present;
   let input: SandboxInput | null = null;
   let started: SandboxRecord | null = null;
-  if (!begun) {
+  if (!present) {
     const origin = await placeableOrigin(store, request);
     await checkPolicy(deps, call, call.apiKey.project, createPolicyRequest(request, origin, 1));
     input = sandboxInput(call, id, request, origin);

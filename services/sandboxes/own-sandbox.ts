@@ -1,7 +1,7 @@
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { StorageQuota } from '../../model/snapshots/storage.ts';
-import { type Origin, proposedTo } from './placement.ts';
+import { type Origin, proposeHosts } from './placement.ts';
 
 interface OwnSandbox {
   id: string;
@@ -40,6 +40,6 @@ export function ownSandboxInput(
     requestedAt,
     begin: 'create',
     builds,
-    ...proposedTo(apiKey, origin),
+    ...proposeHosts(apiKey, origin),
   };
 }

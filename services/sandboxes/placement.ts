@@ -1,28 +1,28 @@
 import { MayflyError } from '../../model/errors.ts';
 import {
+  type CandidateHosts,
   HOST_STALE_SECONDS,
-  type HostProposals,
   type HostRecord,
-  holding,
-  hostRefOf,
   includesHost,
   isPlaceable,
   isSameHost,
-  type KnownHost,
-  proposalsOf,
+  type StoredHost,
+  selectHostsWithSource,
+  toCandidateHosts,
+  toHostRef,
 } from '../../model/host.ts';
-import { missingSource } from '../../model/image/own-images.ts';
+import { describeMissingSource } from '../../model/image/own-images.ts';
 import type { Size } from '../../model/project-limits.ts';
 import type { Network, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { isUnlimited, type StorageQuota } from '../../model/snapshots/storage.ts';
-import { alike, sizeOfSource } from '../../model/source-content.ts';
+import { getSourceSize, selectHostsWithSameContent } from '../../model/source-content.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { requireCapture, requireSnapshot } from '../service-deps.ts';
 
 /** Origin of sandboxes, and the candidate hosts, the one with most free memory first. */
-export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, HostProposals {
+export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, CandidateHosts {
   captureId: string | null;
   /** Network that the sandboxes can reach. */
   network: Network;
@@ -31,7 +31,7 @@ export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, Host
   /** True when placement must check the byte quotas. */
   isDiskLimited: boolean;
   /** Hosts as read from the store. */
-  known: readonly KnownHost[];
+  known: readonly StoredHost[];
 }
 
 /** Properties that a request may leave out. */
@@ -53,7 +53,7 @@ export async function placeableOrigin(store: ProjectStore, request: OriginReques
     ? await originOfSnapshot(store, known, snapshotId, request)
     : await originOfSource(store, known, source ?? '', request);
   const { cpus = saved?.cpus, memoryMib = saved?.memoryMib } = request;
-  const size = sizeOfSource(origin.source, makers, { cpus, memoryMib });
+  const size = getSourceSize(origin.source, makers, { cpus, memoryMib });
   return { ...origin, size, isDiskLimited, known: known.hosts };
 }
 
@@ -66,34 +66,36 @@ interface FoundOrigin extends Omit<Origin, 'size' | 'isDiskLimited' | 'known'> {
 
 async function originOfSnapshot(
   store: ProjectStore,
-  known: Known,
+  known: KnownHosts,
   snapshotId: string,
   { cpus, memoryMib, network: wanted }: OriginRequest,
 ): Promise<FoundOrigin> {
   const snapshot = await requireSnapshot({ store }, snapshotId);
   const isFull = snapshot.kind === 'full';
-  if (isFull) refuseResizing({ cpus, memoryMib });
-  const makers = largeEnough([forkingHost(known, snapshot)], memoryMib);
+  if (isFull) assertSavedSize({ cpus, memoryMib });
+  const makers = filterByMemory([requireSnapshotHost(known, snapshot)], memoryMib);
   const network = networkFor(wanted, snapshot.network);
-  const origin = { source: snapshot.source, snapshotId, captureId: null, network, ...proposalsOf(makers) };
+  const origin = { source: snapshot.source, snapshotId, captureId: null, network, ...toCandidateHosts(makers) };
   return { ...origin, makers, saved: isFull ? snapshot.size : undefined };
 }
 
 async function originOfSource(
   store: ProjectStore,
-  known: Known,
+  known: KnownHosts,
   source: string,
   { captureId, memoryMib, network: wanted }: OriginRequest,
 ): Promise<FoundOrigin> {
   refuseUnknown(known, source);
   const capture = captureId
-    ? await cloneable(store, known, captureId, source)
+    ? await requireCloneableCapture(store, known, captureId, source)
     : await newestCapture(store, known, source);
-  const makers = largeEnough(
-    capture ? known.live.filter((host) => isSameHost(hostRefOf(host), capture)) : holding(known.live, source),
+  const makers = filterByMemory(
+    capture
+      ? known.live.filter((host) => isSameHost(toHostRef(host), capture))
+      : selectHostsWithSource(known.live, source),
     memoryMib,
   );
-  const proposals = capture ? proposalsOf(makers) : alike(makers, source);
+  const proposals = capture ? toCandidateHosts(makers) : selectHostsWithSameContent(makers, source);
   const network = networkFor(wanted, capture && { egress: 'none', allowed: capture.allowedEgress });
   return { source, snapshotId: null, captureId: capture?.id ?? null, network, ...proposals, makers };
 }
@@ -111,7 +113,7 @@ function networkFor(wanted: Pick<Network, 'egress'> | undefined, from: Network |
  * Returns hosts with enough total memory; free memory changes, and is checked later.
  * @throws MayflyError exceeds_hosts
  */
-function largeEnough<H extends HostRecord>(hosts: H[], wanted: number | null = null): H[] {
+function filterByMemory<H extends HostRecord>(hosts: H[], wanted: number | null = null): H[] {
   const memoryMib = wanted ?? 0;
   const large = hosts.filter(({ capacity }) => capacity.memoryTotalMib >= memoryMib);
   if (large.length > 0) return large;
@@ -120,13 +122,13 @@ function largeEnough<H extends HostRecord>(hosts: H[], wanted: number | null = n
 }
 
 /** Returns the candidate hosts for a key. None with a byte quota: placement then admits one request after another. */
-export function proposedTo(apiKey: StorageQuota, { hosts, content, isDiskLimited }: Origin): HostProposals {
+export function proposeHosts(apiKey: StorageQuota, { hosts, content, isDiskLimited }: Origin): CandidateHosts {
   if (isDiskLimited || !isUnlimited(apiKey)) return { hosts: [] };
   return { hosts, ...(content !== undefined && { content }) };
 }
 
 /** Refuses another size: programs in saved memory know its processors and memory. */
-function refuseResizing(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void {
+function assertSavedSize(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void {
   const problem =
     'must be left out: the snapshot has memory (kind `full`), so its forks are as large as what was saved';
   const fields = Object.entries(wanted).flatMap(([field, value]) =>
@@ -138,10 +140,10 @@ function refuseResizing(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void
 }
 
 /** Returns the only host that has the snapshot. */
-function forkingHost({ live }: Known, snapshot: SnapshotRecord): KnownHost {
+function requireSnapshotHost({ live }: KnownHosts, snapshot: SnapshotRecord): StoredHost {
   const { id: snapshotId, state, hostId } = snapshot;
   if (state !== 'ready') throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${state}.`);
-  const host = live.find((one) => isSameHost(hostRefOf(one), snapshot));
+  const host = live.find((one) => isSameHost(toHostRef(one), snapshot));
   if (host) return host;
   throw new MayflyError('no_host', `Only ${hostId}, which is away or drained, has the snapshot ${snapshotId}.`);
 }
@@ -150,9 +152,9 @@ function forkingHost({ live }: Known, snapshot: SnapshotRecord): KnownHost {
  * Returns a ready capture on a live host.
  * @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready
  */
-async function cloneable(
+async function requireCloneableCapture(
   store: ProjectStore,
-  { live }: Known,
+  { live }: KnownHosts,
   captureId: string,
   source: string,
 ): Promise<CaptureRecord> {
@@ -164,7 +166,7 @@ async function cloneable(
   if (capture.state !== 'ready') {
     throw new MayflyError('capture_not_ready', `The capture ${captureId} is ${capture.state}.`);
   }
-  if (includesHost(live.map(hostRefOf), capture)) return capture;
+  if (includesHost(live.map(toHostRef), capture)) return capture;
   throw new MayflyError('no_host', `Only ${capture.hostId}, which is away or drained, has the capture ${captureId}.`);
 }
 
@@ -172,10 +174,10 @@ async function cloneable(
  * Returns the newest ready capture of a source; null when the source itself is cloneable, or has no capture. @throws
  * MayflyError source_differs
  */
-async function newestCapture(store: ProjectStore, { live }: Known, source: string): Promise<CaptureRecord | null> {
+async function newestCapture(store: ProjectStore, { live }: KnownHosts, source: string): Promise<CaptureRecord | null> {
   const isCloneable = ({ sources }: HostRecord) => sources.some(({ name, cloneable }) => name === source && cloneable);
   if (live.some(isCloneable)) return null;
-  const ready = (await store.captures.ready(source)).filter((capture) => includesHost(live.map(hostRefOf), capture));
+  const ready = (await store.captures.ready(source)).filter((capture) => includesHost(live.map(toHostRef), capture));
   const hostIds = [...new Set(ready.map(({ hostId }) => hostId))];
   if (hostIds.length < 2) return ready[0] ?? null;
   const where = `${hostIds.join(' and ')} each have captures of a machine ${JSON.stringify(source)}`;
@@ -183,25 +185,25 @@ async function newestCapture(store: ProjectStore, { live }: Known, source: strin
 }
 
 /** @throws MayflyError no_host, source_not_found */
-export async function refuseUnplaceable(store: Pick<ProjectStore, 'hosts'>, source: string): Promise<void> {
+export async function assertPlaceable(store: Pick<ProjectStore, 'hosts'>, source: string): Promise<void> {
   refuseUnknown(await knownHosts(store), source);
 }
 
-function refuseUnknown({ hosts, live }: Known, source: string): void {
-  if (holding(live, source).length > 0) return;
-  const away = holding(hosts, source).map((host) => host.id);
+function refuseUnknown({ hosts, live }: KnownHosts, source: string): void {
+  if (selectHostsWithSource(live, source).length > 0) return;
+  const away = selectHostsWithSource(hosts, source).map((host) => host.id);
   if (away.length > 0)
     throw new MayflyError('no_host', `Only hosts that are away or drained have that source: ${away.join(', ')}.`);
-  throw new MayflyError('source_not_found', missingSource(source, live));
+  throw new MayflyError('source_not_found', describeMissingSource(source, live));
 }
 
-interface Known {
-  hosts: KnownHost[];
-  live: KnownHost[];
+interface KnownHosts {
+  hosts: StoredHost[];
+  live: StoredHost[];
 }
 
 /** @throws MayflyError no_host when none is live */
-async function knownHosts(store: Pick<ProjectStore, 'hosts'>): Promise<Known> {
+async function knownHosts(store: Pick<ProjectStore, 'hosts'>): Promise<KnownHosts> {
   const hosts = await store.hosts.list();
   const live = hosts.filter((host) => isPlaceable(host));
   if (live.length > 0) return { hosts, live };

@@ -23,7 +23,7 @@ const BUILDS = {
  * of the record, events and audit, and a destroy are always allowed.
  * @throws MayflyError sandbox_not_running
  */
-export async function refuseReserved(
+export async function assertNotReserved(
   deps: Pick<ServiceDeps, 'store'>,
   record: SandboxRecord,
   request: GuardedRequest,

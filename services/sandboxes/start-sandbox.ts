@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import { requestedRecord } from '../../model/sagas/requested-record.ts';
+import { newSandboxRecord } from '../../model/sagas/requested-record.ts';
 import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
-import { contentsOf } from '../../model/source-content.ts';
+import { listContents } from '../../model/source-content.ts';
 import type { PolicyRequest } from '../approvals/check-policy.ts';
 import { actorOf, type IdempotentCall } from '../idempotent-call.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 import type { WaitLimit } from '../waiting.ts';
-import { type Origin, proposedTo, type Unset } from './placement.ts';
+import { type Origin, proposeHosts, type Unset } from './placement.ts';
 
 interface Deps extends Pick<ServiceDeps, 'sagas' | 'logger'> {
   store: { sandboxes: Pick<ServiceDeps['store']['sandboxes'], 'get' | 'create'> };
@@ -47,9 +47,9 @@ export async function startSandbox(
     if (!(error instanceof MayflyError) || error.options.mayHaveBegun !== true) throw error;
     logger.warn({ err: error, sandboxId: input.id }, 'Temporal timed out: the start of a workflow is retried');
     void retryStart(deps, input);
-    if (!isUnnamed) return requestedRecord(input);
+    if (!isUnnamed) return newSandboxRecord(input);
   }
-  return orRequested(() => store.sandboxes.create(requestedRecord(input)), input);
+  return readOrRequested(() => store.sandboxes.create(newSandboxRecord(input)), input);
 }
 
 /**
@@ -63,7 +63,7 @@ export async function readStarted(
   input: SandboxInput | null,
   started: SandboxRecord | null = null,
 ): Promise<SandboxRecord> {
-  return orRequested(async () => {
+  return readOrRequested(async () => {
     const present = await store.sandboxes.get(id);
     if (present) return present;
     await sagas.sandboxes.recorded(id);
@@ -73,12 +73,12 @@ export async function readStarted(
   }, input);
 }
 
-async function orRequested(read: () => Promise<SandboxRecord>, input: SandboxInput | null): Promise<SandboxRecord> {
+async function readOrRequested(read: () => Promise<SandboxRecord>, input: SandboxInput | null): Promise<SandboxRecord> {
   try {
     return await read();
   } catch (error) {
     if (input === null || !(error instanceof MayflyError) || !UNAVAILABLE.includes(error.code)) throw error;
-    return requestedRecord(input);
+    return newSandboxRecord(input);
   }
 }
 
@@ -112,7 +112,7 @@ export function createPolicyRequest(
   const { known, network, size, source, snapshotId } = origin;
   const facts = { egress: network.egress, memoryMib: size.memoryMib, sandboxes: count };
   const shown = { name: request.name ?? null, count, ...specOf(request, origin), ...size };
-  const content = snapshotId === null ? contentsOf(known, source) : [];
+  const content = snapshotId === null ? listContents(known, source) : [];
   return {
     action: 'sandbox.create',
     agentId: request.agentId,
@@ -129,7 +129,7 @@ export function sandboxInput(call: IdempotentCall, id: string, request: CreateRe
     createdBy: actorOf(call, request.agentId),
     requestedAt: new Date().toISOString(),
     begin: 'create',
-    ...proposedTo(call.apiKey, origin),
+    ...proposeHosts(call.apiKey, origin),
   };
 }
 

@@ -1,24 +1,24 @@
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { ScheduleAsk, ScheduleRecord } from '../../model/schedules/schedule.ts';
-import { timesBetween } from '../../model/schedules/times.ts';
+import type { ScheduleRecord, ScheduleRequest } from '../../model/schedules/schedule.ts';
+import { eachTimeBetween } from '../../model/schedules/times.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
 const { schedules: limits } = LIMITS.functions;
 
-export type Wish = Pick<ScheduleAsk, 'kind'> & Partial<Pick<ScheduleAsk, 'from' | 'to' | 'overlap'>>;
+export type ScheduleAction = Pick<ScheduleRequest, 'kind'> & Partial<Pick<ScheduleRequest, 'from' | 'to' | 'overlap'>>;
 
 /**
  * Records a one-off action of a schedule, which its workflow performs. Idempotent.
- * @param id {@link askIdFrom}: the same for a retry of the request
+ * @param id {@link actionIdFrom}: the same for a retry of the request
  * @throws MayflyError schedule_not_found, schedule_busy; invalid_request for a backfill with too many times
  */
-export async function ask(
+export async function requestAction(
   { store }: ServiceDeps,
   record: ScheduleRecord,
   id: string,
-  wish: Wish,
-): Promise<ScheduleAsk> {
+  wish: ScheduleAction,
+): Promise<ScheduleRequest> {
   const present = record.asks[id];
   if (present) return present;
   const { from = null, to = null } = wish;
@@ -26,7 +26,7 @@ export async function ask(
   if (Object.keys(record.asks).length >= limits.asks) {
     throw new MayflyError('schedule_busy', `${record.name} has not done ${limits.asks} things that it was asked for.`);
   }
-  const asked: ScheduleAsk = {
+  const asked: ScheduleRequest = {
     id,
     kind: wish.kind,
     at: new Date().toISOString(),
@@ -40,7 +40,7 @@ export async function ask(
   throw new MayflyError('schedule_not_found', `There is no schedule ${record.name}.`);
 }
 
-export function askIdFrom(random: Uint8Array): string {
+export function actionIdFrom(random: Uint8Array): string {
   return Buffer.from(random).toString('hex');
 }
 
@@ -49,7 +49,7 @@ function refuseTooMany(record: ScheduleRecord, from: string, to: string): void {
     new MayflyError('invalid_request', 'That can not be run again.', { fields: [{ field, problem: what }] });
   if (Date.parse(to) > Date.now()) throw problem('to', 'is in the future');
   let count = 0;
-  for (const { isRun } of timesBetween(record, Date.parse(from) - 1, Date.parse(to))) {
+  for (const { isRun } of eachTimeBetween(record, Date.parse(from) - 1, Date.parse(to))) {
     if (isRun && ++count > limits.backfill)
       throw problem('from', `has more than ${limits.backfill} times until \`to\``);
   }

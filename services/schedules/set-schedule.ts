@@ -2,7 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { PastSpec, ScheduleRecord, ScheduleSpec } from '../../model/schedules/schedule.ts';
-import { nextRun } from '../../model/schedules/times.ts';
+import { findNextRun } from '../../model/schedules/times.ts';
 import { requireFunction, requireSchedule, type ServiceDeps } from '../service-deps.ts';
 
 const { schedules: limits } = LIMITS.functions;
@@ -31,21 +31,29 @@ export async function setSchedule(
   if (state === 'draining') throw new MayflyError('function_draining', `${wish.function} is being deleted.`);
   const spec = specOf(wish, data);
   const now = new Date().toISOString();
-  refuseIfNever(spec, Date.parse(now));
+  assertFires(spec, Date.parse(now));
   for (;;) {
     const found = await schedules.get(name);
     const since = { wakeAt: now, updatedAt: now };
     if (!found) {
       if ((await schedules.list()).length >= limits.count) throw full();
-      const record = { ...spec, ...BEGINNING, ...since, project: actor.project, name, version: 1, createdBy: actor };
+      const record = {
+        ...spec,
+        ...INITIAL_STATE,
+        ...since,
+        project: actor.project,
+        name,
+        version: 1,
+        createdBy: actor,
+      };
       const made = { ...record, past: [], handledUntil: now, createdAt: now };
       if (await schedules.create(made)) return { record: made, isNew: true };
       continue;
     }
     const isAgain = found.deletedAt !== null;
     if (isAgain && (await schedules.list()).length >= limits.count) throw full();
-    const anew = { ...BEGINNING, handledUntil: now, createdBy: actor, createdAt: now };
-    const past = isAgain ? [] : pastWith(found, now);
+    const anew = { ...INITIAL_STATE, handledUntil: now, createdBy: actor, createdAt: now };
+    const past = isAgain ? [] : appendPastSpec(found, now);
     const changes = { ...spec, ...since, ...(isAgain && anew), past };
     const { version } = found;
     if (await schedules.change(name, changes, { version })) {
@@ -55,7 +63,7 @@ export async function setSchedule(
 }
 
 /** Appends the current spec to the past ones, whose times may not be decided yet. @throws MayflyError schedule_busy */
-function pastWith(found: ScheduleRecord, until: string): PastSpec[] {
+function appendPastSpec(found: ScheduleRecord, until: string): PastSpec[] {
   if (found.past.length >= limits.past) {
     throw new MayflyError(
       'schedule_busy',
@@ -68,7 +76,7 @@ function pastWith(found: ScheduleRecord, until: string): PastSpec[] {
   return [...found.past, { function: name, cron, every, timeZone, ...rules, until }];
 }
 
-const BEGINNING = {
+const INITIAL_STATE = {
   pausedAt: null,
   pauseReason: null,
   pauses: [],
@@ -96,8 +104,8 @@ function specOf({ cron, every, startAt, endAt, event, ...rest }: SetSchedule, da
 }
 
 /** Refuses a schedule that never fires. */
-function refuseIfNever(spec: ScheduleSpec, now: number): void {
-  if (nextRun(spec, now)) return;
+function assertFires(spec: ScheduleSpec, now: number): void {
+  if (findNextRun(spec, now)) return;
   const field = spec.endAt === null ? 'cron' : 'endAt';
   const problem = spec.endAt === null ? 'never fires' : 'is before it fires for the first time: it never does';
   throw new MayflyError('invalid_request', 'The schedule never fires.', { fields: [{ field, problem }] });

@@ -1,6 +1,6 @@
 import { Mutex } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
-import { exactDataOf } from '../../model/events/json/exact-json.ts';
+import { splitInexactNumbers } from '../../model/events/json/exact-json.ts';
 import { RawJson } from '../../model/events/json/raw-json.ts';
 import type { Answer, Problem, Question } from './messages.ts';
 import { type NoAnswer, type ProcessLimits, ValidatorProcess } from './validator-process.ts';
@@ -15,18 +15,19 @@ const MAX_NESTING = 64;
  * @throws MayflyError invalid_schema when it is too large, too deep, or neither an object nor a boolean
  */
 function schemaText(schema: unknown): string {
-  if (isDeeper(schema, MAX_NESTING)) throw refused(`is nested deeper than ${MAX_NESTING} levels`);
+  if (isDeeper(schema, MAX_NESTING)) throw invalidSchema(`is nested deeper than ${MAX_NESTING} levels`);
   const isSchema = typeof schema === 'boolean' || (typeof schema === 'object' && schema !== null);
-  if (!isSchema || Array.isArray(schema)) throw refused('must be an object or a boolean');
+  if (!isSchema || Array.isArray(schema)) throw invalidSchema('must be an object or a boolean');
   const text = JSON.stringify(schema);
-  if (Buffer.byteLength(text) > MAX_BYTES) throw refused(`has more than ${MAX_BYTES / 1_024} KiB as JSON`);
+  if (Buffer.byteLength(text) > MAX_BYTES) throw invalidSchema(`has more than ${MAX_BYTES / 1_024} KiB as JSON`);
   return text;
 }
 
 /** Refuses a number that a double cannot hold exactly. @throws MayflyError invalid_schema @param json of a schema */
 export function refuseInexact(json: string | undefined): void {
-  const inexact = json === undefined ? null : exactDataOf(json);
-  if (inexact) throw refused(`has the number ${inexact.first.slice(0, 100)}, which no 64-bit floating-point number is`);
+  const inexact = json === undefined ? null : splitInexactNumbers(json);
+  if (inexact)
+    throw invalidSchema(`has the number ${inexact.first.slice(0, 100)}, which no 64-bit floating-point number is`);
 }
 
 function isDeeper(value: unknown, levels: number): boolean {
@@ -34,7 +35,7 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
-function refused(problem: string): MayflyError {
+function invalidSchema(problem: string): MayflyError {
   return new MayflyError('invalid_schema', `The schema ${problem}.`, { fields: [{ field: '', problem }] });
 }
 
@@ -70,7 +71,7 @@ export class InputSchemas {
 
   /** Checks a schema. @throws MayflyError invalid_schema with the position, schema_too_slow, too_many_requests */
   async check(schema: unknown): Promise<void> {
-    await this.#ask({ schema: schemaText(schema) });
+    await this.#enqueue({ schema: schemaText(schema) });
   }
 
   /**
@@ -85,7 +86,7 @@ export class InputSchemas {
   async problemsOf(digest: string, schema: unknown, data: unknown, signal?: AbortSignal): Promise<Problem[]> {
     const texts = dataTexts(data);
     if (texts === null) return [{ field: '', problem: 'is nested too deeply' }];
-    return await this.#ask({ schema: schemaText(schema), digest, ...texts }, signal);
+    return await this.#enqueue({ schema: schemaText(schema), digest, ...texts }, signal);
   }
 
   /** Starts the process ahead of the first event. A failed start surfaces at the first question. */
@@ -103,7 +104,7 @@ export class InputSchemas {
     await this.#turn.waitForUnlock();
   }
 
-  async #ask(question: Question, signal?: AbortSignal): Promise<Problem[]> {
+  async #enqueue(question: Question, signal?: AbortSignal): Promise<Problem[]> {
     if (this.#waiting >= this.#limits.waiting) {
       throw new MayflyError('too_many_requests', 'Too many events wait to be checked.', {
         retryAfterSeconds: RETRY_AFTER_SECONDS,
@@ -113,7 +114,7 @@ export class InputSchemas {
     try {
       const answer = await this.#turn.runExclusive(() => {
         signal?.throwIfAborted();
-        return this.#answer(question);
+        return this.#answerOrRetry(question);
       });
       if (typeof answer === 'string') throw tooSlow(answer, question);
       if ('invalid' in answer) throw invalid(answer.invalid);
@@ -126,7 +127,7 @@ export class InputSchemas {
   /**
    * Repeats a question in a new process when it ended a used one: memory left by earlier questions may be the cause.
    */
-  async #answer(question: Question): Promise<Answer | NoAnswer> {
+  async #answerOrRetry(question: Question): Promise<Answer | NoAnswer> {
     const used = this.#process?.isOver === false ? this.#process : null;
     const answer = await (used ?? (await this.#start())).ask(question);
     if (answer !== 'ended' || used === null || this.#isClosed) return this.#unlessClosed(answer);
@@ -156,7 +157,7 @@ export class InputSchemas {
 function dataTexts(data: unknown): { data: string; exact?: string } | null {
   try {
     if (!(data instanceof RawJson)) return { data: JSON.stringify(data) };
-    const inexact = exactDataOf(data.text);
+    const inexact = splitInexactNumbers(data.text);
     return inexact ? { data: inexact.plain, exact: inexact.exact } : { data: data.text };
   } catch (error) {
     if (error instanceof RangeError) return null;

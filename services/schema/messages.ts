@@ -18,7 +18,7 @@ export interface Question {
 export type Answer = { invalid: Problem } | { problems: Problem[] };
 
 /** Message of the process: ready for questions; the current step, each with its own time limit; the answer. */
-export type Said = { said: 'ready' } | { said: Doing } | { said: 'answer'; answer: Answer };
+export type ValidatorMessage = { said: 'ready' } | { said: ValidatorStep } | { said: 'answer'; answer: Answer };
 
 /** Step; every question starts with `compiles`. */
-export type Doing = 'compiles' | 'validates';
+export type ValidatorStep = 'compiles' | 'validates';

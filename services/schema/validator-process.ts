@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Answer, Doing, Question, Said } from './messages.ts';
+import type { Answer, Question, ValidatorMessage, ValidatorStep } from './messages.ts';
 
 /** Clock tick of /proc, ms: 1/100 s on Linux, for every program. */
 const TICK_MS = 10;
@@ -12,10 +12,10 @@ const TICK_MS = 10;
  * @param limitMs in steps of 10 ms, over all threads of the process
  * @returns a function that ends the watch
  */
-function afterProcessorTime(pid: number, limitMs: number, used: () => void): () => void {
-  const begun = processorMs(pid);
+function watchCpuTime(pid: number, limitMs: number, used: () => void): () => void {
+  const startMs = processorMs(pid);
   const look = (): void => {
-    const left = limitMs - (processorMs(pid) - begun);
+    const left = limitMs - (processorMs(pid) - startMs);
     if (left <= 0) used();
     else timer = setTimeout(look, Math.max(left, TICK_MS)).unref();
   };
@@ -58,7 +58,7 @@ export class ValidatorProcess {
   readonly #ended: Promise<void>;
   #isOver = false;
   /** Handler of messages: one waiter at a time. */
-  #hears: ((said: Said | null) => void) | null = null;
+  #hears: ((said: ValidatorMessage | null) => void) | null = null;
 
   private constructor(limits: ProcessLimits) {
     this.#limits = limits;
@@ -73,7 +73,7 @@ export class ValidatorProcess {
       this.#isOver = true;
       this.#hears?.(null);
     });
-    this.#child.on('message', (said: Said) => this.#hears?.(said));
+    this.#child.on('message', (said: ValidatorMessage) => this.#hears?.(said));
     this.#child.unref();
     this.#child.channel?.unref();
   }
@@ -98,10 +98,10 @@ export class ValidatorProcess {
   /** Sends one question at a time. A process without an answer has ended when this returns. */
   async ask(question: Question): Promise<Answer | NoAnswer> {
     let stop = () => {};
-    const limit = (doing: Doing, late: (why: NoAnswer) => void): void => {
+    const limit = (doing: ValidatorStep, late: (why: NoAnswer) => void): void => {
       stop();
       const limitMs = doing === 'compiles' ? this.#limits.compileMs : this.#limits.validateMs;
-      stop = afterProcessorTime(this.pid, limitMs, () => late('time'));
+      stop = watchCpuTime(this.pid, limitMs, () => late('time'));
     };
     const answer = await new Promise<Answer | NoAnswer>((resolve) => {
       this.#hears = (said) => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { whyNotMasked } from '../../model/secrets/maskable.ts';
+import { getUnmaskedReason } from '../../model/secrets/maskable.ts';
 import type { SecretRecord } from '../../model/secrets/secret.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
@@ -27,7 +27,7 @@ export async function putSecret(
   await store.secretValues.create(name, valueId, value);
   for (;;) {
     const before = await store.secrets.get(name);
-    const record = next(before, { createdBy, name, valueId, notMasked: whyNotMasked(value) });
+    const record = next(before, { createdBy, name, valueId, notMasked: getUnmaskedReason(value) });
     if (!(await store.secrets.replace(record, before))) continue;
     if (isThere(before)) await store.secretValues.remove(name, before.valueId);
     return { record, isNew: !isThere(before) };

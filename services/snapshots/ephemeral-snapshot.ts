@@ -3,7 +3,7 @@ import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { hostOf, isFinal } from '../../model/sandbox/sandbox-state.ts';
+import { getHost, isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { SnapshotKind, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { actorOf, type IdempotentCall } from '../idempotent-call.ts';
 import { requireSandbox, requireSnapshot, type ServiceDeps } from '../service-deps.ts';
@@ -14,7 +14,7 @@ type Deps = Pick<ServiceDeps, 'store' | 'sagas' | 'logger'>;
 /** Limit of the wait, s: a disk snapshot takes less than a second, or half a minute when the guest does not answer. */
 const LONGEST_SECONDS = 120;
 /** Deadline for its start, ms: half of the time after which its workflow removes it unreleased. */
-const BEGUN_WITHIN_MS = 300_000;
+const START_LIMIT_MS = 300_000;
 
 /** Snapshot of the present state of a sandbox, until {@link EphemeralSnapshot.release}, or for ten minutes. */
 export class EphemeralSnapshot {
@@ -45,7 +45,7 @@ export class EphemeralSnapshot {
         name: id,
         snapshotKind: 'disk',
         reason: 'diff',
-        notAfter: new Date(Date.now() + BEGUN_WITHIN_MS).toISOString(),
+        notAfter: new Date(Date.now() + START_LIMIT_MS).toISOString(),
         actor,
       } as const;
       await deps.sagas.sandboxes.operate(sandboxId, operation);
@@ -79,7 +79,7 @@ function requireHost(record: SandboxRecord): HostRef {
   if (isFinal(state) || state === 'destroying') {
     throw new MayflyError('sandbox_ended', `${id} is ${state}: it has no present state. Compare two of its snapshots.`);
   }
-  const host = hostOf(record);
+  const host = getHost(record);
   if (host !== null) return host;
   throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
 }

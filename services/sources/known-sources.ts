@@ -1,10 +1,10 @@
 import { MayflyError } from '../../model/errors.ts';
-import { isLive, type KnownHost } from '../../model/host.ts';
-import { differenceOf } from '../../model/source-content.ts';
+import { isLive, type StoredHost } from '../../model/host.ts';
+import { describeContentDifference } from '../../model/source-content.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
-import { refuseUnplaceable } from '../sandboxes/placement.ts';
+import { assertPlaceable } from '../sandboxes/placement.ts';
 
-type KnownSource = KnownHost['sources'][number] & { hosts: string[] };
+type KnownSource = StoredHost['sources'][number] & { hosts: string[] };
 
 /** Returns the sources of all live hosts, by name. */
 export async function listSources(store: ProjectStore): Promise<KnownSource[]> {
@@ -22,7 +22,7 @@ export async function describeSource(store: ProjectStore, name: string) {
   const source =
     (await listSources(store)).find((one) => one.name === name) ??
     (making && { ...none, name, problem: `It is ${making.state}.` });
-  if (!source) await refuseUnplaceable(store, name);
+  if (!source) await assertPlaceable(store, name);
   if (!source) throw new MayflyError('source_not_found', `No live host has a source ${JSON.stringify(name)}.`);
   return { ...source, access: await store.sources.named(name), baked };
 }
@@ -31,7 +31,7 @@ export async function describeSource(store: ProjectStore, name: string) {
  * Merges the sources of hosts by name. Prefers the entry of a host that can clone the source, where a sandbox would be
  * placed.
  */
-function mergeSources(hosts: readonly KnownHost[]): KnownSource[] {
+function mergeSources(hosts: readonly StoredHost[]): KnownSource[] {
   const merged = new Map<string, KnownSource>();
   for (const host of hosts) {
     for (const source of host.sources) {
@@ -41,7 +41,7 @@ function mergeSources(hosts: readonly KnownHost[]): KnownSource[] {
     }
   }
   for (const [name, source] of merged) {
-    const problem = differenceOf(hosts, name);
+    const problem = describeContentDifference(hosts, name);
     if (problem) merged.set(name, { ...source, cloneable: false, problem });
   }
   return [...merged.values()].sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import type { ReadonlyCommand } from '../../model/readonly/command.ts';
-import { readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
+import { parseReadonlyCommand } from '../../model/readonly/readonly-command.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SourceAccess } from '../../model/snapshots/source-access.ts';
 import { recordAccess } from '../audit/record-access.ts';
-import { type FilePath, succeeded } from '../files/file-access.ts';
+import { assertOk, type FilePath } from '../files/file-access.ts';
 import type { ServiceDeps } from '../service-deps.ts';
 
 type Deps = Pick<ServiceDeps, 'sagas' | 'guests'>;
@@ -26,7 +26,7 @@ export const sourceCommandResult = z
   })
   .meta({ id: 'SourceCommandResult' });
 
-interface Look {
+interface SourceInspection {
   source: SourceAccess;
   actor: Actor;
   /** Fires when the caller disconnects. */
@@ -35,7 +35,7 @@ interface Look {
 
 /** Parses a read-only command. @throws MayflyError readonly_refused with the position and the reason */
 export function readableCommand(text: string): ReadonlyCommand {
-  const read = readReadonlyCommand(text);
+  const read = parseReadonlyCommand(text);
   if ('command' in read) return read.command;
   const { position, reason } = read.refusal;
   const problem = position === null ? reason : `at ${position}: ${reason}`;
@@ -54,7 +54,7 @@ interface SourceCommand extends ReadonlyCommand {
 /** Runs a read-only command on a prepared source, after the audit has recorded it. @throws MayflyError of the guest */
 export async function runSourceCommand(
   deps: Deps,
-  { source, actor, signal }: Look,
+  { source, actor, signal }: SourceInspection,
   { text, isRepeated, ...request }: SourceCommand,
 ): Promise<z.infer<typeof sourceCommandResult>> {
   const { id, hostId, name } = source;
@@ -66,13 +66,13 @@ export async function runSourceCommand(
     body: new TextEncoder().encode(JSON.stringify(request)),
     signal,
   });
-  return sourceCommandResult.parse(await (await succeeded(answer)).json());
+  return sourceCommandResult.parse(await (await assertOk(answer)).json());
 }
 
 /** Reads a file of a prepared source, after the audit has recorded it. @returns the host's response */
 export async function readSourceFile(
   deps: Deps,
-  { source, actor, signal }: Look,
+  { source, actor, signal }: SourceInspection,
   path: FilePath,
   range: string | undefined,
 ): Promise<Response> {

@@ -1,16 +1,16 @@
 import { MayflyError } from '../../model/errors.ts';
-import { type HostRef, hostRefOf, isLive, type KnownHost } from '../../model/host.ts';
-import { sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
-import { mayNameSource } from '../../model/project.ts';
+import { type HostRef, isLive, type StoredHost, toHostRef } from '../../model/host.ts';
+import { deriveSourceId, sandboxIdFrom } from '../../model/ids.ts';
+import { canNameSource } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
 import type { Actor, Network } from '../../model/sandbox/sandbox.ts';
-import { type BakeSourceInput, requestedBake } from '../../model/snapshots/bake-saga.ts';
+import { type BakeSourceInput, newBakeRecord } from '../../model/snapshots/bake-saga.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { SourceAccess } from '../../model/snapshots/source-access.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { deriveId, type IdempotentCall } from '../idempotent-call.ts';
 import { admit } from '../sandboxes/admission.ts';
-import { placeableOrigin, refuseUnplaceable } from '../sandboxes/placement.ts';
+import { assertPlaceable, placeableOrigin } from '../sandboxes/placement.ts';
 import { requireSnapshot, type ServiceDeps } from '../service-deps.ts';
 
 /** Source on one host. */
@@ -25,10 +25,10 @@ export interface PlacedSource extends HostRef {
  * @throws MayflyError no_host, source_not_found; invalid_request when several hosts have one
  */
 export async function placeSource(store: ProjectStore, name: string, wish: string | undefined): Promise<PlacedSource> {
-  await refuseUnplaceable(store, name);
-  const having = (await liveHostsWith(store, name)).map(hostRefOf);
-  const host = onlyOne(name, wish, having);
-  if (host) return { id: sourceIdOf(host.hostId, name), ...host, name };
+  await assertPlaceable(store, name);
+  const having = (await liveHostsWith(store, name)).map(toHostRef);
+  const host = assertSingle(name, wish, having);
+  if (host) return { id: deriveSourceId(host.hostId, name), ...host, name };
   throw new MayflyError('source_not_found', `The host ${wish} has no source named ${JSON.stringify(name)}.`);
 }
 
@@ -43,7 +43,7 @@ export async function preparedSource(
 ): Promise<SourceAccess> {
   const known = await store.sources.named(name);
   const prepared = known.filter(({ state }) => state === 'prepared');
-  const one = onlyOne(name, wish, prepared);
+  const one = assertSingle(name, wish, prepared);
   if (one) return one;
   await placeSource(store, name, wish);
   throw new MayflyError('source_not_prepared', `The source ${JSON.stringify(name)} is not prepared for looking.`);
@@ -60,7 +60,7 @@ export async function changedSource(
 ): Promise<PlacedSource> {
   const known = await store.sources.named(name);
   const changed = known.filter(({ state }) => state !== 'unprepared');
-  return onlyOne(name, wish, changed) ?? placeSource(store, name, wish);
+  return assertSingle(name, wish, changed) ?? placeSource(store, name, wish);
 }
 
 /**
@@ -70,10 +70,10 @@ export async function changedSource(
 export async function bakedSourceOf(store: ProjectStore, name: string, wish: string | undefined): Promise<BakedSource> {
   const known = await store.bakedSources.named(name);
   const present = known.filter(({ state }) => state !== 'deleted' && state !== 'failed');
-  const one = onlyOne(name, wish, present);
+  const one = assertSingle(name, wish, present);
   if (one) return one;
   const gone = known.find(isOn(wish));
-  const isListed = (await liveHostsWith(store, name)).map(hostRefOf).some(isOn(wish));
+  const isListed = (await liveHostsWith(store, name)).map(toHostRef).some(isOn(wish));
   if (gone && !isListed) return gone;
   await placeSource(store, name, wish);
   throw new MayflyError('source_not_baked', `The source ${JSON.stringify(name)} was not made by Mayfly, and stays.`);
@@ -93,7 +93,7 @@ export async function auditedSource(
 }
 
 /** Returns the live hosts that have a source of a name. */
-async function liveHostsWith({ hosts }: Pick<ProjectStore, 'hosts'>, name: string): Promise<KnownHost[]> {
+async function liveHostsWith({ hosts }: Pick<ProjectStore, 'hosts'>, name: string): Promise<StoredHost[]> {
   const live = (await hosts.list()).filter((host) => isLive(host));
   return live.filter(({ sources }) => sources.some((source) => source.name === name));
 }
@@ -103,7 +103,7 @@ function isOn(wish: string | undefined) {
 }
 
 /** @throws MayflyError invalid_request when several hosts match */
-function onlyOne<T extends Pick<HostRef, 'hostId'>>(
+function assertSingle<T extends Pick<HostRef, 'hostId'>>(
   name: string,
   wish: string | undefined,
   all: readonly T[],
@@ -125,7 +125,7 @@ interface BakeRequest {
  * Starts a bake, or finds that of an earlier attempt: a claim with a record has been started.
  * @throws MayflyError snapshot_not_found, snapshot_not_ready, no_host, source_exists, forbidden
  */
-export async function beginBake(
+export async function startBake(
   deps: Pick<ServiceDeps, 'store' | 'sagas'>,
   call: IdempotentCall,
   actor: Actor,
@@ -135,7 +135,7 @@ export async function beginBake(
   const input = await inputOf(store, call, actor, request);
   const present = await store.bakedSources.get(input.sourceId);
   if (present?.bakeId === input.bakeId) return input;
-  await refuseTaken(store, input.name);
+  await assertNameFree(store, input.name);
   await admit(deps, [input.builderId], input.size);
   await sagas.sources.bake(input);
   return input;
@@ -146,7 +146,7 @@ export async function bakeOf(store: ProjectStore, input: BakeSourceInput, isOver
   const known = await store.bakedSources.get(input.sourceId);
   if (known?.bakeId === input.bakeId) return known;
   if (isOver) throw new MayflyError('source_exists', `${input.hostId} has made ${input.name} meanwhile.`);
-  return requestedBake(input);
+  return newBakeRecord(input);
 }
 
 async function inputOf(
@@ -160,7 +160,7 @@ async function inputOf(
   const { id, sandboxId, hostId, installationId, source } = await requireSnapshot({ store }, fromSnapshot);
   return {
     bakeId,
-    sourceId: sourceIdOf(hostId, name),
+    sourceId: deriveSourceId(hostId, name),
     hostId,
     installationId,
     name,
@@ -178,18 +178,18 @@ function refuseAsTenant(name: string, { allowed = 'internet' }: Network, project
     const why = 'what is made of it could reach more than the capture allows that it was made of';
     throw new MayflyError('forbidden', `Only operators make a source of that snapshot: ${why}.`);
   }
-  refuseForeignName(project, name);
+  assertOwnName(project, name);
 }
 
 /** @throws MayflyError invalid_request */
-export function refuseForeignName(project: string, name: string): void {
-  if (mayNameSource(project, name)) return;
+export function assertOwnName(project: string, name: string): void {
+  if (canNameSource(project, name)) return;
   const problem = `must begin with \`${project}.\`, as sources of that project do`;
   throw new MayflyError('invalid_request', `The name ${problem}.`, { fields: [{ field: 'name', problem }] });
 }
 
 /** Refuses a name that a source of any host has. The workflow checks again. @throws MayflyError source_exists */
-export async function refuseTaken(store: ProjectStore, name: string): Promise<void> {
+export async function assertNameFree(store: ProjectStore, name: string): Promise<void> {
   const having = (await liveHostsWith(store, name)).map(({ id }) => id);
   if (having.length === 0) return;
   throw new MayflyError('source_exists', `${having.join(', ')} has a source named ${JSON.stringify(name)}.`);

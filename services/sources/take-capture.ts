@@ -1,4 +1,4 @@
-import { sourceIdOf } from '../../model/ids.ts';
+import { deriveSourceId } from '../../model/ids.ts';
 import type { Actor, Egress } from '../../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import { newCapture } from '../../model/snapshots/capture-saga.ts';
@@ -21,7 +21,7 @@ interface CaptureRequest {
  * Starts a capture, or finds that of an earlier attempt: a claim with a record has been started.
  * @throws MayflyError source_not_found, no_host, source_busy
  */
-export async function beginCapture(
+export async function startCapture(
   { store, sagas }: Deps,
   call: IdempotentCall,
   actor: Actor,
@@ -40,6 +40,6 @@ export async function beginCapture(
 /** @throws MayflyError capture_in_use, source_busy */
 export async function beginCaptureDeletion({ sagas }: Deps, capture: CaptureRecord, actor: Actor): Promise<void> {
   const { id: captureId, hostId, installationId, source } = capture;
-  const which = { captureId, sourceId: sourceIdOf(hostId, source), hostId, installationId, source };
+  const which = { captureId, sourceId: deriveSourceId(hostId, source), hostId, installationId, source };
   await sagas.captures.begin({ task: 'delete', ...which, actor, at: new Date().toISOString() });
 }

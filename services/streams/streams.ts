@@ -11,7 +11,7 @@ const KINDS = {
 } as const;
 export type StreamKind = keyof typeof KINDS;
 
-interface Held {
+interface OpenStream {
   kind: StreamKind;
   apiKeyId: string;
   project: string;
@@ -23,7 +23,7 @@ interface Held {
  * always find a free one.
  */
 export class Streams {
-  readonly #open = new Set<Held>();
+  readonly #open = new Set<OpenStream>();
   readonly keys = new KeyWatch();
 
   /** Returns the number of open streams of a kind. */
@@ -53,12 +53,12 @@ export class Streams {
       const message = `${holder} has ${held.length} event streams of ${kind} open; ${free} are left for all.`;
       throw new MayflyError('too_many_requests', message);
     }
-    const stream: Held = { kind, apiKeyId, project };
+    const stream: OpenStream = { kind, apiKeyId, project };
     this.#open.add(stream);
     return () => this.#open.delete(stream);
   }
 
-  #of(isMeant: (one: Held) => boolean): Held[] {
+  #of(isMeant: (one: OpenStream) => boolean): OpenStream[] {
     return [...this.#open].filter(isMeant);
   }
 }
@@ -68,7 +68,7 @@ export class Streams {
  * disconnect ends the generator, with its cleanup.
  * @throws errors of the first piece
  */
-export async function heldStream(
+export async function primedStream(
   pieces: AsyncGenerator<Uint8Array, void, undefined>,
 ): Promise<ReadableStream<Uint8Array>> {
   let held: IteratorResult<Uint8Array, void> | null = await pieces.next();

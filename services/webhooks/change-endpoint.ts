@@ -32,12 +32,12 @@ export function wantedEndpoint(id: string, createdBy: Actor, request: CreateEndp
 }
 
 /** @throws MayflyError endpoints_full */
-export async function refuseUnlessRoom({ store }: ServiceDeps): Promise<void> {
+export async function assertEndpointLimit({ store }: ServiceDeps): Promise<void> {
   if ((await store.webhookEndpoints.list()).length >= limits.endpoints) throw full();
 }
 
 /** Records an endpoint. Idempotent. @throws MayflyError endpoints_full when concurrent requests came first */
-export async function recordedEndpoint({ store }: ServiceDeps, endpoint: EndpointRecord): Promise<EndpointRecord> {
+export async function recordEndpoint({ store }: ServiceDeps, endpoint: EndpointRecord): Promise<EndpointRecord> {
   if (!(await store.webhookEndpoints.create(endpoint))) {
     return (await store.webhookEndpoints.get(endpoint.id)) ?? endpoint;
   }
@@ -70,7 +70,7 @@ export async function changedEndpoint(
  * period.
  * @throws MayflyError endpoint_not_found
  */
-export async function rotatedEndpoint(deps: ServiceDeps, id: string): Promise<EndpointRecord> {
+export async function rotateEndpointKey(deps: ServiceDeps, id: string): Promise<EndpointRecord> {
   for (;;) {
     const endpoint = await requireEndpoint(deps, id);
     const now = Date.now();

@@ -4,22 +4,22 @@ import { MayflyError } from '../../model/errors.ts';
 import type { Project } from '../../model/project.ts';
 import {
   type Admissions as Admitted,
+  addAdmissions,
   admissions,
   type Counted,
-  type CountedLife,
-  excessOfCreates,
-  limitsCreates,
-  type ProjectUse,
-  useOf,
-  withAdmitted,
+  checkCreateLimits,
+  getUsage,
+  hasCreateLimits,
+  type LivingUsage,
+  type ProjectUsage,
 } from '../../model/project-limits.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
 import { storeTime } from '../mongo/store-clock.ts';
 import { repositoryOf } from '../repository/repository.ts';
-import { endedAmong, livingOf } from '../sandboxes/counted-sandboxes.ts';
+import { filterEnded, listLivingUsage } from '../sandboxes/counted-sandboxes.ts';
 
 /** Creates of one project, admitted all or none. */
-interface Wish {
+interface AdmissionRequest {
   limits: Project['limits'];
   wanted: readonly Counted[];
   /** Reports whether a workflow of the sandbox runs. */
@@ -46,7 +46,7 @@ export class Admissions extends repositoryOf({
   /** `version` is raised by every change; a writer with a stale one reads again. */
   model: admissions.extend({ version: z.int() }),
 }) {
-  readonly #queues = new Map<string, GroupCommit<Wish, MayflyError | null>>();
+  readonly #queues = new Map<string, GroupCommit<AdmissionRequest, MayflyError | null>>();
 
   /**
    * Admits creates before any of them starts. Idempotent.
@@ -55,11 +55,11 @@ export class Admissions extends repositoryOf({
   async admit(
     { id, limits }: Project,
     wanted: readonly Counted[],
-    isOpen: Wish['isOpen'],
+    isOpen: AdmissionRequest['isOpen'],
     countRule?: CountRule,
   ): Promise<void> {
-    if (!limitsCreates(limits) && !countRule) return;
-    const queue = this.#queues.get(id) ?? new GroupCommit((wishes: Wish[]) => this.#admitAll(id, wishes));
+    if (!hasCreateLimits(limits) && !countRule) return;
+    const queue = this.#queues.get(id) ?? new GroupCommit((wishes: AdmissionRequest[]) => this.#admitAll(id, wishes));
     this.#queues.set(id, queue);
     const refusal = await queue.add({ limits, wanted, isOpen, countRule });
     if (refusal) throw refusal;
@@ -71,42 +71,42 @@ export class Admissions extends repositoryOf({
     await this.#change(id, ({ pending, ...rest }) => ({ ...rest, pending: pending.filter(isKept) }));
   }
 
-  async useOf(project: string): Promise<ProjectUse> {
+  async useOf(project: string): Promise<ProjectUsage> {
     const { admitted, living, now } = await this.#read(project, () => Promise.resolve(true));
-    return useOf(admitted, living, now);
+    return getUsage(admitted, living, now);
   }
 
-  async #admitAll(project: string, wishes: Wish[]): Promise<(MayflyError | null)[]> {
+  async #admitAll(project: string, wishes: AdmissionRequest[]): Promise<(MayflyError | null)[]> {
     for (;;) {
       const isOpen = (sandboxId: string) => wishes[0]?.isOpen(sandboxId) ?? Promise.resolve(true);
       const { admitted, living, now, version } = await this.#read(project, isOpen);
       const results: (MayflyError | null)[] = [];
       let next = admitted;
       for (const { limits, wanted, countRule } of wishes) {
-        const fresh = wanted.filter(({ sandboxId }) => !isCounted(sandboxId, next, living));
-        const excess = excessOfCreates(limits, { admissions: next, living, now }, fresh);
-        const { sandboxes } = useOf(next, living, now);
+        const fresh = wanted.filter(({ sandboxId }) => !isAlreadyCounted(sandboxId, next, living));
+        const excess = checkCreateLimits(limits, { admissions: next, living, now }, fresh);
+        const { sandboxes } = getUsage(next, living, now);
         const refusal = excess
-          ? refusalOf(project, excess)
+          ? toQuotaError(project, excess)
           : fresh.length > 0 && countRule
-            ? refusalBy(countRule, sandboxes + fresh.length)
+            ? checkCountRule(countRule, sandboxes + fresh.length)
             : null;
         results.push(refusal);
-        if (!refusal && fresh.length > 0) next = withAdmitted(next, fresh, now);
+        if (!refusal && fresh.length > 0) next = addAdmissions(next, fresh, now);
       }
       if (next === admitted || (await this.writeVersion(project, version, next))) return results;
     }
   }
 
   /** Reads the document before the records: a create recorded in between appears in both, never in neither. */
-  async #read(project: string, isOpen: Wish['isOpen']) {
+  async #read(project: string, isOpen: AdmissionRequest['isOpen']) {
     const [document, time] = await Promise.all([this.findById(project), storeTime(this.connection)]);
     const now = time.getTime();
     const { version, pending, creates } = document ?? { version: 0, ...NONE };
-    const living = await livingOf(this.connection, project);
+    const living = await listLivingUsage(this.connection, project);
     const recorded = new Set(living.map(({ sandboxId }) => sandboxId));
     const unrecorded = pending.filter(({ sandboxId }) => !recorded.has(sandboxId));
-    const ended = await endedAmong(
+    const ended = await filterEnded(
       this.connection,
       unrecorded.map(({ sandboxId }) => sandboxId),
     );
@@ -127,17 +127,20 @@ export class Admissions extends repositoryOf({
   }
 }
 
-function isCounted(id: string, { pending }: Admitted, living: readonly CountedLife[]): boolean {
+function isAlreadyCounted(id: string, { pending }: Admitted, living: readonly LivingUsage[]): boolean {
   return [...pending, ...living].some(({ sandboxId }) => sandboxId === id);
 }
 
-function refusalBy({ sandboxes, rules }: CountRule, count: number): MayflyError | null {
+function checkCountRule({ sandboxes, rules }: CountRule, count: number): MayflyError | null {
   if (count <= sandboxes) return null;
   const why = `By ${rules.join(', ')} of the policy of the project: it would have ${count} sandboxes`;
   return new MayflyError('policy_denied', `${why}, with those that others begin meanwhile. Ask once more.`);
 }
 
-function refusalOf(project: string, { message, retryAfterSeconds }: NonNullable<ReturnType<typeof excessOfCreates>>) {
+function toQuotaError(
+  project: string,
+  { message, retryAfterSeconds }: NonNullable<ReturnType<typeof checkCreateLimits>>,
+) {
   const text = `The project ${project} ${message}.`;
   if (retryAfterSeconds === null) return new MayflyError('quota_exceeded', text);
   return new MayflyError('project_quota_exceeded', text, { retryAfterSeconds });

@@ -8,7 +8,7 @@ import { GroupCommit } from '../mongo/group-commit.ts';
 import { repositoryOf } from '../repository/repository.ts';
 import { type ApiKeyDocument, endUnlessLast, keyInternals } from './last-operator.ts';
 
-type KeyWish = {
+type KeyRequest = {
   name: string;
   project: string;
   scopes: readonly Scope[];
@@ -26,7 +26,7 @@ const isId = (id: string) => /^[0-9a-f]{12}$/.test(id);
 /** Bytes of a key's id. */
 const OWN_BYTES = 6;
 /** `mfk_`, the key's id, and 256 random bits in base64url. Secret scanners can match the prefix. */
-const PRESENTED = /^mfk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
+const KEY_PATTERN = /^mfk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
 
 /**
  * API keys. The secret has 256 random bits, so a fast hash suffices; a slow one (bcrypt, scrypt) protects passwords
@@ -47,8 +47,8 @@ export class ApiKeys extends repositoryOf({
    * Creates a key. `secret` is the full key, which is known only now.
    * @throws MayflyError stale_attempt when that id exists
    */
-  async create(wish: KeyWish, id = apiKeyIdFrom(randomBytes(ID_BYTES))): Promise<NewKey> {
-    const { document, secret } = fresh(id, wish);
+  async create(wish: KeyRequest, id = apiKeyIdFrom(randomBytes(ID_BYTES))): Promise<NewKey> {
+    const { document, secret } = newKeyDocument(id, wish);
     if (await this.insert(document)) return { key: this.recordOf(document), secret };
     throw new MayflyError('stale_attempt', `The API key ${id} has been made meanwhile.`);
   }
@@ -57,8 +57,8 @@ export class ApiKeys extends repositoryOf({
    * As {@link create}, with a given id. A repeated call replaces the secret and refuses the previous one.
    * @returns null when the key was revoked, or belongs to another project or name
    */
-  async ensure(id: string, wish: KeyWish): Promise<NewKey | null> {
-    const { document, secret } = fresh(id, wish);
+  async ensure(id: string, wish: KeyRequest): Promise<NewKey | null> {
+    const { document, secret } = newKeyDocument(id, wish);
     const key = (await this.insert(document)) ? this.recordOf(document) : await this.#renew(document);
     return key && { key, secret };
   }
@@ -110,7 +110,7 @@ export class ApiKeys extends repositoryOf({
 
   /** Returns the presented key; null when malformed, unknown, wrong or revoked, which callers cannot distinguish. */
   async authenticate(presented: string): Promise<ApiKey | null> {
-    const [, id = '', random = ''] = PRESENTED.exec(presented) ?? [];
+    const [, id = '', random = ''] = KEY_PATTERN.exec(presented) ?? [];
     const document = isId(id) ? await this.#presented.add(id) : null;
     if (!document) return null;
     const matches = timingSafeEqual(sha256(random), Buffer.from(document.secretHash, 'hex'));
@@ -124,7 +124,7 @@ export class ApiKeys extends repositoryOf({
   }
 }
 
-function fresh(id: string, { project, name, scopes, diskBytes, sandboxDiskBytes, endsWithRun }: KeyWish) {
+function newKeyDocument(id: string, { project, name, scopes, diskBytes, sandboxDiskBytes, endsWithRun }: KeyRequest) {
   const random = randomBytes(32).toString('base64url');
   const document: ApiKeyDocument = {
     _id: id,

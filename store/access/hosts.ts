@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { instant } from '../../model/fields.ts';
-import { HOST_STALE_SECONDS, type HostOrders, type HostRecord, isLive, type KnownHost } from '../../model/host.ts';
+import { HOST_STALE_SECONDS, type HostOrders, type HostRecord, isLive, type StoredHost } from '../../model/host.ts';
 import { hostRecord } from '../../model/host-record.ts';
 import { isHostId } from '../../model/ids.ts';
 import { isDuplicateKey } from '../mongo/failure.ts';
@@ -29,7 +29,7 @@ export class Hosts extends repositoryOf({
     this.checked(id);
     for (;;) {
       const [found, now] = await Promise.all([this.#find(id), this.now()]);
-      if (found) refuseTaken(found, { id, ...claim }, now);
+      if (found) assertClaimable(found, { id, ...claim }, now);
       const epoch = (found?.epoch ?? 0) + 1;
       const seen = { epoch: found?.epoch ?? { $exists: false } };
       const set = { ...claim, epoch, claimedAt: now.toISOString() };
@@ -74,25 +74,25 @@ export class Hosts extends repositoryOf({
   }
 
   /** Records an operator's orders. @returns null for an unknown host */
-  async order(id: string, orders: HostOrders): Promise<KnownHost | null> {
+  async order(id: string, orders: HostOrders): Promise<StoredHost | null> {
     const [found, now] = await Promise.all([this.setAndRead({ _id: this.checked(id) }, orders), this.now()]);
-    return found && isDescribed(found) ? seenAt(found, now) : null;
+    return found && isDescribed(found) ? withSilence(found, now) : null;
   }
 
   /** Lists hosts by id, except decommissioned ones that have been silent since. */
-  async list(): Promise<KnownHost[]> {
+  async list(): Promise<StoredHost[]> {
     const [found, now] = await Promise.all([this.find({}), this.now()]);
     return found
       .filter(isDescribed)
       .filter(({ forgottenAt, lastSeenAt }) => !forgottenAt || lastSeenAt > forgottenAt)
-      .map((host) => seenAt(host, now))
+      .map((host) => withSilence(host, now))
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   /** @throws MayflyError invalid_id */
-  async get(id: string): Promise<KnownHost | null> {
+  async get(id: string): Promise<StoredHost | null> {
     const [found, now] = await Promise.all([this.findById(id), this.now()]);
-    return found && isDescribed(found) ? seenAt(found, now) : null;
+    return found && isDescribed(found) ? withSilence(found, now) : null;
   }
 
   /** Returns the time by the store's clock, which decides whether hosts are live. */
@@ -110,11 +110,11 @@ function isDescribed({ capacity }: HostRecord): boolean {
   return capacity !== undefined;
 }
 
-function seenAt(host: HostRecord, now: Date): KnownHost {
+function withSilence(host: HostRecord, now: Date): StoredHost {
   return { ...host, silentMs: now.getTime() - Date.parse(host.lastSeenAt) };
 }
 
-function refuseTaken(found: HostDocument, claim: HostClaim, now: Date): void {
+function assertClaimable(found: HostDocument, claim: HostClaim, now: Date): void {
   const { installationId, kind, lastSeenAt, claimedAt } = found;
   if (installationId === claim.installationId) return;
   const silentMs = claimedAt ? now.getTime() - Date.parse(claimedAt) : Number.POSITIVE_INFINITY;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
-import { encrypted, instant } from '../../model/fields.ts';
+import { encryptedField, instant } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
@@ -14,12 +14,12 @@ const storedAnswer = z.object({
 export type StoredAnswer = z.infer<typeof storedAnswer>;
 
 const storedClaim = z.object({
-  bodyDigest: encrypted(z.string()),
+  bodyDigest: encryptedField(z.string()),
   subjectId: z.string(),
   memberId: z.string().nullable(),
   isFinal: z.boolean(),
   expiresAt: instant,
-  answer: encrypted(storedAnswer).nullable(),
+  answer: encryptedField(storedAnswer).nullable(),
 });
 type StoredClaim = z.infer<typeof storedClaim>;
 
@@ -37,7 +37,7 @@ export interface Claim extends IdempotencySlot {
 }
 
 /** `fresh`: first request with this key. Otherwise the first request's id, answer if complete, and outcome. */
-export type Claimed =
+export type ClaimResult =
   | { fresh: true }
   | { fresh: false; subjectId: string; answer: StoredAnswer | null; outcome: Outcome };
 
@@ -49,14 +49,14 @@ export interface Outcome {
   isFinal: boolean;
 }
 
-const KEPT_MS = LIMITS.idempotencyHours * 3_600_000;
+const RETENTION_MS = LIMITS.idempotencyHours * 3_600_000;
 
 /** Idempotency keys; the unique `_id` decides which request is first. Entries expire after 24 h. */
 export class Idempotency extends repositoryOf({ collection: 'idempotency', noun: 'a request', model: storedClaim }) {
   /** @throws MayflyError idempotency_key_reused when the key came with another body */
-  async claim(claim: Claim): Promise<Claimed> {
+  async claim(claim: Claim): Promise<ClaimResult> {
     const { bodyDigest, subjectId } = claim;
-    const expiresAt = new Date(Date.now() + KEPT_MS).toISOString();
+    const expiresAt = new Date(Date.now() + RETENTION_MS).toISOString();
     const _id = slotId(claim);
     const outcome = { memberId: null, isFinal: false };
     for (;;) {
@@ -65,7 +65,7 @@ export class Idempotency extends repositoryOf({ collection: 'idempotency', noun:
       const first = await this.findById(_id);
       if (!first) continue;
       if (first.expiresAt <= new Date().toISOString()) await this.deleteOne({ _id, subjectId: first.subjectId });
-      else return repeated(first, bodyDigest);
+      else return toRepeatedClaim(first, bodyDigest);
     }
   }
 
@@ -109,7 +109,7 @@ function outcomeOf(document: StoredClaim | null): Outcome {
   return { memberId: document?.memberId ?? null, isFinal: document?.isFinal ?? true };
 }
 
-function repeated(first: StoredClaim, bodyDigest: string): Claimed {
+function toRepeatedClaim(first: StoredClaim, bodyDigest: string): ClaimResult {
   if (first.bodyDigest === bodyDigest)
     return { fresh: false, subjectId: first.subjectId, answer: first.answer, outcome: outcomeOf(first) };
   throw new MayflyError('idempotency_key_reused', 'This Idempotency-Key was used within 24 h with another request.', {

@@ -17,7 +17,7 @@ export type ApiKeyDocument = DocumentOf<ApiKey> & z.infer<z.ZodObject<typeof key
 type Keys = Model<ApiKeyDocument>;
 
 /** Age from which an unfinished revocation counts as interrupted: its process was killed. Milliseconds. */
-const CUT_OFF_MS = 60_000;
+const STALE_MARK_MS = 60_000;
 
 /**
  * Revokes an operator key, unless it is the last permanent one. Without transactions, it marks its key, then searches
@@ -27,8 +27,8 @@ const CUT_OFF_MS = 60_000;
  * @throws MayflyError last_admin_key
  */
 export async function endUnlessLast(keys: Keys, id: string): Promise<void> {
-  if (await endMarked(keys, id)) return;
-  if ((await takeAwayLeftMarks(keys)) && (await endMarked(keys, id))) return;
+  if (await markAndRevoke(keys, id)) return;
+  if ((await removeStaleMarks(keys)) && (await markAndRevoke(keys, id))) return;
   throw new MayflyError(
     'last_admin_key',
     `Without the key ${id} no operator key would stay, or another one is being revoked at this moment.`,
@@ -36,7 +36,7 @@ export async function endUnlessLast(keys: Keys, id: string): Promise<void> {
 }
 
 /** Marks a key, then revokes it if another stays. @returns false when it is not revoked */
-async function endMarked(keys: Keys, id: string): Promise<boolean> {
+async function markAndRevoke(keys: Keys, id: string): Promise<boolean> {
   const revocation = `${new Date().toISOString()}/${randomUUID()}`;
   if (!(await change(keys, { _id: id, revokedAt: null, revocation: null }, { $set: { revocation } }))) {
     const present = await keys.findById(id).lean<ApiKeyDocument>();
@@ -52,11 +52,11 @@ async function endMarked(keys: Keys, id: string): Promise<boolean> {
 }
 
 /** Removes stale marks. @returns false when there were none */
-async function takeAwayLeftMarks(keys: Keys): Promise<boolean> {
+async function removeStaleMarks(keys: Keys): Promise<boolean> {
   let taken = false;
   for (const { _id, revocation = '' } of await livingOperators(keys)) {
     const [since = ''] = revocation.split('/');
-    if (revocation === '' || Date.now() - Date.parse(since) < CUT_OFF_MS) continue;
+    if (revocation === '' || Date.now() - Date.parse(since) < STALE_MARK_MS) continue;
     taken = (await change(keys, { _id, revokedAt: null, revocation }, { $unset: { revocation: 1 } })) || taken;
   }
   return taken;

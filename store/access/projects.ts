@@ -3,7 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { instant, optional } from '../../model/fields.ts';
 import { DEFAULT_PROJECT, isProjectId, type Project } from '../../model/project.ts';
 import { NO_LIMITS, type ProjectLimits, projectLimits } from '../../model/project-limits.ts';
-import { BriefCache } from '../mongo/cache-lifetime.ts';
+import { TtlCache } from '../mongo/cache-lifetime.ts';
 import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 
 /** Stored form: fields that were never set are absent. */
@@ -19,10 +19,10 @@ type StoredProject = z.infer<typeof storedProject>;
 type Changes = Partial<Pick<Project, 'sources'>> & { limits?: Partial<ProjectLimits> };
 
 /** Fields that the embedded store leaves out where `$setOnInsert` sets null. */
-const LEFT_OUT = { sources: null, deletedAt: null };
+const NULL_FIELDS = { sources: null, deletedAt: null };
 
 /** Default project until it is changed: it may use every source. */
-const FIRST: Project = {
+const DEFAULT: Project = {
   id: DEFAULT_PROJECT,
   sources: null,
   limits: NO_LIMITS,
@@ -37,8 +37,8 @@ export class Projects extends repositoryOf({
   isId: isProjectId,
   model: storedProject,
 }) {
-  readonly #known = new BriefCache(async () => {
-    return new Map([FIRST, ...(await this.find({})).map(projectOf)].map((project) => [project.id, project]));
+  readonly #known = new TtlCache(async () => {
+    return new Map([DEFAULT, ...(await this.find({})).map(projectOf)].map((project) => [project.id, project]));
   });
 
   /** Returns all projects that ever existed, by id, from the cache: another process's latest change may be missing. */
@@ -76,7 +76,7 @@ export class Projects extends repositoryOf({
   async change(id: string, changes: Changes): Promise<Project | null> {
     this.checked(id);
     const first = id === DEFAULT_PROJECT;
-    const { id: _id, sources, limits: _none, deletedAt: _living, ...fields } = FIRST;
+    const { id: _id, sources, limits: _none, deletedAt: _living, ...fields } = DEFAULT;
     const { limits = {}, ...rest } = changes;
     const named = Object.entries(limits).map(([name, limit]) => [`limits.${name}`, limit] as const);
     const set = { ...rest, ...Object.fromEntries(named) };
@@ -102,5 +102,5 @@ export class Projects extends repositoryOf({
 }
 
 function projectOf({ limits, ...rest }: StoredProject): Project {
-  return { ...LEFT_OUT, ...rest, limits: { ...NO_LIMITS, ...(limits as Partial<ProjectLimits>) } };
+  return { ...NULL_FIELDS, ...rest, limits: { ...NO_LIMITS, ...(limits as Partial<ProjectLimits>) } };
 }

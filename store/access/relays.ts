@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { encrypted } from '../../model/fields.ts';
+import { encryptedField } from '../../model/fields.ts';
 import { isHostId } from '../../model/ids.ts';
 import { recordRepositoryOf } from '../repository/repository.ts';
 
 const relay = z.object({
   id: z.string(),
   url: z.string(),
-  key: encrypted(z.string()).describe('Hex'),
+  key: encryptedField(z.string()).describe('Hex'),
 });
 /** Address of a host's relay and the key that authenticates API and relay to each other. Never shown. */
 export type RelayAddress = Omit<z.infer<typeof relay>, 'id'>;

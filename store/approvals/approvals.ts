@@ -1,4 +1,4 @@
-import { type ApprovalRecord, approvalAt, approvalRecord } from '../../model/approvals/approval.ts';
+import { type ApprovalRecord, approvalRecord, getApprovalAsOf } from '../../model/approvals/approval.ts';
 import { instant } from '../../model/fields.ts';
 import { isApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -104,7 +104,7 @@ export class Approvals extends recordRepositoryOf({
   }
 
   protected override readonly recordOf = ({ _id: id, changedAt: _at, ...record }: ApprovalDocument): ApprovalRecord =>
-    approvalAt({ id, ...record }, Date.now());
+    getApprovalAsOf({ id, ...record }, Date.now());
 }
 
 function nowText(): string {

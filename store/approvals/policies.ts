@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Policy, policyRecord } from '../../model/approvals/policy.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { encrypted } from '../../model/fields.ts';
+import { encryptedField } from '../../model/fields.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
 /** Stored policy, whose `rules` are not validated yet. */
@@ -14,7 +14,7 @@ const VERSION_DIGITS = 9;
 export class Policies extends repositoryOf({
   collection: 'policies',
   noun: 'a policy',
-  model: policyRecord.extend({ rules: encrypted(z.unknown()) }),
+  model: policyRecord.extend({ rules: encryptedField(z.unknown()) }),
 }) {
   /** Returns the current policy of a project; null when it never had one. A damaged one has null as `rules`. */
   async current(project: string): Promise<StoredPolicy | null> {

@@ -19,7 +19,7 @@ export interface AuditHead {
 }
 
 /** End of the entries that were exported and then removed; `mac` proves that a holder of the key wrote it. */
-export interface ExpiredEnd {
+export interface ExpiryMark {
   /** Number of those entries. */
   count: number;
   /** Hash of the last of them. */
@@ -32,7 +32,7 @@ export interface ExpiredEnd {
 /**
  * Returns the canonical JSON of an event, redacted; a detail that is too large is replaced by its digest and beginning.
  */
-export function bodyOf(event: AuditEvent): string {
+export function toBody(event: AuditEvent): string {
   const shown = redact(event.detail);
   const detail = canonicalJson(shown);
   const bytes = Buffer.byteLength(detail);
@@ -72,11 +72,11 @@ export class ChainKey {
     return head.mac === this.head(sandboxId, head.count, head.hash).mac;
   }
 
-  expiry(sandboxId: string, { count, hash, at }: Omit<ExpiredEnd, 'mac'>): ExpiredEnd {
+  expiry(sandboxId: string, { count, hash, at }: Omit<ExpiryMark, 'mac'>): ExpiryMark {
     return { count, hash, at, mac: this.#hmac(`expired\n${sandboxId}\n${count}\n${hash}\n${at}`) };
   }
 
-  isGenuineExpiry(sandboxId: string, expired: ExpiredEnd): boolean {
+  isGenuineExpiry(sandboxId: string, expired: ExpiryMark): boolean {
     return expired.mac === this.expiry(sandboxId, expired).mac;
   }
 

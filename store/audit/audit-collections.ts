@@ -1,15 +1,23 @@
 import type { Connection, Model, mongo } from 'mongoose';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
-import { DUPLICATE_KEY, isDuplicateKey, reaching, refusalsOf } from '../mongo/failure.ts';
+import { DUPLICATE_KEY, getWriteErrors, isDuplicateKey, withStoreErrors } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
 import { modelOf } from '../mongo/model.ts';
 import { pagesOf } from '../mongo/pages.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import type { EncryptedFields } from '../sealed/sealed-fields.ts';
+import type { StoreEncryption } from '../sealed/sealing.ts';
 import type { AuditHead } from './audit-chain.ts';
 import type { EntryDocument, HeadDocument } from './audit-documents.ts';
-import { entryId, entryOf, entrySchema, headSchema, headText, parseHead, unlessLocked } from './audit-documents.ts';
+import {
+  entryId,
+  entryOf,
+  entrySchema,
+  headSchema,
+  headText,
+  parseHead,
+  withBrokenChainOnMissingKey,
+} from './audit-documents.ts';
 import type { ChainState } from './audit-verification.ts';
 
 /** Heads read at a time. */
@@ -24,13 +32,13 @@ type StoredState = ChainState & { id: string };
 export class AuditCollections {
   readonly #entries: Model<EntryDocument>;
   readonly #heads: Model<HeadDocument>;
-  readonly #fields: SealedFields;
+  readonly #fields: EncryptedFields;
   readonly #inserts = new GroupCommit((entries: EntryDocument[]) => this.#insertAll(entries));
-  readonly #advances = new GroupCommit((heads: HeadDocument[]) => this.#advanceAll(heads));
+  readonly #advances = new GroupCommit((heads: HeadDocument[]) => this.#writeHeads(heads));
 
   constructor(
     private readonly connection: Connection,
-    sealing: Sealing,
+    sealing: StoreEncryption,
   ) {
     this.#entries = modelOf(connection, 'audit', entrySchema());
     this.#fields = sealing.of('audit', this.#entries.schema);
@@ -54,7 +62,7 @@ export class AuditCollections {
   async begin(sandboxId: string, head: AuditHead): Promise<AuditHead> {
     try {
       const stored = this.connection.collection<HeadDocument>('auditHeads');
-      await reaching('begin an audit', () => stored.insertOne({ _id: sandboxId, head: headText(head) }));
+      await withStoreErrors('begin an audit', () => stored.insertOne({ _id: sandboxId, head: headText(head) }));
       return head;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
@@ -72,7 +80,7 @@ export class AuditCollections {
   /** @throws BrokenChain when it was written with a key that is missing here */
   async entry(sandboxId: string, seq: number): Promise<AuditEntry | null> {
     const document = await this.#document(sandboxId, seq);
-    return document && unlessLocked(() => entryOf(this.#opened(document)));
+    return document && withBrokenChainOnMissingKey(() => entryOf(this.#decrypt(document)));
   }
 
   /** Returns digests of the events up to an entry; none for a missing entry. */
@@ -84,7 +92,7 @@ export class AuditCollections {
     return this.#entries.findById(entryId(sandboxId, seq)).lean<EntryDocument>().exec();
   }
 
-  #opened(document: EntryDocument): EntryDocument {
+  #decrypt(document: EntryDocument): EntryDocument {
     return this.#fields.openedIfWhole(document) ?? { ...document, body: DAMAGED };
   }
 
@@ -101,7 +109,7 @@ export class AuditCollections {
   async below(sandboxId: string): Promise<EntryDocument[]> {
     const around = { $gt: `${sandboxId}.`, $lt: `${sandboxId}0` }; // between these is the slash
     const found = await this.#entries.find({ _id: around }).lean<EntryDocument[]>();
-    return found.filter(({ _id }) => _id.startsWith(`${sandboxId}/`)).map((each) => this.#opened(each));
+    return found.filter(({ _id }) => _id.startsWith(`${sandboxId}/`)).map((each) => this.#decrypt(each));
   }
 
   /** Returns the ids of all sandboxes with entries. Reads the whole collection. */
@@ -113,7 +121,7 @@ export class AuditCollections {
   /** Reports whether the record of a sandbox shows that it has run. */
   async hasRun(sandboxId: string): Promise<boolean> {
     const filter = { _id: sandboxId, runningAt: { $ne: null } };
-    const found = await reaching('look whether a sandbox has run', () =>
+    const found = await withStoreErrors('look whether a sandbox has run', () =>
       Promise.all(
         ['sandboxes', 'endedSandboxes'].map((name) =>
           this.connection.collection<{ _id: string; runningAt: string | null }>(name).findOne(filter),
@@ -125,13 +133,13 @@ export class AuditCollections {
 
   /** Returns sandboxes that live or have ended since an instant, ISO 8601. */
   async livingSince(at: string): Promise<string[]> {
-    const looks: [collection: string, filter: Record<string, unknown>][] = [
+    const queries: [collection: string, filter: Record<string, unknown>][] = [
       ['sandboxes', {}],
       ['endedSandboxes', { updatedAt: { $gte: at } }],
     ];
-    const found = await reaching('read which sandboxes live', () =>
+    const found = await withStoreErrors('read which sandboxes live', () =>
       Promise.all(
-        looks.map(([name, filter]) =>
+        queries.map(([name, filter]) =>
           this.connection
             .collection<{ _id: string }>(name)
             .find(filter, { projection: { _id: 1 } })
@@ -180,21 +188,21 @@ export class AuditCollections {
   async #insertAll(entries: EntryDocument[]): Promise<(mongo.WriteError | null)[]> {
     try {
       const audit = this.connection.collection<EntryDocument>('audit');
-      await reaching('append to the audit', () => audit.insertMany(entries, { ordered: false }));
+      await withStoreErrors('append to the audit', () => audit.insertMany(entries, { ordered: false }));
       return entries.map(() => null);
     } catch (error) {
-      const refusals = refusalsOf(error);
+      const refusals = getWriteErrors(error);
       if (refusals === null) throw error;
       return entries.map((_, n) => refusals.get(n) ?? null);
     }
   }
 
-  async #advanceAll(heads: HeadDocument[]): Promise<null[]> {
+  async #writeHeads(heads: HeadDocument[]): Promise<null[]> {
     const latest = new Map<string, string>();
     for (const { _id, head } of heads) if (head > (latest.get(_id) ?? '')) latest.set(_id, head);
     const updates = [...latest].map(([_id, head]) => ({ updateOne: { filter: { _id }, update: { $max: { head } } } }));
     const stored = this.connection.collection<HeadDocument>('auditHeads');
-    await reaching('advance heads of audits', () => stored.bulkWrite(updates, { ordered: false }));
+    await withStoreErrors('advance heads of audits', () => stored.bulkWrite(updates, { ordered: false }));
     return heads.map(() => null);
   }
 }

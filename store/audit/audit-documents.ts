@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import type { Schema } from 'mongoose';
 import { z } from 'zod';
 import { isMayflyError } from '../../model/errors.ts';
-import { encrypted } from '../../model/fields.ts';
+import { encryptedField } from '../../model/fields.ts';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
 import { fieldsOf } from '../mongo/model-fields.ts';
 import { NAME, strictSchema, TEXT } from '../mongo/schema.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
-import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
+import type { AuditHead, ExpiryMark } from './audit-chain.ts';
 
 const entryFields = z.object({
   sandboxId: z.string(),
   seq: z.int(),
-  body: encrypted(z.string()),
+  body: encryptedField(z.string()),
   hash: z.string(),
   previousHash: z.string(),
   recent: z
@@ -79,12 +79,12 @@ export function parseHead(text: string): AuditHead | null {
   return count && hash && mac ? { count: Number(count), hash, mac } : null;
 }
 
-export function expiredText({ count, hash, at, mac }: ExpiredEnd): string {
+export function expiredText({ count, hash, at, mac }: ExpiryMark): string {
   return `${count}/${hash}/${at}/${mac}`;
 }
 
 /** Returns null for a text that is not of our format. */
-export function parseExpired(text: string): ExpiredEnd | null {
+export function parseExpired(text: string): ExpiryMark | null {
   const [, count, hash, at, mac] = EXPIRED.exec(text) ?? [];
   return count && hash && at && mac ? { count: Number(count), hash, at, mac } : null;
 }
@@ -94,7 +94,7 @@ export function entryOf({ sandboxId, seq, body, hash, previousHash }: EntryDocum
 }
 
 /** Reads the part of a chain that is needed to continue it. @throws BrokenChain when its key is missing */
-export function unlessLocked<T>(open: () => T): T {
+export function withBrokenChainOnMissingKey<T>(open: () => T): T {
   try {
     return open();
   } catch (error) {

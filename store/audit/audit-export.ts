@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
 import type { AnchorTip } from '../register/anchor.ts';
 import type { RegisterDocument } from '../register/facts.ts';
-import type { Register } from '../register/register.ts';
-import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
+import type { TransparencyLog } from '../register/register.ts';
+import type { AuditHead, ExpiryMark } from './audit-chain.ts';
 import type { AuditCollections } from './audit-collections.ts';
 import { parseExpired, parseHead } from './audit-documents.ts';
 import type { ChainState } from './audit-verification.ts';
@@ -19,7 +19,7 @@ export type ExportLine =
     }
   /** `later`: written during the export, so its chains need not be in the export. */
   | ({ kind: 'register'; number: number; later: boolean } & Omit<RegisterDocument, '_id'>)
-  | { kind: 'chain'; subject: string; head: AuditHead | null; expired: ExpiredEnd | null }
+  | { kind: 'chain'; subject: string; head: AuditHead | null; expired: ExpiryMark | null }
   | { kind: 'entry'; subject: string; seq: number; previousHash: string; hash: string; body: string };
 
 /** Entries read at a time. */
@@ -29,7 +29,7 @@ const PAGE = 100;
 export class AuditExport {
   constructor(
     private readonly stored: AuditCollections,
-    private readonly register: Register,
+    private readonly register: TransparencyLog,
   ) {}
 
   /** @param subjects subjects of the chains; null: all that have a head. The register is always whole. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { isMayflyError } from '../../model/errors.ts';
-import { encrypted } from '../../model/fields.ts';
+import { encryptedField } from '../../model/fields.ts';
 import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 import type { ChainKey } from './audit-chain.ts';
-import { eventDigest, eventIdOf, unlessLocked } from './audit-documents.ts';
+import { eventDigest, eventIdOf, withBrokenChainOnMissingKey } from './audit-documents.ts';
 
 /** Event as it will be hashed. */
 export interface EventBody {
@@ -26,7 +26,7 @@ export interface AuditFault {
 
 const queuedEvent = z.object({
   sandboxId: z.string(),
-  body: encrypted(z.string()),
+  body: encryptedField(z.string()),
   place: z.string().describe('When it came, ISO 8601, and its number in the process that took it'),
   mac: z.string().describe('Proves that a holder of the key has put it here'),
   why: z.string(),
@@ -34,7 +34,7 @@ const queuedEvent = z.object({
 type QueuedDocument = DocumentOf<z.infer<typeof queuedEvent>>;
 
 /** Most events from which faults are computed. */
-const LOOKED_AT = 10_000;
+const MAX_SCANNED = 10_000;
 
 /**
  * Events whose chain could not take them, `_id` = `<sandboxId>/<digest of the event id>`. They are appended when the
@@ -77,7 +77,7 @@ export class AuditQueue extends repositoryOf({ collection: 'auditQueue', noun: '
     const held = [...this.#held.values()].filter((each) => each.sandboxId === sandboxId && each.place > after);
     const page = [...found, ...held].toSorted(byPlace).slice(0, limit);
     const events = page
-      .flatMap((each) => unlessLocked(() => this.encryption.openedIfWhole(each)) ?? [])
+      .flatMap((each) => withBrokenChainOnMissingKey(() => this.encryption.openedIfWhole(each)) ?? [])
       .filter(({ mac, body }) => mac === key.queued(sandboxId, body))
       .map(({ body }) => ({ eventId: eventIdOf(body) ?? '', body }));
     return { events, end: page.at(-1)?.place ?? null };
@@ -96,7 +96,7 @@ export class AuditQueue extends repositoryOf({ collection: 'auditQueue', noun: '
 
   /** Returns the chains with waiting events, the one that has waited longest first. */
   async faults(): Promise<AuditFault[]> {
-    const found = await this.documents({}, { limit: LOOKED_AT, only: { sandboxId: 1, place: 1, why: 1 } });
+    const found = await this.documents({}, { limit: MAX_SCANNED, only: { sandboxId: 1, place: 1, why: 1 } });
     const faults = new Map<string, AuditFault>();
     for (const { sandboxId, place, why } of [...found, ...this.#held.values()].toSorted(byPlace)) {
       const fault = faults.get(sandboxId) ?? { sandboxId, why, since: place.split('/')[0] ?? place, waiting: 0 };

@@ -1,11 +1,11 @@
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
-import type { RegisterWalk } from '../register/register-walk.ts';
-import type { AuditHead, ChainKey, ExpiredEnd } from './audit-chain.ts';
+import type { LogVerification } from '../register/register-walk.ts';
+import type { AuditHead, ChainKey, ExpiryMark } from './audit-chain.ts';
 import { GENESIS } from './audit-chain.ts';
 import type { EntryDocument } from './audit-documents.ts';
 import { entryId, parseExpired, parseHead } from './audit-documents.ts';
 import type { AuditProblem } from './audit-problem.ts';
-import { absence, birthProblems, untold } from './chain-birth.ts';
+import { absence, compareWithRegister, findUnrecorded } from './chain-birth.ts';
 
 /** Result of verifying one chain. A clock that went back is a problem, but `ok` may still be true. */
 export interface Verification {
@@ -29,7 +29,7 @@ export interface ChainState {
 /** Facts that a chain is verified against. */
 export interface Expectation {
   /** Register, read before the chain; without it only the chain is verified. */
-  register?: RegisterWalk | undefined;
+  register?: LogVerification | undefined;
   /** Ids that must occur in its entries. */
   told?: readonly string[];
 }
@@ -58,19 +58,19 @@ export function verifyChain(
   const known = head?.count ?? length;
   const found = { head, expired, length, genuine: walk.genuine };
   const problems = [
-    ...(head ? headProblems(head, walk.genuine, expired) : [forgedHead(headText)]),
+    ...(head ? headProblems(head, walk.genuine, expired) : [forgedHeadProblem(headText)]),
     ...(expiredText !== undefined && !expired ? [forgedExpiry()] : []),
-    ...walk.problems.map((problem) => asInserted(problem, known)),
-    ...strays(sandboxId, length, documents),
-    ...(register ? birthProblems(sandboxId, found, register) : []),
-    ...untold(found, told),
-    ...backwards(walk.genuine),
+    ...walk.problems.map((problem) => toInserted(problem, known)),
+    ...findStrays(sandboxId, length, documents),
+    ...(register ? compareWithRegister(sandboxId, found, register) : []),
+    ...findUnrecorded(found, told),
+    ...findClockRegressions(walk.genuine),
   ];
   const ok = problems.every((problem) => problem.kind === 'time-went-back');
   return { ok, entries: walk.genuine.size, ...(expired && { expired: expired.count }), problems };
 }
 
-function genuineExpiry(key: ChainKey, sandboxId: string, text: string | undefined): ExpiredEnd | null {
+function genuineExpiry(key: ChainKey, sandboxId: string, text: string | undefined): ExpiryMark | null {
   const expired = text === undefined ? null : parseExpired(text);
   return expired && key.isGenuineExpiry(sandboxId, expired) ? expired : null;
 }
@@ -85,7 +85,7 @@ function genuineHead(key: ChainKey, sandboxId: string, text: string | null): Aud
   return head && key.isGenuineHead(sandboxId, head) ? head : null;
 }
 
-function forgedHead(text: string | null): AuditProblem {
+function forgedHeadProblem(text: string | null): AuditProblem {
   const detail =
     text === null ? 'the chain has entries but no head' : 'the head was not written by a holder of the key';
   return { seq: null, kind: 'forged-head', detail };
@@ -109,7 +109,7 @@ function walkEntries(
   sandboxId: string,
   length: number,
   byId: ReadonlyMap<string, EntryDocument>,
-  expired: ExpiredEnd | null,
+  expired: ExpiryMark | null,
 ): Walk {
   const walk: Walk = { genuine: new Map(), problems: [] };
   const end = lastPresent(sandboxId, length, byId);
@@ -118,7 +118,7 @@ function walkEntries(
     const entry = byId.get(entryId(sandboxId, seq));
     if (!entry) {
       const isExpired = expired !== null && seq < expired.count;
-      if (!isExpired) walk.problems.push(absent(seq, end));
+      if (!isExpired) walk.problems.push(toMissingProblem(seq, end));
       previous = isExpired && seq === expired.count - 1 ? expired.hash : null;
       continue;
     }
@@ -136,7 +136,7 @@ function lastPresent(sandboxId: string, length: number, byId: ReadonlyMap<string
   return last;
 }
 
-function absent(seq: number, lastSeq: number): AuditProblem {
+function toMissingProblem(seq: number, lastSeq: number): AuditProblem {
   if (seq > lastSeq) return { seq, kind: 'truncated', detail: 'the head knows this entry, but the chain ends before' };
   return { seq, kind: 'missing', detail: 'there are entries before and after, but not this one' };
 }
@@ -170,7 +170,7 @@ function entryProblem(
 function headProblems(
   head: AuditHead,
   genuine: ReadonlyMap<number, AuditEntry>,
-  expired: ExpiredEnd | null,
+  expired: ExpiryMark | null,
 ): AuditProblem[] {
   const last = genuine.get(head.count - 1) ?? (expired?.count === head.count ? expired : undefined);
   if (!last || last.hash === head.hash) return [];
@@ -178,21 +178,21 @@ function headProblems(
 }
 
 /** Turns `edited` into `inserted` beyond the head, where Mayfly never wrote. */
-function asInserted(problem: AuditProblem, known: number): AuditProblem {
+function toInserted(problem: AuditProblem, known: number): AuditProblem {
   return problem.kind === 'edited' && problem.seq !== null && problem.seq >= known
     ? { ...problem, kind: 'inserted' }
     : problem;
 }
 
 /** Finds documents below the sandbox's name that no number of the chain accounts for. */
-function strays(sandboxId: string, length: number, documents: readonly EntryDocument[]): AuditProblem[] {
+function findStrays(sandboxId: string, length: number, documents: readonly EntryDocument[]): AuditProblem[] {
   const expected = new Set(Array.from({ length }, (_, seq) => entryId(sandboxId, seq)));
   return documents
     .filter(({ _id }) => !expected.has(_id))
     .map(({ _id }) => ({ seq: null, kind: 'inserted', detail: `${JSON.stringify(_id)} is not part of the chain` }));
 }
 
-function backwards(genuine: ReadonlyMap<number, AuditEntry>): AuditProblem[] {
+function findClockRegressions(genuine: ReadonlyMap<number, AuditEntry>): AuditProblem[] {
   const problems: AuditProblem[] = [];
   let latest = '';
   for (const [seq, entry] of genuine) {

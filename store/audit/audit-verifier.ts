@@ -1,5 +1,5 @@
-import type { Register } from '../register/register.ts';
-import type { RegisterWalk } from '../register/register-walk.ts';
+import type { TransparencyLog } from '../register/register.ts';
+import type { LogVerification } from '../register/register-walk.ts';
 import type { ChainKey } from './audit-chain.ts';
 import type { AuditCollections } from './audit-collections.ts';
 import type { AuditQueue } from './audit-queue.ts';
@@ -10,7 +10,7 @@ const NO_STATE: ChainState = { head: null };
 /** Parts that need the audit key. */
 export interface AuditKeys {
   chains: ChainKey;
-  register: Register;
+  register: TransparencyLog;
 }
 
 /** Verifies stored chains. May run during appends. */
@@ -22,9 +22,9 @@ export class AuditVerifier {
   ) {}
 
   /** Verifies one chain. @param register read before; without it only the chain is verified */
-  async one(sandboxId: string, register?: RegisterWalk): Promise<Verification> {
+  async one(sandboxId: string, register?: LogVerification): Promise<Verification> {
     const state = await this.stored.state(sandboxId);
-    return this.#judged(sandboxId, state, await this.queue.countOf(sandboxId), { register });
+    return this.#verify(sandboxId, state, await this.queue.countOf(sandboxId), { register });
   }
 
   /**
@@ -34,7 +34,7 @@ export class AuditVerifier {
    */
   async all(
     expected: ReadonlyMap<string, readonly string[]>,
-    register: RegisterWalk,
+    register: LogVerification,
   ): Promise<Map<string, Verification>> {
     const states = new Map<string, ChainState>();
     for await (const page of this.stored.states()) for (const state of page) states.set(state.id, state);
@@ -44,13 +44,13 @@ export class AuditVerifier {
     const results = new Map<string, Verification>();
     for (const id of new Set([...ids, ...written])) {
       const told = expected.get(id) ?? [];
-      results.set(id, await this.#judged(id, states.get(id) ?? NO_STATE, waiting.get(id) ?? 0, { register, told }));
+      results.set(id, await this.#verify(id, states.get(id) ?? NO_STATE, waiting.get(id) ?? 0, { register, told }));
     }
     return results;
   }
 
   /** Verifies a chain, again with a newer register when the first read may have missed its birth. */
-  async #judged(id: string, state: ChainState, waiting: number, held: Expectation): Promise<Verification> {
+  async #verify(id: string, state: ChainState, waiting: number, held: Expectation): Promise<Verification> {
     const { chains, register } = this.keys;
     let verification = verifyChain(chains, id, state, await this.stored.below(id), held);
     if (held.register && verification.problems.some(({ kind }) => kind === 'unborn' || kind === 'no-chain')) {

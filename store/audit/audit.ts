@@ -4,15 +4,15 @@ import { isAuditSubject } from '../../model/ids.ts';
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
 import type { KeyMark } from '../register/facts.ts';
-import type { RegisterWalk } from '../register/register-walk.ts';
-import type { Sealing } from '../sealed/sealing.ts';
-import { type AuditHead, bodyOf } from './audit-chain.ts';
+import type { LogVerification } from '../register/register-walk.ts';
+import type { StoreEncryption } from '../sealed/sealing.ts';
+import { type AuditHead, toBody } from './audit-chain.ts';
 import { AuditCollections } from './audit-collections.ts';
 import { AuditExport, type ExportLine } from './audit-export.ts';
 import { type AuditFault, AuditQueue, type EventBody } from './audit-queue.ts';
 import type { Verification } from './audit-verification.ts';
 import { type AuditKeys, AuditVerifier } from './audit-verifier.ts';
-import { ChainNotes } from './chain-notes.ts';
+import { MissedHeads } from './chain-notes.ts';
 import { ChainWriter } from './chain-writer.ts';
 import { currentRequestId } from './request-id.ts';
 
@@ -32,7 +32,7 @@ export class Audit {
   /** Chains with waiting events, as far as this process knows. */
   readonly #awaited = new Set<string>();
 
-  constructor(connection: Connection, sealing: Sealing, keys: AuditKeys | null) {
+  constructor(connection: Connection, sealing: StoreEncryption, keys: AuditKeys | null) {
     this.#stored = new AuditCollections(connection, sealing);
     this.#queue = new AuditQueue(connection, sealing);
     this.#keys = keys;
@@ -48,7 +48,7 @@ export class Audit {
    */
   async append(sandboxId: string, event: AuditEvent): Promise<AuditEntry> {
     checkId(sandboxId);
-    return this.#having(this.#writer, 'append to').append(sandboxId, eventBody(event));
+    return this.#require(this.#writer, 'append to').append(sandboxId, eventBody(event));
   }
 
   /**
@@ -59,15 +59,15 @@ export class Audit {
    */
   async record(sandboxId: string, event: AuditEvent): Promise<string | null> {
     checkId(sandboxId);
-    const writer = this.#having(this.#writer, 'append to');
+    const writer = this.#require(this.#writer, 'append to');
     const waiting = eventBody(event);
     try {
       if (this.#awaited.has(sandboxId)) await this.#appendWaitingOf(sandboxId);
       await writer.append(sandboxId, waiting);
       return null;
     } catch (error) {
-      const why = faultIn(sandboxId, error);
-      await this.#queue.put(this.#keyOf('append to').chains, sandboxId, waiting, why);
+      const why = describeFault(sandboxId, error);
+      await this.#queue.put(this.#requireKeys('append to').chains, sandboxId, waiting, why);
       this.#awaited.add(sandboxId);
       return why;
     }
@@ -89,7 +89,7 @@ export class Audit {
         await this.#appendWaitingOf(sandboxId);
         over.push(sandboxId);
       } catch (error) {
-        faultIn(sandboxId, error);
+        describeFault(sandboxId, error);
         this.#awaited.add(sandboxId);
       }
     }
@@ -98,7 +98,7 @@ export class Audit {
 
   /** @throws BrokenChain among others, at the first event that cannot be appended */
   async #appendWaitingOf(sandboxId: string): Promise<void> {
-    const { chains } = this.#keyOf('append to');
+    const { chains } = this.#requireKeys('append to');
     for (let after: string | null = ''; after !== null; ) {
       const page = await this.#queue.of(chains, sandboxId, { after, limit: WAITING_AT_ONCE });
       for (const event of page.events) {
@@ -115,13 +115,13 @@ export class Audit {
    * @throws BrokenChain as {@link append}; unrecorded lengths are recorded by the next call
    */
   async noteHeads(): Promise<void> {
-    await this.#having(this.#writer, 'append to').noteHeads();
+    await this.#require(this.#writer, 'append to').noteHeads();
   }
 
   /** Records in the register the lengths of chains whose process ended before it could. */
   async catchUp(): Promise<void> {
-    const { chains, register } = this.#keyOf('record lengths in the register of');
-    await new ChainNotes(this.#stored, chains, register).catchUp();
+    const { chains, register } = this.#requireKeys('record lengths in the register of');
+    await new MissedHeads(this.#stored, chains, register).catchUp();
   }
 
   /**
@@ -129,7 +129,7 @@ export class Audit {
    * @returns number of gaps
    */
   async acceptLoss(reason: string): Promise<number> {
-    const { register } = this.#keyOf('accept a loss in');
+    const { register } = this.#requireKeys('accept a loss in');
     const { gaps } = await register.walk();
     for (const gap of gaps) await register.add({ kind: 'accepted', ...gap, reason });
     return gaps.length;
@@ -137,7 +137,7 @@ export class Audit {
 
   /** Records in the register API keys that are new or have changed. */
   async noteKeys(keys: readonly ({ id: string } & KeyMark)[]): Promise<void> {
-    const { register } = this.#keyOf('note API keys in');
+    const { register } = this.#requireKeys('note API keys in');
     await Promise.all(keys.map(({ id, ...mark }) => register.addKey(id, mark)));
   }
 
@@ -156,8 +156,8 @@ export class Audit {
   }
 
   /** Verifies the register. @throws MayflyError internal without the key */
-  async verifyRegister(): Promise<RegisterWalk> {
-    return this.#keyOf('verify').register.walk();
+  async verifyRegister(): Promise<LogVerification> {
+    return this.#requireKeys('verify').register.walk();
   }
 
   /**
@@ -165,7 +165,7 @@ export class Audit {
    * @param register read before; without it only the chain is verified
    * @throws MayflyError internal without the key
    */
-  async verify(sandboxId: string, register?: RegisterWalk): Promise<Verification> {
+  async verify(sandboxId: string, register?: LogVerification): Promise<Verification> {
     checkId(sandboxId);
     return this.#verifier().one(sandboxId, register);
   }
@@ -173,30 +173,30 @@ export class Audit {
   /** @throws MayflyError internal without the key; see {@link AuditVerifier.all} */
   async verifyAll(
     expected: ReadonlyMap<string, readonly string[]>,
-    register: RegisterWalk,
+    register: LogVerification,
   ): Promise<Map<string, Verification>> {
     return this.#verifier().all(expected, register);
   }
 
   /** @param subjects subjects of the chains; null: all */
   exported(subjects: string[] | null): AsyncGenerator<ExportLine> {
-    return new AuditExport(this.#stored, this.#keyOf('export').register).lines(subjects);
+    return new AuditExport(this.#stored, this.#requireKeys('export').register).lines(subjects);
   }
 
   /** Returns a keyed hash of an export, by the SHA-256 of its lines. */
   sealed(sha256: string): string {
-    return this.#keyOf('export').register.sealed(sha256);
+    return this.#requireKeys('export').register.sealed(sha256);
   }
 
   #verifier(): AuditVerifier {
-    return new AuditVerifier(this.#stored, this.#queue, this.#keyOf('verify'));
+    return new AuditVerifier(this.#stored, this.#queue, this.#requireKeys('verify'));
   }
 
-  #keyOf(purpose: string): AuditKeys {
-    return this.#having(this.#keys, purpose);
+  #requireKeys(purpose: string): AuditKeys {
+    return this.#require(this.#keys, purpose);
   }
 
-  #having<T>(part: T | null, purpose: string): T {
+  #require<T>(part: T | null, purpose: string): T {
     if (part) return part;
     throw new MayflyError('internal', `This process was not given the audit key, so it cannot ${purpose} the audit.`);
   }
@@ -206,7 +206,7 @@ export class Audit {
  * Describes the fault that keeps a chain from being continued. @throws MayflyError store_unavailable when the whole
  * store does not answer
  */
-function faultIn(sandboxId: string, error: unknown): string {
+function describeFault(sandboxId: string, error: unknown): string {
   if (isMayflyError(error, 'store_unavailable')) throw error;
   if (error instanceof BrokenChain) return error.message;
   return `The audit of ${sandboxId} cannot be continued: ${error instanceof Error ? error.message : String(error)}`;
@@ -214,11 +214,11 @@ function faultIn(sandboxId: string, error: unknown): string {
 
 /** Returns the chained content of an event, with the request on whose behalf it happened. */
 function eventBody(event: AuditEvent): EventBody {
-  return { eventId: event.eventId, body: bodyOf(onBehalf(event)) };
+  return { eventId: event.eventId, body: toBody(withRequestId(event)) };
 }
 
 /** Adds the id of the current request, unless the event has one. */
-function onBehalf(event: AuditEvent): AuditEvent {
+function withRequestId(event: AuditEvent): AuditEvent {
   const requestId = currentRequestId();
   return requestId === undefined ? event : { ...event, detail: { requestId, ...event.detail } };
 }

@@ -1,19 +1,19 @@
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
-import type { KnownChain, RegisterWalk } from '../register/register-walk.ts';
-import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
+import type { KnownChain, LogVerification } from '../register/register-walk.ts';
+import type { AuditHead, ExpiryMark } from './audit-chain.ts';
 import type { AuditProblem } from './audit-problem.ts';
 
 /** Facts about a chain that were found without the register. */
 interface FoundChain {
   head: AuditHead | null;
-  expired: ExpiredEnd | null;
+  expired: ExpiryMark | null;
   /** End of the entries that exist, or should by its head. */
   length: number;
   genuine: ReadonlyMap<number, AuditEntry>;
 }
 
 /** Returns the problem of a chain without any stored part; null when retention removed all of it. */
-export function absence(subject: string, register: RegisterWalk | undefined): AuditProblem | null {
+export function absence(subject: string, register: LogVerification | undefined): AuditProblem | null {
   const known = register?.chains.get(subject);
   if (!known) return { seq: null, kind: 'no-chain', detail: 'neither entries nor a head are stored' };
   if (known.removed > 0 && known.removed >= (known.head?.count ?? 0)) return null;
@@ -23,7 +23,7 @@ export function absence(subject: string, register: RegisterWalk | undefined): Au
 }
 
 /** Compares a chain with the register. */
-export function birthProblems(subject: string, chain: FoundChain, register: RegisterWalk): AuditProblem[] {
+export function compareWithRegister(subject: string, chain: FoundChain, register: LogVerification): AuditProblem[] {
   const known = register.chains.get(subject);
   if (known) return [...beginningProblems(known, chain), ...furthestProblems(known, chain)];
   if ((chain.head?.count ?? 0) === 0) return [];
@@ -55,7 +55,7 @@ function furthestProblems({ first, head }: KnownChain, { expired, length, genuin
  * Returns a problem for each id that must occur in the chain and does not. Removed entries may have held it, so none
  * then.
  */
-export function untold({ expired, genuine }: FoundChain, told: readonly string[]): AuditProblem[] {
+export function findUnrecorded({ expired, genuine }: FoundChain, told: readonly string[]): AuditProblem[] {
   if (expired || told.length === 0) return [];
   const bodies = [...genuine.values()].map(({ body }) => body);
   return told

@@ -1,18 +1,18 @@
-import type { Register } from '../register/register.ts';
+import type { TransparencyLog } from '../register/register.ts';
 import { type ChainKey, GENESIS } from './audit-chain.ts';
 import type { AuditCollections } from './audit-collections.ts';
 import { parseHead } from './audit-documents.ts';
 import type { ChainState } from './audit-verification.ts';
 
 /** Time before the register's last entry within which a process may have appended and then ended, ms. */
-const UNTOLD_MS = 10 * 60_000;
+const MISSED_WINDOW_MS = 10 * 60_000;
 
 /** Records in the register chains to which this process has not appended. */
-export class ChainNotes {
+export class MissedHeads {
   constructor(
     private readonly stored: AuditCollections,
     private readonly key: ChainKey,
-    private readonly register: Register,
+    private readonly register: TransparencyLog,
   ) {}
 
   /**
@@ -21,7 +21,7 @@ export class ChainNotes {
    */
   async catchUp(): Promise<void> {
     const { at = new Date().toISOString() } = (await this.register.anchored()) ?? {};
-    const since = new Date(Date.parse(at) - UNTOLD_MS).toISOString();
+    const since = new Date(Date.parse(at) - MISSED_WINDOW_MS).toISOString();
     const subjects = [...(await this.stored.livingSince(since)), ...(await this.stored.sourceIds())];
     for await (const page of this.stored.statesOf(subjects)) {
       const heads = page.map((state) => ({ subject: state.id, ...this.#headOf(state) }));

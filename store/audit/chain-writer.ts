@@ -1,8 +1,8 @@
 import type { AuditEntry, AuditKind } from '../../model/sandbox/audit.ts';
-import { RecentMap } from '../mongo/recent-map.ts';
+import { BoundedMap } from '../mongo/recent-map.ts';
 import { BrokenChain } from '../register/broken-chain.ts';
 import type { ChainMark } from '../register/facts.ts';
-import type { Register } from '../register/register.ts';
+import type { TransparencyLog } from '../register/register.ts';
 import { type ChainKey, GENESIS } from './audit-chain.ts';
 import type { AuditCollections } from './audit-collections.ts';
 import { entryId, eventDigest, eventIdOf, kindOf, recentWith } from './audit-documents.ts';
@@ -15,7 +15,7 @@ import type { EventBody } from './audit-queue.ts';
 const BEGINNINGS: ReadonlySet<string> = new Set<AuditKind>(['sandbox.requested', 'sandbox.record-restored']);
 
 /** Reads of a chain's end without progress after which an append fails. */
-const MOST_LOOKS = 20;
+const MAX_ATTEMPTS = 20;
 
 interface ChainEnd {
   count: number;
@@ -25,7 +25,7 @@ interface ChainEnd {
 }
 
 /** Cached ends of chains; beyond that the least recently changed are dropped. */
-const REMEMBERED = 10_000;
+const CACHE_SIZE = 10_000;
 
 /** Appends to chains, and records each in the register before any of its entries counts as written. */
 export class ChainWriter {
@@ -33,7 +33,7 @@ export class ChainWriter {
    * Cached ends of chains that this process has written: saves two reads an append. An end is taken out before use, so
    * that a failed append reads again; an entry of another writer conflicts at the insert.
    */
-  readonly #ends = new RecentMap<ChainEnd>(REMEMBERED);
+  readonly #ends = new BoundedMap<ChainEnd>(CACHE_SIZE);
   /** Last append in progress of each chain. */
   readonly #appending = new Map<string, Promise<unknown>>();
   /** Lengths that this process has not recorded in the register yet. */
@@ -42,7 +42,7 @@ export class ChainWriter {
   constructor(
     private readonly stored: AuditCollections,
     private readonly key: ChainKey,
-    private readonly register: Register,
+    private readonly register: TransparencyLog,
   ) {}
 
   /**
@@ -51,7 +51,7 @@ export class ChainWriter {
    * @throws BrokenChain
    */
   async append(sandboxId: string, event: EventBody): Promise<AuditEntry> {
-    const entry = await this.#inTurn(sandboxId, () => this.#place(sandboxId, event));
+    const entry = await this.#serialize(sandboxId, () => this.#insertAtEnd(sandboxId, event));
     const count = entry.seq + 1;
     // Concurrent appends to a chain share this write; for an existing entry it may have been missing.
     const advance = () => this.stored.advance(sandboxId, this.key.head(sandboxId, count, entry.hash));
@@ -73,7 +73,7 @@ export class ChainWriter {
   }
 
   /** Serializes appends to a chain within this process: a writer that loses to another reads the whole end again. */
-  async #inTurn<T>(sandboxId: string, place: () => Promise<T>): Promise<T> {
+  async #serialize<T>(sandboxId: string, place: () => Promise<T>): Promise<T> {
     const before = this.#appending.get(sandboxId) ?? Promise.resolve();
     const placed = before.then(place);
     const settled = placed.then(
@@ -89,25 +89,25 @@ export class ChainWriter {
   }
 
   /** Inserts the entry at the end of the chain, unless it exists: the head may not include it yet. */
-  async #place(sandboxId: string, event: EventBody): Promise<AuditEntry> {
+  async #insertAtEnd(sandboxId: string, event: EventBody): Promise<AuditEntry> {
     const { eventId, body } = event;
-    for (let [furthest, stuck] = [-1, 0]; stuck < MOST_LOOKS; ) {
+    for (let [furthest, stuck] = [-1, 0]; stuck < MAX_ATTEMPTS; ) {
       const { count, hash, recent } = this.#ends.take(sandboxId) ?? (await this.#readEnd(sandboxId, event));
       stuck = count > furthest ? 0 : stuck + 1;
       furthest = Math.max(furthest, count);
-      const present = await this.#present(sandboxId, count, recent, eventId);
+      const present = await this.#findDuplicate(sandboxId, count, recent, eventId);
       if (present) return present;
 
       const entry = this.key.entry(sandboxId, count, hash, body);
-      const withThis = recentWith(recent, eventId);
-      if (await this.stored.insert(entry, withThis)) {
-        this.#ends.set(sandboxId, { count: count + 1, hash: entry.hash, recent: withThis });
+      const recentIncludingThis = recentWith(recent, eventId);
+      if (await this.stored.insert(entry, recentIncludingThis)) {
+        this.#ends.set(sandboxId, { count: count + 1, hash: entry.hash, recent: recentIncludingThis });
         return entry;
       }
       const taken = await this.stored.entry(sandboxId, count);
       if (!taken) continue; // taken a moment ago and removed: read again
       const isNext = taken.sandboxId === sandboxId && taken.seq === count && taken.previousHash === hash;
-      if (!isNext || !this.key.isGenuine(taken)) throw forged(sandboxId, count);
+      if (!isNext || !this.key.isGenuine(taken)) throw forgedEntryError(sandboxId, count);
       if (eventIdOf(taken.body) === eventId) return taken;
       await this.stored.advance(sandboxId, this.key.head(sandboxId, count + 1, taken.hash));
     }
@@ -155,7 +155,7 @@ export class ChainWriter {
     return (await this.stored.entry(sandboxId, 0))?.hash ?? null;
   }
 
-  async #present(
+  async #findDuplicate(
     sandboxId: string,
     count: number,
     recent: readonly string[],
@@ -172,7 +172,7 @@ function isBeginning({ body }: EventBody): boolean {
   return BEGINNINGS.has(kindOf(body) ?? '');
 }
 
-function forged(sandboxId: string, seq: number): BrokenChain {
+function forgedEntryError(sandboxId: string, seq: number): BrokenChain {
   return new BrokenChain(
     `The audit entry ${entryId(sandboxId, seq)} was not written by Mayfly, or stood elsewhere, so nothing can be appended after it. ` +
       'Run `mayfly audit verify`, keep a copy of the collection `audit` as evidence, then remove that entry.',

@@ -11,7 +11,7 @@ export function isRequestId(text: unknown): text is string {
 }
 
 /** Runs a function on behalf of a request; undefined: none, or an unknown one. */
-export function onBehalfOf<T>(requestId: string | undefined, run: () => T): T {
+export function runWithRequestId<T>(requestId: string | undefined, run: () => T): T {
   return requestId === undefined ? run() : storage.run(requestId, run);
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { encrypted, optional } from '../../model/fields.ts';
+import { encryptedField, optional } from '../../model/fields.ts';
 import type { CommandInputs } from '../../model/sandbox/command.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { repositoryOf } from '../repository/repository.ts';
@@ -7,9 +7,9 @@ import { repositoryOf } from '../repository/repository.ts';
 const values = z.array(z.object({ name: z.string(), value: z.string() }));
 /** Values as a list, like metadata: otherwise a variable's name would be the name of a field. */
 const storedInputs = z.object({
-  env: encrypted(values.clone()),
-  stdin: encrypted(z.custom<StoredBytes>()),
-  secretFiles: optional(encrypted(values.clone())),
+  env: encryptedField(values.clone()),
+  stdin: encryptedField(z.custom<StoredBytes>()),
+  secretFiles: optional(encryptedField(values.clone())),
 });
 
 /**
@@ -23,7 +23,7 @@ export class StoredCommandInputs extends repositoryOf({
 }) {
   /** Stores the inputs of a command; existing ones (of a repeated request) stay. */
   async keep(commandId: string, { env, stdin, secretFiles = {} }: CommandInputs): Promise<void> {
-    const inputs = { env: listed(env), stdin: Buffer.from(stdin), secretFiles: listed(secretFiles) };
+    const inputs = { env: toPairs(env), stdin: Buffer.from(stdin), secretFiles: toPairs(secretFiles) };
     await this.insert({ _id: commandId, ...inputs });
   }
 
@@ -32,7 +32,7 @@ export class StoredCommandInputs extends repositoryOf({
     const found = await this.findById(commandId);
     if (!found) return null;
     const { env, stdin, secretFiles } = found;
-    return { env: named(env), stdin: bytesOf(stdin), secretFiles: named(secretFiles ?? []) };
+    return { env: fromPairs(env), stdin: bytesOf(stdin), secretFiles: fromPairs(secretFiles ?? []) };
   }
 
   async remove(commandId: string): Promise<void> {
@@ -40,10 +40,10 @@ export class StoredCommandInputs extends repositoryOf({
   }
 }
 
-function listed(values: Record<string, string>): { name: string; value: string }[] {
+function toPairs(values: Record<string, string>): { name: string; value: string }[] {
   return Object.entries(values).map(([name, value]) => ({ name, value }));
 }
 
-function named(values: readonly { name: string; value: string }[]): Record<string, string> {
+function fromPairs(values: readonly { name: string; value: string }[]): Record<string, string> {
   return Object.fromEntries(values.map(({ name, value }) => [name, value]));
 }

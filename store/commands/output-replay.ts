@@ -1,6 +1,6 @@
 import type { OutputStream } from '../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES, type OutputFrame } from '../../model/sandbox/output-frame.ts';
-import type { Chunk, Output, OutputPlace } from './output.ts';
+import type { Chunk, Output, OutputPosition } from './output.ts';
 
 interface Run extends OutputFrame {
   position: number;
@@ -10,7 +10,7 @@ interface Run extends OutputFrame {
  * Replays stored output from a position, as the guest sent it: both streams in their order, with the times, up to the
  * end of the stored part.
  */
-export async function* replay(output: Output, commandId: string, from: OutputPlace): AsyncGenerator<OutputFrame> {
+export async function* replay(output: Output, commandId: string, from: OutputPosition): AsyncGenerator<OutputFrame> {
   const streams = [
     runs(output, commandId, 'stdout', from.stdout),
     runs(output, commandId, 'stderr', from.stderr),

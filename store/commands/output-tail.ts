@@ -1,6 +1,6 @@
 import type { OutputStream } from '../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
-import type { Output, OutputPlace } from './output.ts';
+import type { Output, OutputPosition } from './output.ts';
 import type { Mark } from './output-marks.ts';
 
 /** Stored end of one stream. */
@@ -18,16 +18,16 @@ export interface OutputTail {
    * Position from which the guest is read: before the first byte that is missing in either stream. One stream may be
    * ahead of the other, since they are written one after the other, so some of the following is already stored.
    */
-  place: OutputPlace;
+  place: OutputPosition;
   stdout: StreamTail;
   stderr: StreamTail;
 }
 
-const NOTHING: StreamTail = { end: 0, bytes: new Uint8Array(), marks: [] };
+const EMPTY_TAIL: StreamTail = { end: 0, bytes: new Uint8Array(), marks: [] };
 /** Tail of a command without stored output. */
-export const NO_TAIL: OutputTail = { place: { stdout: 0, stderr: 0 }, stdout: NOTHING, stderr: NOTHING };
+export const NO_TAIL: OutputTail = { place: { stdout: 0, stderr: 0 }, stdout: EMPTY_TAIL, stderr: EMPTY_TAIL };
 
-export async function tailOf(output: Output, commandId: string): Promise<OutputTail> {
+export async function getTail(output: Output, commandId: string): Promise<OutputTail> {
   const [stdout, stderr] = await Promise.all([
     streamTail(output, commandId, 'stdout'),
     streamTail(output, commandId, 'stderr'),
@@ -41,7 +41,7 @@ export async function tailOf(output: Output, commandId: string): Promise<OutputT
 
 async function streamTail(output: Output, commandId: string, stream: OutputStream): Promise<StreamTail> {
   const last = await output.last(commandId, stream);
-  if (!last) return NOTHING;
+  if (!last) return EMPTY_TAIL;
   const { bytes, marks } = last.chunk;
   return { end: last.n * OUTPUT_CHUNK_BYTES + bytes.length, bytes, marks };
 }

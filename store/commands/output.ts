@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { encrypted } from '../../model/fields.ts';
+import { encryptedField } from '../../model/fields.ts';
 import type { OutputStream } from '../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
@@ -13,11 +13,11 @@ export interface Chunk {
 }
 
 /** Position in the output: bytes of each stream before it. */
-export type OutputPlace = Record<OutputStream, number>;
+export type OutputPosition = Record<OutputStream, number>;
 
 const storedChunk = z.object({
-  bytes: encrypted(z.custom<StoredBytes>()),
-  marks: encrypted(z.custom<StoredBytes>()),
+  bytes: encryptedField(z.custom<StoredBytes>()),
+  marks: encryptedField(z.custom<StoredBytes>()),
 });
 
 /**

@@ -1,8 +1,8 @@
 import { instant, optional } from '../../model/fields.ts';
 import {
   BULK_OPEN,
-  type BulkDone,
   type BulkPage,
+  type BulkProgress,
   type BulkRecord,
   type BulkState,
   bulkRecord,
@@ -47,7 +47,7 @@ export class Bulks extends recordRepositoryOf({
   }
 
   /** Records that a page is done. Idempotent. */
-  async advance(record: BulkRecord, page: BulkPage, { counts, refusals }: BulkDone, at: string): Promise<void> {
+  async advance(record: BulkRecord, page: BulkPage, { counts, refusals }: BulkProgress, at: string): Promise<void> {
     const { id, counts: before } = record;
     const sum = {
       done: before.done + counts.done,

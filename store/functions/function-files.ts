@@ -1,4 +1,4 @@
-import { piecesOf } from '../repository/pieces.ts';
+import { pieceRepositoryOf } from '../repository/pieces.ts';
 
 /** Files of functions, as tar archives by project and digest. */
-export class FunctionFiles extends piecesOf('functionFiles') {}
+export class FunctionFiles extends pieceRepositoryOf('functionFiles') {}

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { optional } from '../../model/fields.ts';
 import { type FunctionVersion, functionVersion } from '../../model/functions/function.ts';
-import { setupKeyOf, setupWishOf } from '../../model/functions/setup/setup.ts';
-import { below } from '../mongo/below.ts';
+import { deriveSetupKey, toSetupInputs } from '../../model/functions/setup/setup.ts';
+import { idPrefixFilter } from '../mongo/below.ts';
 import { repositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 import type { FunctionRef } from './functions.ts';
@@ -19,8 +19,8 @@ export class FunctionVersions extends repositoryOf({
   async create(version: FunctionVersion): Promise<boolean> {
     const { project, function: name, spec } = version;
     const files = spec.filesDigest === null ? null : filesOf(project, spec.filesDigest);
-    const wish = setupWishOf(spec);
-    const setup = wish && { setup: `${project}/${setupKeyOf(wish)}` };
+    const setupInputs = toSetupInputs(spec);
+    const setup = setupInputs && { setup: `${project}/${deriveSetupKey(setupInputs)}` };
     return this.insert({ ...version, _id: idOf({ project, name }, version.version), files, ...setup });
   }
 
@@ -30,7 +30,7 @@ export class FunctionVersions extends repositoryOf({
 
   /** Lists versions, newest first. @param unreadable collects the unreadable ones */
   list({ project, name }: FunctionRef, unreadable?: Unreadable[]): Promise<FunctionVersion[]> {
-    return this.find(below(`${project}/${name}`), { sort: { _id: -1 }, unreadable });
+    return this.find(idPrefixFilter(`${project}/${name}`), { sort: { _id: -1 }, unreadable });
   }
 
   /** Reports whether any version of the project has these files. */

@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { type FunctionRecord, functionRecord, isFunctionName } from '../../model/functions/function.ts';
-import { below } from '../mongo/below.ts';
+import { idPrefixFilter } from '../mongo/below.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
 export type FunctionRef = Pick<FunctionRecord, 'project' | 'name'>;
@@ -18,7 +18,7 @@ export class Functions extends repositoryOf({ collection: 'functions', noun: 'a 
 
   /** Lists a project's functions by name. */
   list(project: string): Promise<FunctionRecord[]> {
-    return this.find(below(project), { sort: { _id: 1 } });
+    return this.find(idPrefixFilter(project), { sort: { _id: 1 } });
   }
 
   /** Returns the draining functions of all projects, which are removed when their runs have ended. */

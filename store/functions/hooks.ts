@@ -1,6 +1,6 @@
 import { isHookId } from '../../model/ids.ts';
 import { type HookRecord, hookRecord } from '../../model/webhooks/hook.ts';
-import { byAge } from '../mongo/by-age.ts';
+import { compareByAge } from '../mongo/by-age.ts';
 import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 import type { FunctionRef } from './functions.ts';
@@ -21,7 +21,7 @@ export class Hooks extends recordRepositoryOf({
 
   /** Lists a function's hooks, oldest first. @param unreadable collects the unreadable ones */
   async list({ project, name }: FunctionRef, unreadable?: Unreadable[]): Promise<HookRecord[]> {
-    return (await this.find({ project, function: name }, { unreadable })).sort(byAge);
+    return (await this.find({ project, function: name }, { unreadable })).sort(compareByAge);
   }
 
   /** @returns false when there is none */

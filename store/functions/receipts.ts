@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { encrypted, instant } from '../../model/fields.ts';
+import { encryptedField, instant } from '../../model/fields.ts';
 import { type Envelope, envelope, type ReceiptKey, receiptKey } from '../../model/receipts/receipt.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
@@ -7,7 +7,7 @@ import { repositoryOf } from '../repository/repository.ts';
 export class Receipts extends repositoryOf({
   collection: 'receipts',
   noun: 'a receipt',
-  model: z.object({ envelope: encrypted(envelope), signedAt: instant }),
+  model: z.object({ envelope: encryptedField(envelope), signedAt: instant }),
 }) {
   /** @returns false when the run has one, which stays */
   async add(runId: string, envelope: Envelope, signedAt: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 import type { RunRecord } from '../../model/functions/run.ts';
-import { WAITING } from '../../model/functions/run-state.ts';
+import { WAITING_STATES } from '../../model/functions/run-state.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { steadyClock } from '../../model/steady-clock.ts';
 import type { Runs } from './runs.ts';
@@ -12,12 +12,12 @@ export async function cancelRun(
   runs: Pick<Runs, 'end' | 'wishCancel' | 'cancelTold'>,
   { id, retentionDays }: Pick<RunRecord, 'id' | 'retentionDays'>,
   actor: Actor,
-  tell: (runId: string, actor: Actor) => Promise<void>,
+  notify: (runId: string, actor: Actor) => Promise<void>,
 ): Promise<void> {
   const at = steadyClock.iso();
   const ended = { outcome: 'cancelled', cancelledBy: actor, endedAt: at, updatedAt: at } as const;
-  if (await runs.end(id, WAITING, ended, retentionDays)) return;
+  if (await runs.end(id, WAITING_STATES, ended, retentionDays)) return;
   if (!(await runs.wishCancel(id, { cancelledBy: actor, updatedAt: at }))) return;
-  await tell(id, actor);
+  await notify(id, actor);
   await runs.cancelTold(id);
 }

@@ -1,4 +1,4 @@
-import { piecesOf } from '../repository/pieces.ts';
+import { pieceRepositoryOf } from '../repository/pieces.ts';
 
 /**
  * Contents of a run outside its record: a large event by its digest, the result, the list of artifacts, the n-th of
@@ -7,4 +7,4 @@ import { piecesOf } from '../repository/pieces.ts';
 export type RunContent = `event/${string}` | 'result' | 'artifacts' | `artifact/${number}` | 'diff';
 
 /** Contents of runs. */
-export class RunContents extends piecesOf<RunContent>('runContents') {}
+export class RunContents extends pieceRepositoryOf<RunContent>('runContents') {}

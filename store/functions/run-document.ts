@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { encrypted, instant, optional } from '../../model/fields.ts';
+import { encryptedField, instant, optional } from '../../model/fields.ts';
 import { type RunRecord, runRecord } from '../../model/functions/run.ts';
 import { isRunId } from '../../model/ids.ts';
 import type { StoredBytes } from '../mongo/bytes.ts';
@@ -33,7 +33,7 @@ const queueFields = z.object({
 export type QueueFields = z.infer<typeof queueFields>;
 
 const internal = queueFields.extend({
-  eventJson: encrypted(z.custom<StoredBytes>())
+  eventJson: encryptedField(z.custom<StoredBytes>())
     .nullable()
     .describe('The event in the JSON format of CloudEvents; null: it is large, and kept by itself'),
   removeAfter: optional(instant).describe('When it may be removed; set with its end'),

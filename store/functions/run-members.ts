@@ -1,5 +1,5 @@
 import type { Attempt } from '../../model/functions/run.ts';
-import { reaching } from '../mongo/failure.ts';
+import { withStoreErrors } from '../mongo/failure.ts';
 import type { SandboxDocument } from '../sandboxes/sandbox-document.ts';
 import { RunRepository } from './run-document.ts';
 
@@ -30,7 +30,7 @@ export class RunMembers extends RunRepository {
 
   /** Returns the ids of sandboxes of runs that were created before then. @param before ISO 8601 */
   async sandboxes(before: string): Promise<string[]> {
-    const found = await reaching('look for sandboxes of runs', () =>
+    const found = await withStoreErrors('look for sandboxes of runs', () =>
       this.connection
         .collection<SandboxDocument>('sandboxes')
         .find({ builds: 'run', createdAt: { $lt: before } }, { projection: { _id: 1 } })

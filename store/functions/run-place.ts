@@ -1,6 +1,6 @@
-import { digestOfKey } from '../../model/functions/key-digest.ts';
+import { digestKey } from '../../model/functions/key-digest.ts';
 import { isLargeEvent, type RunRecord } from '../../model/functions/run.ts';
-import { WAITING } from '../../model/functions/run-state.ts';
+import { WAITING_STATES } from '../../model/functions/run-state.ts';
 import type { FunctionRef } from './functions.ts';
 import type { QueueFields } from './run-document.ts';
 
@@ -11,9 +11,11 @@ const PRIORITY_MS = 60_000;
 export const NO_KEY = '-';
 
 /** Returns the index fields of a run before its admission. */
-export function placeOf(run: RunRecord): Pick<QueueFields, 'queued' | 'large' | 'gathers' | 'wakeAt' | 'unchecked'> {
+export function getQueueFields(
+  run: RunRecord,
+): Pick<QueueFields, 'queued' | 'large' | 'gathers' | 'wakeAt' | 'unchecked'> {
   const { state, waitingFor, project, eventBytes } = run;
-  const isLarge = isLargeEvent(eventBytes) && WAITING.some((each) => each === state);
+  const isLarge = isLargeEvent(eventBytes) && WAITING_STATES.some((each) => each === state);
   return {
     ...queuePlaceOf(run),
     ...(isLarge && { large: project }),
@@ -27,7 +29,7 @@ function queuePlaceOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 
     const ms = gathering.kind === 'debounce' ? gathering.periodMs : gathering.maxWaitMs;
     const since = gatheringSince(run);
     return {
-      gathers: `${gatheringPrefix(run)}/${turnOf(since, run)}`,
+      gathers: `${gatheringPrefix(run)}/${getSortKey(since, run)}`,
       wakeAt: new Date(Date.parse(since) + ms).toISOString(),
     };
   }
@@ -35,16 +37,16 @@ function queuePlaceOf(run: RunRecord): Pick<QueueFields, 'queued' | 'gathers' | 
   if (state !== 'queued') return {};
   const since = new Date(Date.parse(acceptedAt) - priority * PRIORITY_MS).toISOString();
   const ref = { project: run.project, name: run.function };
-  return { queued: `${prefixOf(ref)}/${hashOf(run.lane)}/${turnOf(since, run)}`, wakeAt: expiresAt };
+  return { queued: `${prefixOf(ref)}/${hashKey(run.lane)}/${getSortKey(since, run)}`, wakeAt: expiresAt };
 }
 
 /** Returns a key that orders the unchecked runs of a function by acceptance. */
 function uncheckedPlaceOf(run: RunRecord): string {
-  return `${prefixOf({ project: run.project, name: run.function })}/${turnOf(run.acceptedAt, run)}`;
+  return `${prefixOf({ project: run.project, name: run.function })}/${getSortKey(run.acceptedAt, run)}`;
 }
 
 /** Returns a key that orders by an instant, then by the sequence number of the API process. @param since ISO 8601 */
-function turnOf(since: string, { seq, id }: Pick<RunRecord, 'seq' | 'id'>): string {
+function getSortKey(since: string, { seq, id }: Pick<RunRecord, 'seq' | 'id'>): string {
   return `${since}-${String(seq).padStart(6, '0')}/${id}`;
 }
 
@@ -59,7 +61,7 @@ function gatheringSince({ acceptedAt, dueAt }: RunRecord): string {
 
 /** Returns the common prefix of runs with the same gathering key. */
 export function gatheringPrefix({ project, function: name, gatheringKey }: RunRecord): string {
-  return `${prefixOf({ project, name })}/${hashOf(gatheringKey)}`;
+  return `${prefixOf({ project, name })}/${hashKey(gatheringKey)}`;
 }
 
 export function prefixOf({ project, name }: FunctionRef): string {
@@ -67,11 +69,11 @@ export function prefixOf({ project, name }: FunctionRef): string {
 }
 
 /** Returns the form of a key in an index. */
-export function hashOf(key: string | null): string {
-  return key === null ? NO_KEY : digestOfKey(key);
+export function hashKey(key: string | null): string {
+  return key === null ? NO_KEY : digestKey(key);
 }
 
 /** Returns the hash of a run's first key, by which queries find it. */
-export function firstKeyOf({ keys }: Pick<RunRecord, 'keys'>): string {
-  return hashOf(keys.find((key) => key !== null) ?? null);
+export function hashFirstKey({ keys }: Pick<RunRecord, 'keys'>): string {
+  return hashKey(keys.find((key) => key !== null) ?? null);
 }

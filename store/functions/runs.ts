@@ -1,24 +1,24 @@
 import { MayflyError } from '../../model/errors.ts';
-import { digestOfKey } from '../../model/functions/key-digest.ts';
+import { digestKey } from '../../model/functions/key-digest.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import {
+  ACTIVE_STATES,
   type Cleanup,
-  isUnsettled,
+  isDeadLetterOutcome,
   type RunOutcome,
   type RunState,
-  UNDER_WAY,
 } from '../../model/functions/run-state.ts';
 import { isRunId } from '../../model/ids.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { steadyClock } from '../../model/steady-clock.ts';
 import { bytesOf } from '../mongo/bytes.ts';
-import { DUPLICATE_KEY, reaching, refusalsOf } from '../mongo/failure.ts';
+import { DUPLICATE_KEY, getWriteErrors, withStoreErrors } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
 import type { Filter } from '../repository/repository.ts';
-import { olderThan, type Page, type PageQuery, pageOf } from '../sealed/page-cursor.ts';
+import { cursorFilter, type Page, type PageQuery, toPage } from '../sealed/page-cursor.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 import { type RunDocument, RunRepository } from './run-document.ts';
-import { firstKeyOf, NO_KEY, placeOf } from './run-place.ts';
+import { getQueueFields, hashFirstKey, NO_KEY } from './run-place.ts';
 
 export interface RunQuery extends PageQuery {
   function?: string | undefined;
@@ -40,10 +40,10 @@ type RunChanges = Partial<Omit<RunRecord, 'id' | 'project' | 'function' | 'dedup
 export type DamagedRun = Pick<RunRecord, 'id' | 'tries' | 'member' | 'members' | 'retentionDays' | 'updatedAt'>;
 
 /** Actor of a cancel, and the run that replaced the cancelled one, if any. */
-type CancelWish = { cancelledBy: Actor; updatedAt: string; supersededBy?: string };
+type CancelRequest = { cancelledBy: Actor; updatedAt: string; supersededBy?: string };
 
 /** Time after which a process that did not notify the workflow of a cancel is presumed dead, ms. */
-const TOLD_WITHIN_MS = 5_000;
+const CANCEL_DELIVERY_MS = 5_000;
 const ADMITTED = ['not-begun', 'begun'] as const;
 /** Fields that hold slots, removed when the cleanup is complete or impossible to check. */
 const FREED = ['admitted', 'slot0', 'slot1'] as const;
@@ -61,8 +61,8 @@ export class Runs extends RunRepository {
    */
   accept({ id, ...rest }: RunRecord, eventJson: Uint8Array | null): Promise<boolean> {
     this.checked(id);
-    const key = firstKeyOf(rest);
-    const places = { ...placeOf({ id, ...rest }), ...(key !== NO_KEY && { keyed: key }) };
+    const key = hashFirstKey(rest);
+    const places = { ...getQueueFields({ id, ...rest }), ...(key !== NO_KEY && { keyed: key }) };
     const fields = {
       ...rest,
       eventJson: eventJson && Buffer.from(eventJson),
@@ -100,7 +100,7 @@ export class Runs extends RunRepository {
    */
   async list({ limit, ...query }: RunQuery): Promise<Page<RunRecord>> {
     const found = await this.documents(filterOf(query), { sort: { acceptedAt: -1, _id: -1 }, limit: limit + 1 });
-    return pageOf(this.encryption, found, { limit, at: ({ acceptedAt }) => acceptedAt, recordOf: this.recordOf });
+    return toPage(this.encryption, found, { limit, at: ({ acceptedAt }) => acceptedAt, recordOf: this.recordOf });
   }
 
   /** Reports whether a function has admitted runs whose cleanup may be incomplete, or delayed ones, readable or not. */
@@ -147,13 +147,13 @@ export class Runs extends RunRepository {
    * upkeep finds a cancel whose process died before that.
    * @returns false when it is not under way
    */
-  async wishCancel(id: string, changes: CancelWish): Promise<boolean> {
-    const wakeAt = new Date(Date.parse(changes.updatedAt) + TOLD_WITHIN_MS).toISOString();
-    return this.set({ _id: this.checked(id), state: { $in: [...UNDER_WAY] } }, { ...changes, wakeAt });
+  async wishCancel(id: string, changes: CancelRequest): Promise<boolean> {
+    const wakeAt = new Date(Date.parse(changes.updatedAt) + CANCEL_DELIVERY_MS).toISOString();
+    return this.set({ _id: this.checked(id), state: { $in: [...ACTIVE_STATES] } }, { ...changes, wakeAt });
   }
 
   async cancelTold(id: string): Promise<void> {
-    await this.set({ _id: this.checked(id), state: { $in: [...UNDER_WAY] } }, {}, ['wakeAt']);
+    await this.set({ _id: this.checked(id), state: { $in: [...ACTIVE_STATES] } }, {}, ['wakeAt']);
   }
 
   /**
@@ -176,7 +176,7 @@ export class Runs extends RunRepository {
       removeAfter,
       untoldEnd: changes.endedAt,
       ...unsigned,
-      ...(isUnsettled(changes.outcome) && { deadLetter: 'yes' as const }),
+      ...(isDeadLetterOutcome(changes.outcome) && { deadLetter: 'yes' as const }),
     };
     const set = { ...changes, state: 'ended', waitingFor: null, ...kept } as const;
     return this.set({ _id: this.checked(id), state: { $in: [...states] }, batch, ...of }, set, UNQUEUED);
@@ -200,7 +200,7 @@ export class Runs extends RunRepository {
   async requeue(record: RunRecord, changes: RunChanges): Promise<boolean> {
     const { id } = record;
     const queued = { ...record, ...changes, state: 'queued' } as const;
-    const set = { ...changes, state: 'queued', ...placeOf(queued) } as const;
+    const set = { ...changes, state: 'queued', ...getQueueFields(queued) } as const;
     return this.set({ _id: id, state: record.state, admitted: 'begun' }, set, FREED);
   }
 
@@ -213,10 +213,10 @@ export class Runs extends RunRepository {
   async #insertAll(documents: RunDocument[]): Promise<boolean[]> {
     try {
       const runs = this.connection.collection<RunDocument>('runs');
-      await reaching('accept runs', () => runs.insertMany(documents as never[], { ordered: false }));
+      await withStoreErrors('accept runs', () => runs.insertMany(documents as never[], { ordered: false }));
       return documents.map(() => true);
     } catch (error) {
-      const refusals = refusalsOf(error);
+      const refusals = getWriteErrors(error);
       if (refusals === null) throw error;
       return documents.map((document, n) => {
         const refusal = refusals.get(n);
@@ -230,11 +230,11 @@ export class Runs extends RunRepository {
 
 function filterOf({ cursor, keys, since, until, deadLetter, ...of }: Omit<RunQuery, 'limit'>): Filter<RunDocument> {
   const named = Object.entries(of).filter(([, value]) => value !== undefined);
-  const { acceptedAt: older, ...rest } = olderThan(cursor, 'acceptedAt', isRunId) as Record<string, object>;
+  const { acceptedAt: older, ...rest } = cursorFilter(cursor, 'acceptedAt', isRunId) as Record<string, object>;
   const range = { ...(until && { $lt: until }), ...older, ...(since && { $gte: since }) };
   return {
     ...Object.fromEntries(named),
-    ...(keys && { keyed: { $in: keys.map(digestOfKey) } }),
+    ...(keys && { keyed: { $in: keys.map(digestKey) } }),
     ...(deadLetter && { deadLetter: 'yes' }),
     ...(Object.keys(range).length > 0 && { acceptedAt: range }),
     ...rest,

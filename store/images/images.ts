@@ -1,10 +1,10 @@
 import { MayflyError } from '../../model/errors.ts';
 import { isImageId } from '../../model/ids.ts';
-import { type ImageRecord, imageRecord, isImageOver } from '../../model/image/image.ts';
+import { type ImageRecord, imageRecord, isImageFinal } from '../../model/image/image.ts';
 import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Page, PageQuery } from '../sealed/page-cursor.ts';
 
-const UNDER_WAY = imageRecord.shape.state.options.filter((state) => !isImageOver(state));
+const UNDER_WAY = imageRecord.shape.state.options.filter((state) => !isImageFinal(state));
 
 /** Builds of images, `_id` = image id. */
 export class Images extends recordRepositoryOf({

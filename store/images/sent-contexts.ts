@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import type { Connection } from 'mongoose';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
-import { encrypted, instant } from '../../model/fields.ts';
-import type { SentContext } from '../../model/image/sent-context.ts';
+import { encryptedField, instant } from '../../model/fields.ts';
+import type { ContextDescription } from '../../model/image/sent-context.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import type { StoreEncryption } from '../sealed/sealing.ts';
 
 /** Bytes of an archive in one document. */
 export const PIECE_BYTES = 1_048_576;
 /** Pieces announced at once, so that cleanup of an unfinished upload knows its length. */
-export const ANNOUNCED = 16;
+export const PIECES_ANNOUNCED = 16;
 
 const sentContext = z.object({
   project: z.string(),
@@ -20,12 +20,12 @@ const sentContext = z.object({
   usedAt: instant.describe('A text: the embedded store has indexes of texts alone'),
   isWhole: z.boolean(),
   pieces: z.int(),
-  context: encrypted(z.custom<SentContext>()).nullable(),
+  context: encryptedField(z.custom<ContextDescription>()).nullable(),
 });
 type StoredArchive = z.infer<typeof sentContext>;
 
 /** Complete or partial archive; its id is that of the upload. */
-interface KeptArchive extends Pick<StoredArchive, 'project' | 'digest' | 'bytes'> {
+interface UploadedArchive extends Pick<StoredArchive, 'project' | 'digest' | 'bytes'> {
   id: string;
   usedAt: Date;
 }
@@ -33,7 +33,7 @@ interface KeptArchive extends Pick<StoredArchive, 'project' | 'digest' | 'bytes'
 class ContextPieces extends repositoryOf({
   collection: 'sentContextPieces',
   noun: 'a piece',
-  model: z.object({ bytes: encrypted(z.custom<StoredBytes>()) }),
+  model: z.object({ bytes: encryptedField(z.custom<StoredBytes>()) }),
 }) {
   async add(_id: string, bytes: Uint8Array): Promise<void> {
     if (!(await this.insert({ _id, bytes: Buffer.from(bytes) }))) throw new Error(`The piece ${_id} was sent twice.`);
@@ -53,14 +53,14 @@ class ContextPieces extends repositoryOf({
  * Build contexts too large for a request: an archive in pieces of {@link PIECE_BYTES}, `_id` = `<upload>/<n>`, and one
  * document with its project. Each upload has its own pieces, so uploads never overwrite each other.
  */
-export class SentContexts extends repositoryOf({
+export class UploadedContexts extends repositoryOf({
   collection: 'sentContexts',
   noun: 'a context',
   model: sentContext,
 }) {
   readonly #pieces: ContextPieces;
 
-  constructor(connection: Connection, sealing: Sealing) {
+  constructor(connection: Connection, sealing: StoreEncryption) {
     super(connection, sealing);
     this.#pieces = new ContextPieces(connection, sealing);
   }
@@ -84,14 +84,14 @@ export class SentContexts extends repositoryOf({
    * abandoned
    */
   async put(id: string, n: number, bytes: Uint8Array): Promise<void> {
-    if (n % ANNOUNCED === 0) {
-      const room = { pieces: n + ANNOUNCED, bytes: (n + ANNOUNCED) * PIECE_BYTES, usedAt: nowText() };
+    if (n % PIECES_ANNOUNCED === 0) {
+      const room = { pieces: n + PIECES_ANNOUNCED, bytes: (n + PIECES_ANNOUNCED) * PIECE_BYTES, usedAt: nowText() };
       await this.#change(id, room, n);
     }
     await this.#pieces.add(`${id}/${n}`, bytes);
   }
 
-  async complete(id: string, { context, bytes }: { context: SentContext; bytes: number }): Promise<void> {
+  async complete(id: string, { context, bytes }: { context: ContextDescription; bytes: number }): Promise<void> {
     const pieces = Math.ceil(bytes / PIECE_BYTES);
     const whole = { context, bytes, pieces, isWhole: true, usedAt: nowText() };
     await this.#change(id, whole, pieces);
@@ -109,7 +109,7 @@ export class SentContexts extends repositoryOf({
   }
 
   /** Returns a complete context and restarts its retention. Returns null when it was never uploaded, or removed. */
-  async use(project: string, digest: string): Promise<(KeptArchive & { context: SentContext }) | null> {
+  async use(project: string, digest: string): Promise<(UploadedArchive & { context: ContextDescription }) | null> {
     const whole = { project: String(project), digest: String(digest), isWhole: true };
     const found = await this.model
       .findOneAndUpdate(whole, { $set: { usedAt: nowText() } }, { returnDocument: 'after' })
@@ -132,9 +132,9 @@ export class SentContexts extends repositoryOf({
     }
   }
 
-  /** Returns archives that were neither used nor extended since then. @param isHalf unfinished uploads only */
-  async unused(before: Date, isHalf = false): Promise<KeptArchive[]> {
-    const filter = { usedAt: { $lt: before.toISOString() }, ...(isHalf && { isWhole: false }) };
+  /** Returns archives that were neither used nor extended since then. @param incompleteOnly unfinished uploads only */
+  async unused(before: Date, incompleteOnly = false): Promise<UploadedArchive[]> {
+    const filter = { usedAt: { $lt: before.toISOString() }, ...(incompleteOnly && { isWhole: false }) };
     return (await this.documents(filter, { only: { context: 0 } })).map(keptOf);
   }
 
@@ -149,7 +149,7 @@ export class SentContexts extends repositoryOf({
   }
 }
 
-function keptOf({ _id: id, project, digest, bytes, usedAt }: DocumentOf<StoredArchive>): KeptArchive {
+function keptOf({ _id: id, project, digest, bytes, usedAt }: DocumentOf<StoredArchive>): UploadedArchive {
   return { id, project, digest, bytes, usedAt: new Date(usedAt) };
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { encrypted, instant } from '../../model/fields.ts';
+import { encryptedField, instant } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
@@ -8,7 +8,7 @@ const { eventSeconds: EVENT_SECONDS } = LIMITS.mcp;
 const mcpEvent = z.object({
   sessionId: z.string(),
   place: z.int(),
-  message: encrypted(z.unknown())
+  message: encryptedField(z.unknown())
     .nullable()
     .describe('A JSON-RPC message; of the beginning the id of the request, `null`: of none'),
   at: instant.describe('Of the beginning: when the process that has the request last said so'),

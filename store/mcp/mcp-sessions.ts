@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { encrypted, instant } from '../../model/fields.ts';
+import { encryptedField, instant } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { recordRepositoryOf } from '../repository/repository.ts';
 
@@ -7,7 +7,7 @@ const mcpSession = z.object({
   id: z.string(),
   apiKeyId: z.string(),
   project: z.string(),
-  opening: encrypted(z.unknown()).describe('The parameters of its `initialize`'),
+  opening: encryptedField(z.unknown()).describe('The parameters of its `initialize`'),
   usedAt: instant.describe('Written once a minute while it is used'),
 });
 /** Session of MCP 2025-11-25: its owner and its `initialize`, so that every API process can continue it. */

@@ -5,6 +5,6 @@ interface Aged {
 }
 
 /** Compares records, oldest first, then by id. */
-export function byAge(a: Aged, b: Aged): number {
+export function compareByAge(a: Aged, b: Aged): number {
   return `${a.createdAt} ${a.id}` < `${b.createdAt} ${b.id}` ? -1 : 1;
 }

@@ -6,7 +6,7 @@ export const CACHE_LIFETIME_MS = 250;
 const MARGIN_MS = 10;
 
 /** Caches a value read from the store. */
-export class BriefCache<T> {
+export class TtlCache<T> {
   #known: { at: number; value: Promise<T> } | null = null;
 
   constructor(private readonly read: () => Promise<T>) {}

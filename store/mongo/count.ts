@@ -1,6 +1,6 @@
 import type { Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import { reaching } from './failure.ts';
+import { withStoreErrors } from './failure.ts';
 
 /**
  * Counts documents, up to a limit. Uses `count`, which reads only an index that covers the query: for the driver's
@@ -14,7 +14,7 @@ export async function counted<T>(
   upTo = 0,
 ): Promise<number> {
   const command = { count: collection.collectionName, query, limit: upTo };
-  const answer = await reaching(doing, async () => {
+  const answer = await withStoreErrors(doing, async () => {
     if (db.db) return db.db.command(command);
     throw new MayflyError('store_unavailable', 'The connection to the store is closed.');
   });

@@ -46,7 +46,7 @@ export function isForbidden(error: unknown): boolean {
  * and the extent of the write is unknown. The driver also wraps a lost connection in its error for bulk writes, without
  * refusals.
  */
-export function refusalsOf(error: unknown): Map<number, mongoose.mongo.WriteError> | null {
+export function getWriteErrors(error: unknown): Map<number, mongoose.mongo.WriteError> | null {
   if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError()) return null;
   const refused = [error.writeErrors].flat();
   return refused.length === 0 ? null : new Map(refused.map((refusal) => [refusal.index, refusal]));
@@ -56,25 +56,25 @@ export function refusalsOf(error: unknown): Map<number, mongoose.mongo.WriteErro
  * Runs one call to the server outside a model.
  * @throws MayflyError store_unavailable
  */
-export async function reaching<T>(what: string, call: () => PromiseLike<T>): Promise<T> {
+export async function withStoreErrors<T>(what: string, call: () => PromiseLike<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {
-    throw storeErrorOf(what, error);
+    throw toStoreError(what, error);
   }
 }
 
 /** Returns `store_unavailable` for the driver's dozen classes of an absent server, and any other error as it is. */
-export function storeErrorOf(what: string, error: unknown): unknown {
-  if (!isAbsence(error)) return error;
+export function toStoreError(what: string, error: unknown): unknown {
+  if (!isUnavailable(error)) return error;
   const options = { cause: error, retryAfterSeconds: 2 };
   return new MayflyError('store_unavailable', `The store did not answer to ${what}.`, options);
 }
 
-function isAbsence(error: unknown): boolean {
+function isUnavailable(error: unknown): boolean {
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
   if (error instanceof MongoServerError && NO_DISK.test(error.message)) return true;
-  if (error instanceof MongoBulkWriteError && error.code === undefined) return refusalsOf(error) === null;
+  if (error instanceof MongoBulkWriteError && error.code === undefined) return getWriteErrors(error) === null;
   if (error instanceof MongoServerError) return typeof error.code === 'number' && NOT_SERVING.has(error.code);
   if (error instanceof MongoError) return NOT_CONNECTED.has(error.name);
   if (error instanceof Error && 'code' in error && BROKEN_SOCKET.has(String(error.code))) return true;

@@ -1,5 +1,5 @@
 import type { Connection, Model, Schema } from 'mongoose';
-import { storeErrorOf } from './failure.ts';
+import { toStoreError } from './failure.ts';
 
 const OPERATIONS = /^(aggregate|bulkWrite|delete|find|insertMany|replace|save|update)/;
 
@@ -11,7 +11,7 @@ export function modelOf<D>(connection: Connection, collection: string, schema: S
   const present = connection.models[collection];
   if (present) return present as Model<D>;
   schema.post(OPERATIONS, { errorHandler: true }, (error: unknown) => {
-    throw storeErrorOf(`use the collection ${collection}`, error);
+    throw toStoreError(`use the collection ${collection}`, error);
   });
   return connection.model<D>(collection, schema, collection);
 }

@@ -1,5 +1,5 @@
 /** Map of bounded size that drops the least recently set entry. */
-export class RecentMap<V> {
+export class BoundedMap<V> {
   readonly #values = new Map<string, V>();
 
   constructor(private readonly most: number) {}

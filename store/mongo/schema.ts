@@ -1,6 +1,6 @@
 import type { SchemaDefinition } from 'mongoose';
 import mongoose from 'mongoose';
-import type { StandIn } from '../../model/fields.ts';
+import type { Replacement } from '../../model/fields.ts';
 
 /**
  * Creates a schema with common rules: unknown fields are errors, in documents and in filters; nothing is created,
@@ -30,8 +30,8 @@ export const NAME = { type: String, required: true } as const;
 export const TEXT = { type: String } as const;
 
 /** Returns the encrypted fields of a schema by their paths, with the substitute of each for an unreadable value. */
-export function encryptedFields(schema: mongoose.Schema): Map<string, StandIn | null> {
-  const found = new Map<string, StandIn | null>();
+export function encryptedFields(schema: mongoose.Schema): Map<string, Replacement | null> {
+  const found = new Map<string, Replacement | null>();
   schema.eachPath((path, { options, schema: part }) => {
     if (options['encrypted']) found.set(path, typeof options['encrypted'] === 'function' ? options['encrypted'] : null);
     for (const [below, standIn] of part ? encryptedFields(part) : []) found.set(`${path}.${below}`, standIn);

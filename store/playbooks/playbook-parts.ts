@@ -1,5 +1,5 @@
 import type { PlaybookPart } from '../../model/playbook/playbook.ts';
-import { piecesOf } from '../repository/pieces.ts';
+import { pieceRepositoryOf } from '../repository/pieces.ts';
 
 /** Parts of a playbook's archive. */
-export class PlaybookParts extends piecesOf<PlaybookPart>('playbookParts') {}
+export class PlaybookParts extends pieceRepositoryOf<PlaybookPart>('playbookParts') {}

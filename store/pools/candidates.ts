@@ -1,13 +1,13 @@
-import { type HostRecord, isPlaceable, type KnownHost } from '../../model/host.ts';
+import { type HostRecord, isPlaceable, type StoredHost } from '../../model/host.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { isShared } from '../../model/pools/pool-saga.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
-import { sizeOfSource } from '../../model/source-content.ts';
+import { getSourceSize } from '../../model/source-content.ts';
 import type { StoredMember } from '../sandboxes/pool-members.ts';
-import { shuffled } from './shuffled.ts';
+import { shuffle } from './shuffled.ts';
 
 /** Member that a request wants; an absent size is that of its source. */
-export interface MemberWish extends Omit<ClaimRequest, 'size'> {
+export interface MemberRequest extends Omit<ClaimRequest, 'size'> {
   size: { cpus: number | undefined; memoryMib: number | undefined };
 }
 
@@ -26,25 +26,25 @@ interface Candidates {
 }
 
 /** Reports whether members of a pool may match a request. */
-export function isOf({ source, egress, state }: PoolRecord, { spec }: MemberWish): boolean {
+export function matchesPool({ source, egress, state }: PoolRecord, { spec }: MemberRequest): boolean {
   return state !== 'deleting' && source === spec.source && egress === spec.network.egress;
 }
 
 /** Pools and hosts as a project sees them. */
-interface SeenPools {
-  hosts: { list(): Promise<KnownHost[]> };
+interface VisiblePools {
+  hosts: { list(): Promise<StoredHost[]> };
   pools: {
     warm(of: 'own' | 'shared'): Promise<StoredMember[]>;
     isShareLeft(pool: PoolRecord): Promise<boolean>;
   };
 }
 
-/** @param pools pools for which {@link isOf} is true */
-export async function candidates(
-  store: SeenPools,
+/** @param pools pools for which {@link matchesPool} is true */
+export async function findCandidates(
+  store: VisiblePools,
   pools: readonly PoolRecord[],
-  wanted: MemberWish,
-  known: readonly KnownHost[] | Promise<KnownHost[]> = store.hosts.list(),
+  wanted: MemberRequest,
+  known: readonly StoredHost[] | Promise<StoredHost[]> = store.hosts.list(),
 ): Promise<Candidates> {
   const shared = pools.filter(isShared);
   const [own, others, left, hosts] = await Promise.all([
@@ -54,18 +54,18 @@ export async function candidates(
     known,
   ]);
   const open = pools.filter((pool) => !isShared(pool) || left[shared.indexOf(pool)]);
-  const size = sizeOfSource(wanted.spec.source, hosts, wanted.size);
+  const size = getSourceSize(wanted.spec.source, hosts, wanted.size);
   const request = { ...wanted, size };
-  const fits = fitting(request, hosts);
+  const fits = memberFilter(request, hosts);
   const ofPools = (members: readonly StoredMember[]) =>
-    shuffled(members.filter(fits)).flatMap(({ id, project, pool: of }) => {
+    shuffle(members.filter(fits)).flatMap(({ id, project, pool: of }) => {
       const pool = open.find((each) => each.project === project && each.name === of?.name);
       return pool && pool.revision === of?.revision ? [{ id, pool }] : [];
     });
   return { request, members: [...ofPools(own), ...ofPools(others)], isLimited: open.length < pools.length };
 }
 
-function fitting({ spec, size }: ClaimRequest, hosts: readonly KnownHost[]): (member: StoredMember) => boolean {
+function memberFilter({ spec, size }: ClaimRequest, hosts: readonly StoredHost[]): (member: StoredMember) => boolean {
   const { source, network } = spec;
   const placeable = hosts.filter((host) => isPlaceable(host));
   const contents = new Map(placeable.map((host) => [host.id, contentOn(host, source)]));

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { PoolRecord } from '../../model/pools/pool.ts';
-import { poolIdOf } from '../../model/pools/pool-saga.ts';
+import { poolId } from '../../model/pools/pool-saga.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
-const hadShare = z.object({
+const claimedShare = z.object({
   version: z.int().describe('Raised by every change: who has read an older one reads again'),
   refill: z.int().describe('Of the pool, when these were had'),
   sandboxIds: z.array(z.string()),
@@ -25,11 +25,11 @@ interface Share {
  * Members that each project has claimed from a shared pool since its last refill, `_id` = `<pool>/<project>`.
  * Optimistic locking makes concurrent claims count each other.
  */
-export class PoolShares extends repositoryOf({ collection: 'poolShares', noun: 'a share', model: hadShare }) {
+export class PoolShares extends repositoryOf({ collection: 'poolShares', noun: 'a share', model: claimedShare }) {
   /** Reports whether a share has something left. A concurrent claim may take it. */
   async isLeft({ pool, project, refill, most }: Share): Promise<boolean> {
     const found = await this.findById(idOf(pool, project));
-    return had(found, refill).length < most;
+    return getClaimed(found, refill).length < most;
   }
 
   /** Counts a member. Idempotent. @returns false when the share is used up */
@@ -37,7 +37,7 @@ export class PoolShares extends repositoryOf({ collection: 'poolShares', noun: '
     const _id = idOf(pool, project);
     for (;;) {
       const found = await this.findById(_id);
-      const before = had(found, refill);
+      const before = getClaimed(found, refill);
       if (before.includes(sandboxId)) return true;
       if (before.length >= most) return false;
       const next = { refill, sandboxIds: [...before, sandboxId] };
@@ -59,16 +59,16 @@ export class PoolShares extends repositoryOf({ collection: 'poolShares', noun: '
 
   /** Removes the shares of a deleted pool. */
   async forget(pool: PoolOf): Promise<void> {
-    const _id = { $gte: idOf(pool, ''), $lt: `${poolIdOf(pool)}0` }; // 0 comes after the slash
+    const _id = { $gte: idOf(pool, ''), $lt: `${poolId(pool)}0` }; // 0 comes after the slash
     await this.deleteAll({ _id });
   }
 }
 
 function idOf(pool: PoolOf, project: string): string {
-  return `${poolIdOf(pool)}/${project}`;
+  return `${poolId(pool)}/${project}`;
 }
 
 /** Returns nothing for a share of an earlier refill. */
-function had(found: z.infer<typeof hadShare> | null, refill: number): readonly string[] {
+function getClaimed(found: z.infer<typeof claimedShare> | null, refill: number): readonly string[] {
   return found?.refill === refill ? found.sandboxIds : [];
 }

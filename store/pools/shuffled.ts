@@ -1,5 +1,5 @@
 /** Shuffles items, so that concurrent requests start with different ones. */
-export function shuffled<T>(items: readonly T[]): T[] {
+export function shuffle<T>(items: readonly T[]): T[] {
   return items
     .map((item) => ({ item, at: Math.random() }))
     .sort((a, b) => a.at - b.at)

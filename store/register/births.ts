@@ -1,8 +1,8 @@
 import type { Connection, Model } from 'mongoose';
-import { reaching } from '../mongo/failure.ts';
+import { withStoreErrors } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
 import { modelOf } from '../mongo/model.ts';
-import type { BirthDocument } from './facts.ts';
+import type { GenesisDocument } from './facts.ts';
 import { birthSchema } from './facts.ts';
 
 /** Cached known chains; beyond that the least recently used are dropped. */
@@ -12,9 +12,9 @@ const REMEMBERED = 10_000;
  * Looks up the register's facts about a chain or an API key in one read. Hints only: they have no keyed hash, and after
  * a missing one the birth is recorded again.
  */
-export class Births {
-  readonly #model: Model<BirthDocument>;
-  readonly #marks = new GroupCommit((births: BirthDocument[]) => this.#markAll(births));
+export class GenesisIndex {
+  readonly #model: Model<GenesisDocument>;
+  readonly #marks = new GroupCommit((births: GenesisDocument[]) => this.#markAll(births));
   readonly #known = new Set<string>();
 
   constructor(private readonly connection: Connection) {
@@ -36,7 +36,7 @@ export class Births {
 
   /** Returns the mark of a chain or key; null without one. */
   async of(id: string): Promise<string | null> {
-    return (await this.#model.findById(id).lean<BirthDocument>())?.first ?? null;
+    return (await this.#model.findById(id).lean<GenesisDocument>())?.first ?? null;
   }
 
   /** Marks a chain, unless it is marked. @param first null when the chain's first entry is missing */
@@ -49,12 +49,12 @@ export class Births {
     await this.#model.updateOne({ _id: id }, { $set: { first } }, { upsert: true });
   }
 
-  async #markAll(births: BirthDocument[]): Promise<null[]> {
+  async #markAll(births: GenesisDocument[]): Promise<null[]> {
     const updates = births.map(({ _id, first }) => ({
       updateOne: { filter: { _id }, update: { $setOnInsert: { first } }, upsert: true },
     }));
-    const stored = this.connection.collection<BirthDocument>('auditBirths');
-    await reaching('mark births of audits', () => stored.bulkWrite(updates, { ordered: false }));
+    const stored = this.connection.collection<GenesisDocument>('auditBirths');
+    await withStoreErrors('mark births of audits', () => stored.bulkWrite(updates, { ordered: false }));
     return births.map(() => null);
   }
 }

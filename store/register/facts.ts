@@ -49,7 +49,7 @@ export interface RegisterDocument {
 }
 
 /** Lookup of a birth without reading the register; `_id` is the subject. A hint only: it has no keyed hash. */
-export interface BirthDocument {
+export interface GenesisDocument {
   _id: string;
   /** Hash of the chain's first entry; empty when unknown. */
   first: string;
@@ -71,6 +71,6 @@ export function registerSchema(): Schema<RegisterDocument> {
   return strictSchema<RegisterDocument>({ _id: NAME, body: NAME, previousHash: NAME, hash: NAME });
 }
 
-export function birthSchema(): Schema<BirthDocument> {
-  return strictSchema<BirthDocument>({ _id: NAME, first: { type: String } });
+export function birthSchema(): Schema<GenesisDocument> {
+  return strictSchema<GenesisDocument>({ _id: NAME, first: { type: String } });
 }

@@ -3,7 +3,7 @@ import type { RegisterDocument } from './facts.ts';
 import { numberOf, numberText } from './facts.ts';
 
 /** `previousHash` of the first entry. */
-export const BEGINNING = '0'.repeat(64);
+export const GENESIS = '0'.repeat(64);
 /** RFC 5869's `info`: separates this key from others derived from the audit key. */
 const INFO = 'mayfly audit register';
 

@@ -1,7 +1,7 @@
 import type { AnchorTip } from './anchor.ts';
 import type { ChainMark, KeyMark, RegisterBody, RegisterDocument, RegisterFact } from './facts.ts';
 import { numberOf } from './facts.ts';
-import { BEGINNING, type RegisterKey } from './register-key.ts';
+import { GENESIS, type RegisterKey } from './register-key.ts';
 
 /** Entries by which the anchor may lag: each control worker may have been killed between its entry and the anchor. */
 export const MOST_UNANCHORED = 16;
@@ -26,7 +26,7 @@ export interface KnownChain {
 }
 
 /** Reads the register in order, and collects its facts and problems. */
-export class RegisterWalk {
+export class LogVerification {
   readonly chains = new Map<string, KnownChain>();
   readonly keys = new Map<string, KeyMark>();
   readonly problems: RegisterProblem[] = [];
@@ -39,7 +39,7 @@ export class RegisterWalk {
   /** Number of the next entry. */
   next = 0;
   /** Hash of the entry before; null when that one is missing or not genuine, which is a problem of its own. */
-  #hash: string | null = BEGINNING;
+  #hash: string | null = GENESIS;
   readonly #missing: { from: number; to: number }[] = [];
   readonly #accepted: { from: number; to: number }[] = [];
 

@@ -1,43 +1,43 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { isDuplicateKey, withStoreErrors } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
 import { modelOf } from '../mongo/model.ts';
 import { pagesOf } from '../mongo/pages.ts';
 import type { Anchor, AnchorTip } from './anchor.ts';
-import { Births } from './births.ts';
+import { GenesisIndex } from './births.ts';
 import { BrokenChain } from './broken-chain.ts';
 import type { KeyMark, RegisterBody, RegisterDocument, RegisterFact } from './facts.ts';
 import { numberOf, numberText, registerSchema } from './facts.ts';
-import { BEGINNING, type RegisterKey } from './register-key.ts';
-import { MOST_UNANCHORED, RegisterWalk } from './register-walk.ts';
+import { GENESIS, type RegisterKey } from './register-key.ts';
+import { LogVerification, MOST_UNANCHORED } from './register-walk.ts';
 
 /** Entries read at a time. */
 const PAGE = 500;
-const NOTHING: AnchorTip = { number: -1, hash: BEGINNING, at: '' };
+const NOTHING: AnchorTip = { number: -1, hash: GENESIS, at: '' };
 
 interface RegisterEnd extends AnchorTip {
   /** Facts that the next entry must include. */
   first: RegisterFact[];
 }
 
-interface Told {
+interface PendingFact {
   fact: RegisterFact;
   /** Runs when the fact is in the store, during the anchoring. */
   beside: () => Promise<void>;
 }
 
-const NOTHING_BESIDE = async (): Promise<void> => {};
+const NO_OP = async (): Promise<void> => {};
 
 /**
  * Register of an installation, a transparency log: one chain of keyed entries that records the birth of each audit
  * chain, its length at times, and its removals by retention. Its tip is anchored outside the store. An entry counts as
  * written when it is in the store and then at or below the anchor.
  */
-export class Register {
-  readonly births: Births;
+export class TransparencyLog {
+  readonly births: GenesisIndex;
   readonly #entries: Model<RegisterDocument>;
-  readonly #facts = new GroupCommit((told: Told[]) => this.#append(told));
+  readonly #facts = new GroupCommit((pending: PendingFact[]) => this.#append(pending));
   /** Births being recorded or marked, by chain. */
   readonly #bearing = new Map<string, Promise<void>>();
   /** Last recorded state of each API key. */
@@ -52,7 +52,7 @@ export class Register {
     private readonly anchor: Anchor | null,
   ) {
     this.#entries = modelOf(connection, 'auditRegister', registerSchema());
-    this.births = new Births(connection);
+    this.births = new GenesisIndex(connection);
   }
 
   /**
@@ -61,7 +61,7 @@ export class Register {
    * @throws BrokenChain when the next number is taken by a forged entry, or the anchor cannot be read or written
    * @throws MayflyError store_unavailable
    */
-  async add(fact: RegisterFact, beside = NOTHING_BESIDE): Promise<void> {
+  async add(fact: RegisterFact, beside = NO_OP): Promise<void> {
     await this.#facts.add({ fact, beside });
   }
 
@@ -102,8 +102,8 @@ export class Register {
   /**
    * Reads and verifies the whole register. May run during writes. @throws BrokenChain when the anchor cannot be read
    */
-  async walk(): Promise<RegisterWalk> {
-    const walk = new RegisterWalk(this.key, await this.anchored());
+  async walk(): Promise<LogVerification> {
+    const walk = new LogVerification(this.key, await this.anchored());
     await this.readOn(walk);
     walk.end();
     if (this.anchor) walk.compare(await this.anchored());
@@ -111,7 +111,7 @@ export class Register {
   }
 
   /** Reads entries written since. */
-  async readOn(walk: RegisterWalk): Promise<void> {
+  async readOn(walk: LogVerification): Promise<void> {
     for await (const document of this.stored(walk.next)) walk.take(document);
   }
 
@@ -138,7 +138,7 @@ export class Register {
     }
   }
 
-  async #append(told: Told[]): Promise<null[]> {
+  async #append(told: PendingFact[]): Promise<null[]> {
     for (;;) {
       const end = this.#end ?? (await this.#readEnd());
       this.#end = null; // read again after a failure
@@ -157,7 +157,7 @@ export class Register {
   async #insert(entry: RegisterDocument): Promise<boolean> {
     try {
       const stored = this.connection.collection<RegisterDocument>('auditRegister');
-      await reaching('write to the register', () => stored.insertOne(entry));
+      await withStoreErrors('write to the register', () => stored.insertOne(entry));
       return true;
     } catch (error) {
       if (isDuplicateKey(error)) return false;
@@ -174,7 +174,7 @@ export class Register {
     let tip = anchored ?? (await this.#lastStored());
     for await (const document of this.stored(tip.number + 1)) {
       if (numberOf(document._id) !== tip.number + 1) break;
-      if (!this.key.isGenuine(document) || document.previousHash !== tip.hash) throw forged(document._id);
+      if (!this.key.isGenuine(document) || document.previousHash !== tip.hash) throw forgedEntryError(document._id);
       tip = { number: tip.number + 1, hash: document.hash, at: (JSON.parse(document.body) as RegisterBody).at };
     }
     const ahead = tip.number - (anchored ?? NOTHING).number;
@@ -188,7 +188,7 @@ export class Register {
     const [last] = await this.#entries.find().sort({ _id: -1 }).limit(1).lean<RegisterDocument[]>();
     if (!last) return NOTHING;
     const number = numberOf(last._id);
-    if (number === null || !this.key.isGenuine(last)) throw forged(last._id);
+    if (number === null || !this.key.isGenuine(last)) throw forgedEntryError(last._id);
     return { number, hash: last.hash, at: (JSON.parse(last.body) as RegisterBody).at };
   }
 
@@ -201,7 +201,7 @@ export class Register {
   }
 }
 
-function forged(id: string): BrokenChain {
+function forgedEntryError(id: string): BrokenChain {
   return new BrokenChain(
     `The entry ${id} of the audit's register was not written by Mayfly, so nothing can be written after it. ` +
       'Run `mayfly audit verify`, keep a copy of the collection `auditRegister` as evidence, then remove that entry.',

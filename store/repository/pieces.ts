@@ -1,19 +1,19 @@
 import { z } from 'zod';
-import { encrypted } from '../../model/fields.ts';
-import { below } from '../mongo/below.ts';
+import { encryptedField } from '../../model/fields.ts';
+import { idPrefixFilter } from '../mongo/below.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { repositoryOf } from './repository.ts';
 
 /** Size of a piece, well below the limit of a document, bytes. */
 const PIECE_BYTES = 4 * 1_024 * 1_024;
 
-const piece = z.object({ bytes: encrypted(z.custom<StoredBytes>()) });
+const piece = z.object({ bytes: encryptedField(z.custom<StoredBytes>()) });
 
 /**
  * Creates the class of encrypted contents of any size, in pieces of 4 MiB, `_id` = `<owner>/<part>/<n>`; the last is
  * shorter, or empty: without it a content is incomplete.
  */
-export function piecesOf<Part extends string>(collection: string) {
+export function pieceRepositoryOf<Part extends string>(collection: string) {
   return class extends repositoryOf({ collection, noun: 'a piece', model: piece }) {
     /** Replaces a content by a repetition of the same one. */
     async put(owner: string, part: Part, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
@@ -51,7 +51,7 @@ export function piecesOf<Part extends string>(collection: string) {
 
     /** Removes one part, or all of an owner. */
     async remove(owner: string, part?: Part): Promise<void> {
-      await this.deleteAll(below(part === undefined ? owner : `${owner}/${part}`));
+      await this.deleteAll(idPrefixFilter(part === undefined ? owner : `${owner}/${part}`));
     }
   };
 }

@@ -6,9 +6,9 @@ import { modelOf } from '../mongo/model.ts';
 import { fieldsOf } from '../mongo/model-fields.ts';
 import { assertFields } from '../mongo/required-fields.ts';
 import { NAME, strictSchema } from '../mongo/schema.ts';
-import { olderThan, type Page, pageOf } from '../sealed/page-cursor.ts';
-import type { SealedFields, Unreadable } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { cursorFilter, type Page, toPage } from '../sealed/page-cursor.ts';
+import type { EncryptedFields, Unreadable } from '../sealed/sealed-fields.ts';
+import type { StoreEncryption } from '../sealed/sealing.ts';
 
 /** Document of a record: its `id` is in `_id`. */
 export type DocumentOf<R> = Omit<R, 'id'> & { _id: string };
@@ -47,11 +47,11 @@ interface Definition<M extends z.ZodObject = z.ZodObject, I extends z.ZodRawShap
 /** Records of one collection: encrypts and decrypts their fields, and maps errors of the server. */
 abstract class Repository<R extends object, D extends { _id: string }> {
   protected readonly model: Model<D>;
-  protected readonly encryption: SealedFields;
+  protected readonly encryption: EncryptedFields;
 
   constructor(
     protected readonly connection: Connection,
-    sealing: Sealing,
+    sealing: StoreEncryption,
     private readonly definition: Definition,
   ) {
     const { collection, model, internal = {} } = definition;
@@ -122,9 +122,9 @@ abstract class Repository<R extends object, D extends { _id: string }> {
     { limit, cursor }: { limit: number; cursor?: string | undefined },
     at: keyof D & string,
   ): Promise<Page<R>> {
-    const older = { ...filter, ...olderThan(cursor, at, (id) => this.definition.isId?.(id) ?? true) };
+    const older = { ...filter, ...cursorFilter(cursor, at, (id) => this.definition.isId?.(id) ?? true) };
     const found = await this.documents(older as Filter<D>, { sort: { [at]: -1, _id: -1 }, limit: limit + 1 });
-    return pageOf(this.encryption, found, { limit, at: (document) => String(document[at]), recordOf: this.recordOf });
+    return toPage(this.encryption, found, { limit, at: (document) => String(document[at]), recordOf: this.recordOf });
   }
 
   /** Sets fields, each as a whole, of the document that a filter finds. @returns false when it finds none */
@@ -211,7 +211,7 @@ export function repositoryOf<M extends z.ZodObject, I extends z.ZodRawShape = Re
   definition: Definition<M, I>,
 ) {
   return class extends Repository<z.infer<M>, DocumentOf<z.infer<M>> & Internal<I>> {
-    constructor(connection: Connection, sealing: Sealing) {
+    constructor(connection: Connection, sealing: StoreEncryption) {
       super(connection, sealing, definition);
     }
   };
@@ -225,7 +225,7 @@ export function recordRepositoryOf<
   type R = z.infer<M>;
   type D = DocumentOf<R> & Internal<I>;
   return class extends Repository<R, D> {
-    constructor(connection: Connection, sealing: Sealing) {
+    constructor(connection: Connection, sealing: StoreEncryption) {
       super(connection, sealing, definition);
     }
 

@@ -2,9 +2,16 @@ import { MayflyError } from '../../model/errors.ts';
 import type { AuditHead } from '../audit/audit-chain.ts';
 import { entryId, expiredText, type HeadDocument, parseHead } from '../audit/audit-documents.ts';
 import type { AuditKeys } from '../audit/audit-verifier.ts';
-import { below } from '../mongo/below.ts';
-import { reaching } from '../mongo/failure.ts';
-import { type Archive, collectionOf, datedBefore, type Exported, found, type Raw } from './retained.ts';
+import { idPrefixFilter } from '../mongo/below.ts';
+import { withStoreErrors } from '../mongo/failure.ts';
+import {
+  type Archive,
+  collectionOf,
+  datedBefore,
+  type Exported,
+  exportDocuments,
+  type RawDocument,
+} from './retained.ts';
 import type { EndedSandbox } from './retention.ts';
 
 /** Entries removed at a time. */
@@ -28,7 +35,7 @@ export class AuditRetention {
     const { before, after, limit } = page;
     const filter = datedBefore('endedAt', before, after);
     const options = { sort: { endedAt: 1, _id: 1 } as const, limit, projection: { endedAt: 1 } };
-    const heads = await reaching('read which audit trails are past', () =>
+    const heads = await withStoreErrors('read which audit trails are past', () =>
       this.#heads().find(filter, options).toArray(),
     );
     return heads.map(({ _id: id, endedAt }) => ({ id, endedAt: String(endedAt) }));
@@ -36,14 +43,14 @@ export class AuditRetention {
 
   /** Yields the head of a chain and its entries, for export. */
   async *documents(sandboxId: string): AsyncGenerator<Exported> {
-    yield* found(this.archive, 'auditHeads', { _id: sandboxId });
-    yield* found(this.archive, 'audit', below(sandboxId));
+    yield* exportDocuments(this.archive, 'auditHeads', { _id: sandboxId });
+    yield* exportDocuments(this.archive, 'audit', idPrefixFilter(sandboxId));
   }
 
   /** Returns the time of the last entry by its head, ISO 8601; null when the entry is missing. Not verified here. */
   async lastAt(sandboxId: string): Promise<string | null> {
     const { count } = await this.#head(sandboxId);
-    const last = await reaching('read the end of an audit', () =>
+    const last = await withStoreErrors('read the end of an audit', () =>
       collectionOf(this.archive.connection, 'audit').findOne({ _id: entryId(sandboxId, count - 1) }),
     );
     if (!last) return null;
@@ -63,7 +70,7 @@ export class AuditRetention {
     const { count, hash } = await this.#head(sandboxId);
     await this.keys.register.add({ kind: 'removed', subject: sandboxId, count, hash });
     const expired = expiredText(this.keys.chains.expiry(sandboxId, { count, hash, at: new Date().toISOString() }));
-    return reaching('remove an audit that is past', async () => {
+    return withStoreErrors('remove an audit that is past', async () => {
       await this.#heads().updateOne({ _id: sandboxId }, { $set: { expired } });
       let removed = 0;
       for (let from = 0; from < count; from += AT_ONCE) {
@@ -77,13 +84,15 @@ export class AuditRetention {
   }
 
   async #head(sandboxId: string): Promise<AuditHead> {
-    const document = await reaching('read the head of an audit', () => this.#heads().findOne({ _id: sandboxId }));
+    const document = await withStoreErrors('read the head of an audit', () =>
+      this.#heads().findOne({ _id: sandboxId }),
+    );
     const head = document && parseHead(document.head);
     if (head) return head;
     throw new MayflyError('internal', `The head of the audit of ${sandboxId} is not one that was written by Mayfly.`);
   }
 
   #heads() {
-    return this.archive.connection.collection<HeadDocument & Raw>('auditHeads');
+    return this.archive.connection.collection<HeadDocument & RawDocument>('auditHeads');
   }
 }

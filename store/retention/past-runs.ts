@@ -6,7 +6,7 @@ export type PastRun = Pick<RunRecord, 'id' | 'cleanup' | 'dedupe' | 'epoch' | 'r
 const PAST = { cleanup: 1, dedupe: 1, epoch: 1, redriveOf: 1, removeAfter: 1 } as const;
 
 /** Ended runs with completed cleanup: each gets a receipt, is retained, and then is removed. */
-export class PastRuns extends RunRepository {
+export class RunRetention extends RunRepository {
   /**
    * Returns runs with completed cleanup and no signed receipt, by the time since; damaged ones are omitted.
    * @param after `next` of the page before; `''`: the first page

@@ -1,27 +1,27 @@
 import type { Connection } from 'mongoose';
-import { below } from '../mongo/below.ts';
+import { idPrefixFilter } from '../mongo/below.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import type { StoreEncryption } from '../sealed/sealing.ts';
 
-export type Raw = Record<string, unknown> & { _id: string };
+export type RawDocument = Record<string, unknown> & { _id: string };
 
 /** Connection to the documents, and their decryption. */
 export interface Archive {
   connection: Connection;
-  sealing: Sealing;
+  sealing: StoreEncryption;
 }
 
 /** Decrypted document of an export, and its collection. */
 export interface Exported {
   collection: string;
-  document: Raw;
+  document: RawDocument;
 }
 
 /** Documents read at a time: chunks of output have 64 KiB each. */
 const AT_ONCE = 16;
 
 export function collectionOf(connection: Connection, name: string) {
-  return connection.collection<Raw>(name);
+  return connection.collection<RawDocument>(name);
 }
 
 /**
@@ -49,14 +49,14 @@ export function partsOf(sandboxId: string): [collection: string, filter: Record<
 /** Yields all documents of an ended sandbox except its audit. The record itself comes first. */
 export async function* documentsOf(archive: Archive, sandboxId: string): AsyncGenerator<Exported> {
   const all: [string, Record<string, unknown>][] = [['endedSandboxes', { _id: sandboxId }], ...partsOf(sandboxId)];
-  for (const [collection, filter] of all) yield* found(archive, collection, filter);
-  for await (const command of found(archive, 'commands', { sandboxId })) {
+  for (const [collection, filter] of all) yield* exportDocuments(archive, collection, filter);
+  for await (const command of exportDocuments(archive, 'commands', { sandboxId })) {
     yield command;
-    yield* found(archive, 'output', below(command.document._id));
+    yield* exportDocuments(archive, 'output', idPrefixFilter(command.document._id));
   }
 }
 
-export async function* found(
+export async function* exportDocuments(
   { connection, sealing }: Archive,
   collection: string,
   filter: Record<string, unknown>,

@@ -1,6 +1,6 @@
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
-import { below } from '../mongo/below.ts';
-import { reaching } from '../mongo/failure.ts';
+import { idPrefixFilter } from '../mongo/below.ts';
+import { withStoreErrors } from '../mongo/failure.ts';
 import { assertSandboxId } from '../sandboxes/assert-sandbox-id.ts';
 import { type Archive, collectionOf, datedBefore, documentsOf, type Exported, partsOf } from './retained.ts';
 
@@ -29,7 +29,7 @@ export class Retention {
     const { before, after, limit } = page;
     const filter = datedBefore('updatedAt', before, after);
     const ended = this.#collection('endedSandboxes');
-    const documents = await reaching('read which sandboxes ended long ago', () =>
+    const documents = await withStoreErrors('read which sandboxes ended long ago', () =>
       ended.find(filter, { sort: { updatedAt: 1, _id: 1 }, limit, projection: { updatedAt: 1 } }).toArray(),
     );
     return documents.map(({ _id: id, updatedAt }) => ({ id, endedAt: String(updatedAt) }));
@@ -43,7 +43,7 @@ export class Retention {
       ['snapshots', { sandboxId, state: { $in: LIVING_SNAPSHOTS } }],
       ['auditQueue', { sandboxId }],
     ];
-    const found = await reaching('look whether a sandbox is over', () =>
+    const found = await withStoreErrors('look whether a sandbox is over', () =>
       Promise.all(needs.map(([name, filter]) => this.#collection(name).findOne(filter))),
     );
     return found.some((document) => document !== null);
@@ -61,9 +61,9 @@ export class Retention {
    */
   async remove({ id, endedAt }: EndedSandbox): Promise<Removed> {
     assertSandboxId(id);
-    return reaching('remove a sandbox that ended long ago', async () => {
+    return withStoreErrors('remove a sandbox that ended long ago', async () => {
       const removed: Record<string, number> = await this.#removeCommands(id);
-      await this.#collection('snapshotNames').deleteMany(below(id));
+      await this.#collection('snapshotNames').deleteMany(idPrefixFilter(id));
       await this.#collection('exposedPorts').deleteMany({ sandboxId: id }); // opened at the moment of its end
       for (const [name, filter] of partsOf(id)) removed[name] = await this.#delete(name, filter);
       await this.#collection('auditHeads').updateOne({ _id: id }, { $set: { endedAt } });
@@ -79,7 +79,7 @@ export class Retention {
       const commands = await this.#collection('commands').find({ sandboxId }, options).toArray();
       if (commands.length === 0) return removed;
       for (const { _id } of commands) {
-        removed.output += await this.#delete('output', below(_id));
+        removed.output += await this.#delete('output', idPrefixFilter(_id));
         await this.#collection('launches').deleteOne({ _id });
         removed.commands += await this.#delete('commands', { _id });
       }
@@ -90,7 +90,7 @@ export class Retention {
   async count(removed: Removed): Promise<void> {
     for (const [_id, n] of Object.entries(removed)) {
       if (n === 0) continue;
-      await reaching('count what was removed', () =>
+      await withStoreErrors('count what was removed', () =>
         this.#counts().updateOne({ _id }, { $inc: { removed: n } }, { upsert: true }),
       );
     }
@@ -98,7 +98,7 @@ export class Retention {
 
   /** Returns the total of removed documents, by collection. A killed removal may be counted in part. */
   async removed(): Promise<Removed> {
-    const counts = await reaching('read what was removed', () => this.#counts().find().toArray());
+    const counts = await withStoreErrors('read what was removed', () => this.#counts().find().toArray());
     return Object.fromEntries(counts.map(({ _id, removed }) => [_id, removed]));
   }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { optional } from '../../model/fields.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { RecentMap } from '../mongo/recent-map.ts';
+import { BoundedMap } from '../mongo/recent-map.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
 const storedActivity = z.object({
@@ -19,7 +19,7 @@ const BUSY = 'yes';
 /** Interval between two recorded uses of a sandbox, ms; idle timeouts count in seconds. */
 const TOUCH_MS = 1_000;
 /** Cached uses of sandboxes; beyond that the least recent are dropped. */
-const REMEMBERED = 10_000;
+const CACHE_SIZE = 10_000;
 
 /**
  * Activity that keeps a sandbox from being idle; `_id` = sandbox id. Only atomic operators write here, so that every
@@ -31,7 +31,7 @@ export class Activities extends repositoryOf({
   isId: isSandboxId,
   model: storedActivity,
 }) {
-  readonly #touched = new RecentMap<number>(REMEMBERED);
+  readonly #touched = new BoundedMap<number>(CACHE_SIZE);
 
   /** Records a use of the sandbox now. One process writes at most once a second. */
   async touch(sandboxId: string): Promise<void> {

@@ -2,7 +2,7 @@ import type { Connection } from 'mongoose';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isUnclaimed, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
-import { reaching } from '../mongo/failure.ts';
+import { withStoreErrors } from '../mongo/failure.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
 
 /** Sandbox that was created for a pool, with the fields that pools need. */
@@ -25,9 +25,9 @@ const PROJECTION = {
 } as const;
 
 /** States before a sandbox can be claimed or used. */
-const MAKING: readonly SandboxState[] = ['requested', 'creating'];
+const CREATING_STATES: readonly SandboxState[] = ['requested', 'creating'];
 /** States of an unclaimed member until it has ended. */
-const UNCLAIMED: readonly SandboxState[] = [...MAKING, 'warm', 'destroying'];
+const UNCLAIMED: readonly SandboxState[] = [...CREATING_STATES, 'warm', 'destroying'];
 
 /** Members of pools among the living sandboxes. Reads are only hints: each member's own workflow decides. */
 export class PoolMembers {
@@ -56,13 +56,13 @@ export class PoolMembers {
 
   /** Counts the sandboxes being created, for pools and for callers. */
   async underWay(): Promise<{ members: number; others: number }> {
-    const found = await this.#find({ state: { $in: [...MAKING] } });
+    const found = await this.#find({ state: { $in: [...CREATING_STATES] } });
     const members = found.filter(isUnclaimed).length;
     return { members, others: found.length - members };
   }
 
   async #find(filter: object): Promise<StoredMember[]> {
-    const found = await reaching('look for members of pools', () =>
+    const found = await withStoreErrors('look for members of pools', () =>
       this.#connection.collection<SandboxDocument>('sandboxes').find(filter, { projection: PROJECTION }).toArray(),
     );
     return found.map(({ _id, spec, ...rest }) => ({

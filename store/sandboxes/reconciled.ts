@@ -13,7 +13,7 @@ const reconciled = z.object({
 });
 
 /** Outcomes of reconciliations, so that any process can count them; the audit records each. */
-export class ReconciledThings extends repositoryOf({
+export class ReconcileOutcomes extends repositoryOf({
   collection: 'reconciled',
   noun: 'an outcome',
   model: reconciled,

@@ -41,7 +41,7 @@ export function recordOf(document: SandboxDocument): SandboxRecord {
 }
 
 /** Returns the `$set` of these changes. */
-export function setOf({ spec, ...rest }: Partial<Omit<SandboxRecord, 'id'>>): Partial<SandboxDocument> {
+export function toSetOperator({ spec, ...rest }: Partial<Omit<SandboxRecord, 'id'>>): Partial<SandboxDocument> {
   return spec ? { ...rest, spec: storedSpec(spec) } : rest;
 }
 

@@ -8,12 +8,19 @@ import { isSandboxId } from '../../model/sandbox-id.ts';
 import { counted } from '../mongo/count.ts';
 import { isDuplicateKey } from '../mongo/failure.ts';
 import { modelOf } from '../mongo/model.ts';
-import { cursorOf, olderThan, type Page, pageOf } from '../sealed/page-cursor.ts';
-import type { SealedFields } from '../sealed/sealed-fields.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import { cursorFilter, type Page, toCursor, toPage } from '../sealed/page-cursor.ts';
+import type { EncryptedFields } from '../sealed/sealed-fields.ts';
+import type { StoreEncryption } from '../sealed/sealing.ts';
 import { assertSandboxId } from './assert-sandbox-id.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
-import { documentOf, heldNameOf, livingDocumentOf, recordOf, sandboxSchema, setOf } from './sandbox-document.ts';
+import {
+  documentOf,
+  heldNameOf,
+  livingDocumentOf,
+  recordOf,
+  sandboxSchema,
+  toSetOperator,
+} from './sandbox-document.ts';
 
 export type SandboxPage = Page<SandboxRecord>;
 
@@ -28,7 +35,7 @@ export interface SandboxQuery {
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'project'>>;
 
 /** Fields that a claim sets in a pool member. */
-type Claimed = Partial<Omit<SandboxRecord, 'id' | 'project'>>;
+type ClaimChanges = Partial<Omit<SandboxRecord, 'id' | 'project'>>;
 
 /** Newest first, then by id, so that pages neither repeat nor skip a record. */
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
@@ -42,9 +49,9 @@ const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 export class Sandboxes {
   readonly #alive: Model<SandboxDocument>;
   readonly #ended: Model<SandboxDocument>;
-  readonly #fields: SealedFields;
+  readonly #fields: EncryptedFields;
 
-  constructor(connection: Connection, sealing: Sealing) {
+  constructor(connection: Connection, sealing: StoreEncryption) {
     this.#alive = modelOf(connection, 'sandboxes', sandboxSchema());
     this.#ended = modelOf(connection, 'endedSandboxes', sandboxSchema());
     this.#fields = sealing.of('sandboxes', this.#alive.schema);
@@ -59,7 +66,7 @@ export class Sandboxes {
     assertSandboxId(record.id);
     for (;;) {
       const isNew = await this.#insert(record);
-      const ended = isFinal(record.state) ? null : await this.#afterItsEnd(record.id);
+      const ended = isFinal(record.state) ? null : await this.#removeLateDuplicate(record.id);
       if (isNew && !ended) return record;
       const present = ended ?? (await this.get(record.id));
       if (present && isSameRequest(present, record)) return present;
@@ -89,7 +96,7 @@ export class Sandboxes {
   }
 
   /** Returns the ended record, and removes the living one that a late repetition of its request may have inserted. */
-  async #afterItsEnd(id: string): Promise<SandboxRecord | null> {
+  async #removeLateDuplicate(id: string): Promise<SandboxRecord | null> {
     const ended = await this.#find(this.#ended, id);
     if (!ended) return null;
     await this.#alive.deleteOne({ _id: id, state: 'requested' });
@@ -100,7 +107,7 @@ export class Sandboxes {
   async get(id: string): Promise<SandboxRecord | null> {
     assertSandboxId(id);
     // Reads the living twice: the record may be moved back to them between the reads.
-    const found = await this.#anywhere(id);
+    const found = await this.#findLivingOrEnded(id);
     return found && recordOf(found);
   }
 
@@ -115,7 +122,7 @@ export class Sandboxes {
     return ((await look(this.#alive)) ?? (await look(this.#ended)) ?? (await look(this.#alive)))?.hostId ?? null;
   }
 
-  async #anywhere(id: string): Promise<SandboxDocument | null> {
+  async #findLivingOrEnded(id: string): Promise<SandboxDocument | null> {
     const look = (home: Model<SandboxDocument>) => this.#find(home, id);
     return (await look(this.#alive)) ?? (await look(this.#ended)) ?? (await look(this.#alive));
   }
@@ -136,7 +143,7 @@ export class Sandboxes {
   async update(id: string, changes: Changes): Promise<SandboxRecord> {
     assertSandboxId(id);
     const isEnd = changes.state !== undefined && isFinal(changes.state);
-    const changed = isEnd ? await this.#end(id, changes) : await this.#change(this.#alive, id, setOf(changes));
+    const changed = isEnd ? await this.#end(id, changes) : await this.#change(this.#alive, id, toSetOperator(changes));
     const late = changed ?? (await this.#changeEnded(id, changes));
     if (!late) throw new MayflyError('sandbox_not_found', `There is no sandbox ${id} in the store.`);
     return recordOf(late);
@@ -147,7 +154,7 @@ export class Sandboxes {
     const present = await this.#find(this.#alive, id);
     if (!present) return null;
     const { heldName: _freed, ...rest } = present;
-    const ended = { ...rest, ...setOf(changes) };
+    const ended = { ...rest, ...toSetOperator(changes) };
     await this.#move(ended, this.#alive, this.#ended);
     return ended;
   }
@@ -155,7 +162,7 @@ export class Sandboxes {
   /** Changes an ended record, which stays ended. */
   async #changeEnded(id: string, changes: Changes): Promise<SandboxDocument | null> {
     const { state } = changes;
-    if (state === undefined || isFinal(state)) return this.#change(this.#ended, id, setOf(changes));
+    if (state === undefined || isFinal(state)) return this.#change(this.#ended, id, toSetOperator(changes));
     const ended = await this.#find(this.#ended, id);
     if (ended)
       throw new MayflyError('sandbox_ended', `${id} is ${ended.state}, and does not become ${state} any more.`);
@@ -166,10 +173,10 @@ export class Sandboxes {
    * Assigns a pool member to the caller that has claimed it, and to its project. Idempotent.
    * @throws MayflyError name_taken, sandbox_not_found
    */
-  async claim({ id, project }: Pick<SandboxRecord, 'id' | 'project'>, changes: Claimed): Promise<SandboxRecord> {
+  async claim({ id, project }: Pick<SandboxRecord, 'id' | 'project'>, changes: ClaimChanges): Promise<SandboxRecord> {
     assertSandboxId(id);
     const { name = null } = changes;
-    const set = { ...setOf(changes), project, ...(name !== null && { heldName: heldNameOf(project, name) }) };
+    const set = { ...toSetOperator(changes), project, ...(name !== null && { heldName: heldNameOf(project, name) }) };
     try {
       const claimed = await this.#change(this.#alive, id, set);
       if (claimed) return recordOf(claimed);
@@ -198,7 +205,7 @@ export class Sandboxes {
       const last = items[query.limit - 1];
       const isMore = items.length > query.limit || page.nextCursor !== null;
       if (last && isMore) {
-        return { items: items.slice(0, query.limit), nextCursor: cursorOf({ at: last.createdAt, id: last.id }) };
+        return { items: items.slice(0, query.limit), nextCursor: toCursor({ at: last.createdAt, id: last.id }) };
       }
       if (page.nextCursor === null) return { items, nextCursor: null };
       from = { ...query, cursor: page.nextCursor };
@@ -210,7 +217,7 @@ export class Sandboxes {
     const filter = {
       ...(project !== undefined && { project }),
       ...(state && { state }),
-      ...olderThan(cursor, 'createdAt', isSandboxId),
+      ...cursorFilter(cursor, 'createdAt', isSandboxId),
     };
     // Reads the living first: a sandbox that ends in between is then in both, not in neither.
     const homes = state ? [this.#homeOf(state)] : alive ? [this.#alive] : [this.#alive, this.#ended];
@@ -224,7 +231,7 @@ export class Sandboxes {
       for (const document of part) found.set(document._id, document);
     }
     const ordered = [...found.values()].sort(byAge);
-    return pageOf(this.#fields, ordered, { limit, at: ({ createdAt }) => createdAt, recordOf });
+    return toPage(this.#fields, ordered, { limit, at: ({ createdAt }) => createdAt, recordOf });
   }
 
   /** Returns every sandbox in one of `states`. Ended ones are only read when their states are among them. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { instant, optional } from '../../model/fields.ts';
 import { type ScheduleTime, scheduleTime } from '../../model/schedules/schedule.ts';
-import { rangeBelow } from '../mongo/below.ts';
-import { reaching } from '../mongo/failure.ts';
+import { prefixRange } from '../mongo/below.ts';
+import { withStoreErrors } from '../mongo/failure.ts';
 import { type DocumentOf, repositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 import { type ScheduleRef, scheduleKeyOf } from './schedules.ts';
@@ -49,14 +49,14 @@ export class ScheduleTimes extends repositoryOf({
         return isAgain ? [change, insert] : [insert];
       });
       const collection = this.connection.collection('scheduleTimes');
-      await reaching('record times', () => collection.bulkWrite(writes as never, { ordered: false }));
+      await withStoreErrors('record times', () => collection.bulkWrite(writes as never, { ordered: false }));
     }
   }
 
   /** Lists times, newest first. @param unreadable collects the unreadable ones */
   list(ref: ScheduleRef, { state, limit, before }: TimesQuery, unreadable?: Unreadable[]): Promise<ScheduleTime[]> {
     const key = scheduleKeyOf(ref);
-    const range = rangeBelow(key);
+    const range = prefixRange(key);
     const _id = before === undefined ? range : { ...range, $lt: `${key}/${before}` };
     return this.find({ _id, ...(state && { state }) }, { sort: { _id: -1 }, limit, unreadable });
   }
@@ -76,7 +76,7 @@ export class ScheduleTimes extends repositoryOf({
   }
 
   async removeOf(ref: ScheduleRef): Promise<void> {
-    await this.deleteAll({ _id: rangeBelow(scheduleKeyOf(ref)) });
+    await this.deleteAll({ _id: prefixRange(scheduleKeyOf(ref)) });
   }
 
   protected override readonly recordOf = (
@@ -88,9 +88,9 @@ export class ScheduleTimes extends repositoryOf({
 }
 
 function keyOf({ project, schedule, ...time }: ScheduleTime): string {
-  return `${scheduleKeyOf({ project, name: schedule })}/${timeKeyOf(time)}`;
+  return `${scheduleKeyOf({ project, name: schedule })}/${getTimeKey(time)}`;
 }
 
-export function timeKeyOf({ at, localTime, triggerId }: Pick<ScheduleTime, 'at' | 'localTime' | 'triggerId'>): string {
+export function getTimeKey({ at, localTime, triggerId }: Pick<ScheduleTime, 'at' | 'localTime' | 'triggerId'>): string {
   return `${at}/${localTime}${triggerId === null ? '' : `/${triggerId}`}`;
 }

@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import { type FunctionRecord, isFunctionName } from '../../model/functions/function.ts';
-import { type ScheduleAsk, type ScheduleRecord, scheduleRecord } from '../../model/schedules/schedule.ts';
-import { below } from '../mongo/below.ts';
+import { type ScheduleRecord, type ScheduleRequest, scheduleRecord } from '../../model/schedules/schedule.ts';
+import { idPrefixFilter } from '../mongo/below.ts';
 import { repositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 
@@ -12,7 +12,7 @@ type ScheduleChanges = Partial<Omit<ScheduleRecord, 'project' | 'name'>>;
 type Condition = Partial<Pick<ScheduleRecord, 'version' | 'pausedAt' | 'deletedAt'>>;
 
 /** Event of a schedule that is being deleted. */
-const GONE: ScheduleRecord['event'] = { type: '', subject: null };
+const DELETED_EVENT: ScheduleRecord['event'] = { type: '', subject: null };
 
 /** Schedules of projects, `_id` = `<project>/<name>`. */
 export class Schedules extends repositoryOf({ collection: 'schedules', noun: 'a schedule', model: scheduleRecord }) {
@@ -30,7 +30,7 @@ export class Schedules extends repositoryOf({ collection: 'schedules', noun: 'a 
    * Lists a project's schedules by name, without those being deleted. @param unreadable collects the unreadable ones
    */
   async list(project: string, unreadable?: Unreadable[]): Promise<ScheduleRecord[]> {
-    const found = await this.documents(below(project), { sort: { _id: 1 } });
+    const found = await this.documents(idPrefixFilter(project), { sort: { _id: 1 } });
     const present = found.filter(({ deletedAt }) => deletedAt === null);
     return this.encryption.records(present, this.recordOf, unreadable);
   }
@@ -53,7 +53,7 @@ export class Schedules extends repositoryOf({ collection: 'schedules', noun: 'a 
   }
 
   /** Requests a run outside the schedule's times. @returns false for an unknown schedule, or an existing request */
-  async ask(ref: ScheduleRef, ask: ScheduleAsk): Promise<boolean> {
+  async ask(ref: ScheduleRef, ask: ScheduleRequest): Promise<boolean> {
     const filter = { _id: scheduleKeyOf(ref), deletedAt: null, [`asks.${ask.id}`]: { $exists: false } };
     return this.#update(filter, { [`asks.${ask.id}`]: ask, wakeAt: ask.at });
   }
@@ -74,7 +74,7 @@ export class Schedules extends repositoryOf({ collection: 'schedules', noun: 'a 
   }
 
   #delete(_id: string, at: string): Promise<boolean> {
-    const set = { deletedAt: at, wakeAt: at, updatedAt: at, past: [], event: GONE };
+    const set = { deletedAt: at, wakeAt: at, updatedAt: at, past: [], event: DELETED_EVENT };
     return this.#update({ _id, deletedAt: null }, this.encryption.sealed(_id, set));
   }
 

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { SealedFields, Unreadable } from './sealed-fields.ts';
+import type { EncryptedFields, Unreadable } from './sealed-fields.ts';
 
 /** End of a page of a list, newest first. Opaque to callers, who only return it. */
 interface Position {
@@ -35,7 +35,7 @@ interface Listing<D, T> {
 
 const ISO_INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
-export function cursorOf({ at, id }: Position): string {
+export function toCursor({ at, id }: Position): string {
   return encodeCursor(`${at} ${id}`);
 }
 
@@ -53,8 +53,8 @@ export function decodeCursor(cursor: string, isPosition: (text: string) => boole
 }
 
 /** @param found newest first, and one more than the page has unless it is the last */
-export function pageOf<D extends { _id: string }, T>(
-  fields: SealedFields,
+export function toPage<D extends { _id: string }, T>(
+  fields: EncryptedFields,
   found: readonly D[],
   { limit, at, recordOf }: Listing<D, T>,
 ): Page<T> {
@@ -62,7 +62,7 @@ export function pageOf<D extends { _id: string }, T>(
   const last = shown.at(-1);
   const unreadable: Unreadable[] = [];
   const items = fields.records(shown, recordOf, unreadable);
-  const nextCursor = found.length > limit && last ? cursorOf({ at: at(last), id: last._id }) : null;
+  const nextCursor = found.length > limit && last ? toCursor({ at: at(last), id: last._id }) : null;
   return { items, nextCursor, ...(unreadable.length > 0 && { unreadable }) };
 }
 
@@ -71,7 +71,7 @@ export function pageOf<D extends { _id: string }, T>(
  * @param field field of the creation time @param isId reports whether a text is an id of the list's items
  * @throws MayflyError invalid_request
  */
-export function olderThan(cursor: string | undefined, field: string, isId: (text: string) => boolean) {
+export function cursorFilter(cursor: string | undefined, field: string, isId: (text: string) => boolean) {
   if (cursor === undefined) return {};
   const isPosition = (text: string) => {
     const [at = '', id = '', ...rest] = text.split(' ');

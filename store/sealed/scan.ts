@@ -1,8 +1,8 @@
 import type { Connection } from 'mongoose';
-import { reaching } from '../mongo/failure.ts';
+import { withStoreErrors } from '../mongo/failure.ts';
 import { pagesOf } from '../mongo/pages.ts';
 import type { Unreadable } from './sealed-fields.ts';
-import type { Sealing } from './sealing.ts';
+import type { StoreEncryption } from './sealing.ts';
 
 export type StoredDocument = Record<string, unknown> & { _id: string };
 
@@ -23,7 +23,7 @@ export interface Scan {
  * @param withinMs time for all, ms
  * @throws MayflyError store_unavailable; payload_key_unusable without any key
  */
-export async function scanRecords(connection: Connection, sealing: Sealing, withinMs: number): Promise<Scan> {
+export async function scanRecords(connection: Connection, sealing: StoreEncryption, withinMs: number): Promise<Scan> {
   const scan: Scan = { records: 0, unreadable: [], isComplete: true };
   const began = performance.now();
   for (const [collection, encrypted] of sealing.encrypted()) {
@@ -43,7 +43,7 @@ export async function scanRecords(connection: Connection, sealing: Sealing, with
 export async function* documentsOf(connection: Connection, name: string): AsyncGenerator<StoredDocument> {
   const stored = connection.collection<StoredDocument>(name);
   const read = (after: string) =>
-    reaching('read all documents', () =>
+    withStoreErrors('read all documents', () =>
       stored.find({ _id: { $gt: after } }, { sort: { _id: 1 }, limit: AT_ONCE }).toArray(),
     );
   for await (const page of pagesOf(AT_ONCE, read)) yield* page;

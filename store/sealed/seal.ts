@@ -16,7 +16,7 @@ export interface StoreKey {
 export type StoreKeys = readonly [StoreKey, ...StoreKey[]];
 
 /** Location of a value, outside of which it cannot be decrypted. */
-export interface Place {
+export interface FieldLocation {
   collection: string;
   id: string;
   field: string;
@@ -36,7 +36,7 @@ const HEADER_BYTES = KEY_ID_BYTES + NONCE_BYTES;
  * own, derived from the installation's, so that random nonces suffice for any number of writes (NIST SP 800-38D §8.3
  * allows 2³² a key), and collection, document and field are authenticated with each value.
  */
-export class Seal {
+export class Cipher {
   readonly #first: StoreKey;
   readonly #keys: ReadonlyMap<string, Uint8Array>;
   #last: { key: Uint8Array; document: string; derived: Buffer } | undefined;
@@ -46,11 +46,11 @@ export class Seal {
     this.#keys = new Map(keys.map(({ id, key }) => [id, storeKey(key)]));
   }
 
-  seal(place: Place, value: unknown): Sealed {
+  seal(place: FieldLocation, value: unknown): Sealed {
     const { id } = this.#first;
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.#keyOf(id, place), nonce, { authTagLength: TAG_BYTES });
-    cipher.setAAD(boundTo(id, place));
+    cipher.setAAD(additionalData(id, place));
     const ciphertext = [cipher.update(BSON.serialize({ value })), cipher.final()];
     return new Binary(Buffer.concat([Buffer.from(id, 'hex'), nonce, ...ciphertext, cipher.getAuthTag()]), SUBTYPE);
   }
@@ -60,40 +60,40 @@ export class Seal {
    * @throws MayflyError payload_key_unusable when its key is not among ours; record_damaged when it is not encrypted, was
    *   changed, or stood elsewhere
    */
-  open(place: Place, sealed: unknown): unknown {
-    if (!isSealed(sealed)) throw damaged(place, 'is not encrypted');
+  open(place: FieldLocation, sealed: unknown): unknown {
+    if (!isEncrypted(sealed)) throw damagedError(place, 'is not encrypted');
     const bytes = sealed.buffer.subarray(0, sealed.position);
     const id = keyIdOf(sealed);
     const key = this.#keyOf(id, place);
     try {
       const nonce = bytes.subarray(KEY_ID_BYTES, HEADER_BYTES);
       const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
-      decipher.setAAD(boundTo(id, place));
+      decipher.setAAD(additionalData(id, place));
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
       const plain = Buffer.concat([decipher.update(bytes.subarray(HEADER_BYTES, -TAG_BYTES)), decipher.final()]);
       const { value } = BSON.deserialize(plain);
       return plain.includes('$ref\0') ? withoutReferences(value) : value;
     } catch (cause) {
-      throw damaged(place, 'was changed, or written elsewhere', cause);
+      throw damagedError(place, 'was changed, or written elsewhere', cause);
     }
   }
 
   /** Reports whether a value is encrypted with the key that encrypts now. */
   isCurrent(stored: unknown): boolean {
-    return isSealed(stored) && keyIdOf(stored) === this.#first.id;
+    return isEncrypted(stored) && keyIdOf(stored) === this.#first.id;
   }
 
   /** Caches the derived key for the fields of one document, which follow one another. */
-  #derived(key: Uint8Array, document: string): Buffer {
+  #deriveKey(key: Uint8Array, document: string): Buffer {
     if (this.#last?.key !== key || this.#last.document !== document) {
       this.#last = { key, document, derived: createHmac('sha256', key).update(document).digest() };
     }
     return this.#last.derived;
   }
 
-  #keyOf(id: string, { collection, id: document }: Place): Buffer {
+  #keyOf(id: string, { collection, id: document }: FieldLocation): Buffer {
     const key = this.#keys.get(id);
-    if (key) return this.#derived(key, `${collection}\n${document}`);
+    if (key) return this.#deriveKey(key, `${collection}\n${document}`);
     const ours = [...this.#keys.keys()].join();
     const why = `${document} in the collection \`${collection}\` is encrypted with the key ${id}, and this process has ${ours}`;
     throw new MayflyError('payload_key_unusable', `The store cannot be read: ${why}.`);
@@ -101,7 +101,7 @@ export class Seal {
 }
 
 /** Reports whether a value is encrypted, with any key. */
-export function isSealed(stored: unknown): stored is Sealed {
+export function isEncrypted(stored: unknown): stored is Sealed {
   return stored instanceof Binary && stored.sub_type === SUBTYPE;
 }
 
@@ -123,7 +123,7 @@ function withoutReferences(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutReferences(one)]));
 }
 
-function damaged({ collection, id, field }: Place, why: string, cause?: unknown): MayflyError {
+function damagedError({ collection, id, field }: FieldLocation, why: string, cause?: unknown): MayflyError {
   const what = `\`${field}\` of ${id} in the collection \`${collection}\` ${why}`;
   return new MayflyError('record_damaged', `The store cannot be understood: ${what}.`, { cause });
 }
@@ -133,6 +133,6 @@ function storeKey(key: Uint8Array): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', key, '', 'mayfly store', KEY_BYTES));
 }
 
-function boundTo(keyId: string, { collection, id, field }: Place): Buffer {
+function additionalData(keyId: string, { collection, id, field }: FieldLocation): Buffer {
   return Buffer.from(JSON.stringify(['mayfly store', keyId, collection, id, field]));
 }

@@ -1,7 +1,7 @@
 import mongoose from 'mongoose';
 import { isMayflyError, MayflyError } from '../../model/errors.ts';
-import type { StandIn } from '../../model/fields.ts';
-import type { Seal } from './seal.ts';
+import type { Replacement } from '../../model/fields.ts';
+import type { Cipher } from './seal.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -19,13 +19,13 @@ export interface Unreadable {
 const BOUND_BY: Readonly<Record<string, string>> = { audit: 'hash' };
 
 /** Encrypts fields of the documents of one collection before a write, and decrypts them after a read. */
-export class SealedFields {
+export class EncryptedFields {
   readonly #boundBy: string;
 
   constructor(
-    private readonly seal: Seal | null,
+    private readonly seal: Cipher | null,
     private readonly collection: string,
-    private readonly fields: ReadonlyMap<string, StandIn | null>,
+    private readonly fields: ReadonlyMap<string, Replacement | null>,
     private readonly report: (unreadable: Unreadable) => void = () => undefined,
   ) {
     this.#boundBy = BOUND_BY[collection] ?? '_id';
@@ -38,7 +38,7 @@ export class SealedFields {
    */
   sealed<T extends object>(id: string, fields: T): T {
     return this.#each(fields, (value, field) =>
-      isEmpty(value) ? value : this.#having().seal(this.#at(id, field), value),
+      isEmpty(value) ? value : this.#requireKey().seal(this.#at(id, field), value),
     );
   }
 
@@ -78,7 +78,7 @@ export class SealedFields {
   problemOf(document: object): Unreadable | null {
     try {
       this.#each(document, (value, field) =>
-        isEmpty(value) ? value : this.#having().open(this.#at(this.#idOf(document), field), value),
+        isEmpty(value) ? value : this.#requireKey().open(this.#at(this.#idOf(document), field), value),
       );
       return null;
     } catch (error) {
@@ -120,7 +120,7 @@ export class SealedFields {
    * @throws MayflyError payload_key_unusable, record_damaged
    */
   resealed(document: object): { seen: Fields; set: Fields } | null {
-    const seal = this.#having();
+    const seal = this.#requireKey();
     const id = this.#idOf(document);
     const seen: Fields = {};
     const set: Fields = {};
@@ -135,7 +135,7 @@ export class SealedFields {
   }
 
   #open(id: string, field: string, value: unknown): unknown {
-    const seal = this.#having();
+    const seal = this.#requireKey();
     try {
       return seal.open(this.#at(id, field), value);
     } catch (error) {
@@ -159,7 +159,7 @@ export class SealedFields {
 
   #each<T extends object>(fields: T, change: (value: unknown, field: string) => unknown): T {
     let changed: Fields = fields as Fields;
-    for (const path of this.fields.keys()) changed = mapped(changed, path.split('.'), (value) => change(value, path));
+    for (const path of this.fields.keys()) changed = mapField(changed, path.split('.'), (value) => change(value, path));
     return changed as T;
   }
 
@@ -171,17 +171,17 @@ export class SealedFields {
     return { collection: this.collection, id, field };
   }
 
-  #having(): Seal {
+  #requireKey(): Cipher {
     if (this.seal) return this.seal;
     const why = `the collection \`${this.collection}\` is encrypted, and this process was given no key`;
     throw new MayflyError('payload_key_unusable', `The store cannot be understood: ${why}.`);
   }
 }
 
-function mapped(fields: Fields, [name, ...rest]: readonly string[], change: (value: unknown) => unknown): Fields {
+function mapField(fields: Fields, [name, ...rest]: readonly string[], change: (value: unknown) => unknown): Fields {
   const value = name === undefined ? undefined : fields[name];
   if (name === undefined || value === undefined || value === null) return fields;
-  const next = rest.length === 0 ? change(value) : mapped(value as Fields, rest, change);
+  const next = rest.length === 0 ? change(value) : mapField(value as Fields, rest, change);
   return { ...fields, [name]: next };
 }
 

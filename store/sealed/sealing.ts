@@ -1,9 +1,9 @@
 import type { Connection, Schema } from 'mongoose';
-import type { StandIn } from '../../model/fields.ts';
-import { isDuplicateKey, isForbidden, reaching } from '../mongo/failure.ts';
+import type { Replacement } from '../../model/fields.ts';
+import { isDuplicateKey, isForbidden, withStoreErrors } from '../mongo/failure.ts';
 import { encryptedFields } from '../mongo/schema.ts';
-import { isSealed, keyIdOf, type Place, Seal, type StoreKeys } from './seal.ts';
-import { SealedFields, type Unreadable } from './sealed-fields.ts';
+import { Cipher, type FieldLocation, isEncrypted, keyIdOf, type StoreKeys } from './seal.ts';
+import { EncryptedFields, type Unreadable } from './sealed-fields.ts';
 
 /** Ended records are encrypted as living ones, since they move between the collections unchanged. */
 const ENCRYPTED_AS: Readonly<Record<string, string>> = { endedSandboxes: 'sandboxes' };
@@ -13,7 +13,7 @@ const REPORTED = 1_000;
 
 /** Id of the document that records the key of a store. */
 const MARK = 'key';
-const MARK_AT: Place = { collection: 'layout', id: MARK, field: 'mark' };
+const MARK_AT: FieldLocation = { collection: 'layout', id: MARK, field: 'mark' };
 
 interface KeyMark {
   _id: string;
@@ -21,13 +21,13 @@ interface KeyMark {
 }
 
 /** Returns the id of the key that encrypts a store; null when none is recorded. */
-export async function keyOf(connection: Connection): Promise<string | null> {
+export async function getEncryptionKeyId(connection: Connection): Promise<string | null> {
   const found = await markIn(connection);
-  return isSealed(found?.mark) ? keyIdOf(found.mark) : null;
+  return isEncrypted(found?.mark) ? keyIdOf(found.mark) : null;
 }
 
 function markIn(connection: Connection): Promise<KeyMark | null> {
-  return reaching('read with which key the store is sealed', () => layoutOf(connection).findOne({ _id: MARK }));
+  return withStoreErrors('read with which key the store is sealed', () => layoutOf(connection).findOne({ _id: MARK }));
 }
 
 function layoutOf(connection: Connection) {
@@ -35,10 +35,10 @@ function layoutOf(connection: Connection) {
 }
 
 /** Encrypts and decrypts stored fields. */
-export class Sealing {
-  readonly #seal: Seal | null;
+export class StoreEncryption {
+  readonly #seal: Cipher | null;
   readonly #reported = new Set<string>();
-  readonly #encrypted = new Map<string, ReadonlyMap<string, StandIn | null>>();
+  readonly #encrypted = new Map<string, ReadonlyMap<string, Replacement | null>>();
 
   /**
    * @param keys without them nothing encrypted can be read or written
@@ -48,18 +48,18 @@ export class Sealing {
     keys: StoreKeys | null,
     private readonly report: (unreadable: Unreadable) => void = () => undefined,
   ) {
-    this.#seal = keys && new Seal(keys);
+    this.#seal = keys && new Cipher(keys);
   }
 
   /**
    * Returns the encryption of a collection's documents. @param schema marks the encrypted fields; needed only in the
    * first call
    */
-  of(collection: string, schema?: Schema): SealedFields {
+  of(collection: string, schema?: Schema): EncryptedFields {
     if (schema) this.#encrypted.set(collection, encryptedFields(schema));
     const fields = this.#encrypted.get(collection);
     if (!fields) throw new Error(`The collection ${collection} has no schema that says what is encrypted.`);
-    return new SealedFields(this.#seal, ENCRYPTED_AS[collection] ?? collection, fields, (unreadable) =>
+    return new EncryptedFields(this.#seal, ENCRYPTED_AS[collection] ?? collection, fields, (unreadable) =>
       this.#reportOnce(unreadable),
     );
   }
@@ -85,12 +85,12 @@ export class Sealing {
   async check(connection: Connection, marks: boolean): Promise<void> {
     if (!this.#seal) return;
     const found = await markIn(connection);
-    if (isSealed(found?.mark)) this.#seal.open(MARK_AT, found.mark);
+    if (isEncrypted(found?.mark)) this.#seal.open(MARK_AT, found.mark);
     if (!marks || this.#seal.isCurrent(found?.mark)) return;
     const layout = layoutOf(connection);
     const mark = this.#seal.seal(MARK_AT, 'sealed');
     try {
-      await reaching('say with which key the store is sealed', async () => {
+      await withStoreErrors('say with which key the store is sealed', async () => {
         if (found) await layout.updateOne({ _id: MARK }, { $set: { mark } });
         else await layout.insertOne({ _id: MARK, mark });
       });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { encrypted } from '../../model/fields.ts';
-import type { GivenSecret } from '../../model/secrets/secret.ts';
+import { encryptedField } from '../../model/fields.ts';
+import type { AttemptSecret } from '../../model/secrets/secret.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
 /**
@@ -10,16 +10,16 @@ import { repositoryOf } from '../repository/repository.ts';
 export class AttemptSecrets extends repositoryOf({
   collection: 'attemptSecrets',
   noun: 'an attempt',
-  model: z.object({ secrets: encrypted(z.custom<GivenSecret[]>()) }),
+  model: z.object({ secrets: encryptedField(z.custom<AttemptSecret[]>()) }),
 }) {
   /** Stores the secrets of an attempt; existing ones stay. @returns the stored ones */
-  async keep(commandId: string, secrets: GivenSecret[]): Promise<GivenSecret[]> {
+  async keep(commandId: string, secrets: AttemptSecret[]): Promise<AttemptSecret[]> {
     if (await this.insert({ _id: commandId, secrets })) return secrets;
     return (await this.get(commandId)) ?? secrets;
   }
 
   /** Returns null for an attempt that was given none, or has ended. */
-  async get(commandId: string): Promise<GivenSecret[] | null> {
+  async get(commandId: string): Promise<AttemptSecret[] | null> {
     return (await this.findById(commandId))?.secrets ?? null;
   }
 

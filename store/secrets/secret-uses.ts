@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { instant } from '../../model/fields.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { below } from '../mongo/below.ts';
+import { idPrefixFilter } from '../mongo/below.ts';
 import { repositoryOf } from '../repository/repository.ts';
 import type { SecretRef } from './secrets.ts';
 
@@ -27,13 +27,13 @@ export class SecretUses extends repositoryOf({
     const turned = String(LAST_MS - Date.parse(use.at)).padStart(13, '0');
     await this.insert({ ...use, _id: `${nameOf(ref)}/${turned}/${use.runId}/${use.attempt}` });
     const selection = { sort: { _id: 1 }, skip: KEPT_USES, limit: 1, only: { _id: 1 } } as const;
-    const [last] = await this.documents(below(nameOf(ref)), selection);
-    if (last) await this.deleteAll({ _id: { $gte: last._id, $lt: below(nameOf(ref))._id.$lt } });
+    const [last] = await this.documents(idPrefixFilter(nameOf(ref)), selection);
+    if (last) await this.deleteAll({ _id: { $gte: last._id, $lt: idPrefixFilter(nameOf(ref))._id.$lt } });
   }
 
   /** Lists uses, newest first. */
   list(ref: SecretRef): Promise<SecretUsed[]> {
-    return this.find(below(nameOf(ref)), { sort: { _id: 1 }, limit: KEPT_USES });
+    return this.find(idPrefixFilter(nameOf(ref)), { sort: { _id: 1 }, limit: KEPT_USES });
   }
 }
 

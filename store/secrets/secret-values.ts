@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { encrypted } from '../../model/fields.ts';
+import { encryptedField } from '../../model/fields.ts';
 import { repositoryOf } from '../repository/repository.ts';
 import type { SecretRef } from './secrets.ts';
 
@@ -10,7 +10,7 @@ import type { SecretRef } from './secrets.ts';
 export class SecretValues extends repositoryOf({
   collection: 'secretValues',
   noun: 'a secret',
-  model: z.object({ value: encrypted(z.string()) }),
+  model: z.object({ value: encryptedField(z.string()) }),
 }) {
   /** @param valueId unused id */
   async create(ref: SecretRef, valueId: string, value: string): Promise<void> {

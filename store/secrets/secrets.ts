@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { isSecretName, type SecretRecord, secretRecord } from '../../model/secrets/secret.ts';
-import { below } from '../mongo/below.ts';
+import { idPrefixFilter } from '../mongo/below.ts';
 import { repositoryOf } from '../repository/repository.ts';
 
 export type SecretRef = Pick<SecretRecord, 'project' | 'name'>;
@@ -14,7 +14,7 @@ export class Secrets extends repositoryOf({ collection: 'secrets', noun: 'a secr
 
   /** Lists a project's secrets by name, without deleted ones. */
   async list(project: string): Promise<SecretRecord[]> {
-    return (await this.find(below(project), { sort: { _id: 1 } })).filter(({ valueId }) => valueId !== null);
+    return (await this.find(idPrefixFilter(project), { sort: { _id: 1 } })).filter(({ valueId }) => valueId !== null);
   }
 
   /**

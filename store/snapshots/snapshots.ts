@@ -8,11 +8,11 @@ import {
   type SnapshotState,
   snapshotRecord,
 } from '../../model/snapshots/snapshot.ts';
-import type { StoredPart } from '../../model/snapshots/storage.ts';
+import type { StorageUsage } from '../../model/snapshots/storage.ts';
 import { recordRepositoryOf, repositoryOf } from '../repository/repository.ts';
 import { assertSandboxId } from '../sandboxes/assert-sandbox-id.ts';
 import type { Page } from '../sealed/page-cursor.ts';
-import type { Sealing } from '../sealed/sealing.ts';
+import type { StoreEncryption } from '../sealed/sealing.ts';
 
 export interface SnapshotQuery {
   sandboxId?: string;
@@ -22,7 +22,7 @@ export interface SnapshotQuery {
 }
 
 /** States in which a snapshot does not hold its name. */
-const NAMELESS: ReadonlySet<SnapshotState> = new Set(['failed', 'deleted']);
+const NAME_RELEASED_STATES: ReadonlySet<SnapshotState> = new Set(['failed', 'deleted']);
 
 /** Reasons of internal snapshots: a comparison, or the setup that runs of a function are forked from. */
 const UNLISTED: SnapshotReason[] = ['diff', 'setup'];
@@ -62,7 +62,7 @@ export class Snapshots extends recordRepositoryOf({
 }) {
   readonly #names: SnapshotNames;
 
-  constructor(connection: Connection, sealing: Sealing) {
+  constructor(connection: Connection, sealing: StoreEncryption) {
     super(connection, sealing);
     this.#names = new SnapshotNames(connection, sealing);
   }
@@ -91,7 +91,7 @@ export class Snapshots extends recordRepositoryOf({
   ): Promise<SnapshotRecord> {
     const record = await this.setAndRead({ _id: this.checked(id) }, changes);
     if (!record) throw new MayflyError('snapshot_not_found', `There is no snapshot ${id} in the store.`);
-    if (NAMELESS.has(record.state)) await this.#names.release(record);
+    if (NAME_RELEASED_STATES.has(record.state)) await this.#names.release(record);
     return record;
   }
 
@@ -121,7 +121,7 @@ export class Snapshots extends recordRepositoryOf({
   }
 
   /** Returns the snapshots that count in quotas: saved or unfinished, and not deleted. */
-  async kept(): Promise<StoredPart[]> {
+  async kept(): Promise<StorageUsage[]> {
     const found = await this.documents({ state: { $in: ['creating', 'ready', 'deleting'] } });
     return found.map(({ _id, project, sandboxId, hostId, createdBy, saved, expectedBytes }) => ({
       kind: 'snapshot',

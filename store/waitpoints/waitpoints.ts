@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { optional } from '../../model/fields.ts';
 import { isWaitpointId } from '../../model/ids.ts';
 import { type WaitpointRecord, waitpointRecord } from '../../model/waitpoints/waitpoint.ts';
-import { byAge } from '../mongo/by-age.ts';
+import { compareByAge } from '../mongo/by-age.ts';
 import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 
@@ -30,7 +30,7 @@ export class Waitpoints extends recordRepositoryOf({
 
   /** Lists a run's waitpoints, oldest first. @param unreadable collects the unreadable ones */
   async list(runId: string, unreadable?: Unreadable[]): Promise<WaitpointRecord[]> {
-    return (await this.find({ runId }, { unreadable })).sort(byAge);
+    return (await this.find({ runId }, { unreadable })).sort(compareByAge);
   }
 
   /**

@@ -2,7 +2,7 @@ import type { RunRecord } from '../../model/functions/run.ts';
 import { type RunDocument, RunRepository } from '../functions/run-document.ts';
 
 /** Run with unpublished events. */
-export interface UntoldRun {
+export interface UnpublishedRun {
   run: RunRecord;
   /** End of the run, ISO 8601; null when published. */
   end: string | null;
@@ -13,15 +13,15 @@ export interface UntoldRun {
 /**
  * Runs whose end or cleanup is unpublished: the write that ends a run sets a mark, which the first publisher removes.
  */
-export class UntoldRuns extends RunRepository {
+export class UnpublishedRuns extends RunRepository {
   /** Returns null for an unknown run. */
-  async get(id: string): Promise<UntoldRun | null> {
+  async get(id: string): Promise<UnpublishedRun | null> {
     const [found] = await this.documents({ _id: id });
     return found ? this.#untoldOf(this.encryption.opened(found)) : null;
   }
 
   /** @param before time by which they were to be published, ISO 8601 */
-  async due(before: string, limit: number): Promise<UntoldRun[]> {
+  async due(before: string, limit: number): Promise<UnpublishedRun[]> {
     const by = (field: 'untoldEnd' | 'untoldCleanup') =>
       this.documents({ [field]: { $gt: '', $lt: before } }, { sort: { [field]: 1 }, limit });
     const found = [...(await by('untoldEnd')), ...(await by('untoldCleanup'))];
@@ -29,7 +29,7 @@ export class UntoldRuns extends RunRepository {
     return this.encryption.records(documents, (each) => this.#untoldOf(each));
   }
 
-  async told({ run: { id }, end, cleanup }: UntoldRun): Promise<void> {
+  async told({ run: { id }, end, cleanup }: UnpublishedRun): Promise<void> {
     const fields = { untoldEnd: end, untoldCleanup: cleanup };
     for (const [field, at] of Object.entries(fields)) {
       if (at === null) continue;
@@ -38,7 +38,7 @@ export class UntoldRuns extends RunRepository {
   }
 
   /** @param document decrypted */
-  #untoldOf(document: RunDocument): UntoldRun {
+  #untoldOf(document: RunDocument): UnpublishedRun {
     const { untoldEnd: end = null, untoldCleanup: cleanup = null } = document;
     return { run: this.recordOf(document), end, cleanup };
   }

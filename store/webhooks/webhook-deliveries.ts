@@ -13,7 +13,7 @@ type Changes = Partial<Pick<DeliveryRecord, Changed>>;
 type Changed = 'state' | 'failure' | 'attempts' | 'tries' | 'dueAt' | 'sendingSince' | 'endedAt';
 
 const DAY_MS = 86_400_000;
-const KEPT_DAYS = 30;
+const RETENTION_DAYS = 30;
 
 /** Deliveries of events to endpoints, one document for each pair. */
 export class WebhookDeliveries extends recordRepositoryOf({
@@ -26,7 +26,7 @@ export class WebhookDeliveries extends recordRepositoryOf({
 }) {
   /** @param wakeAt ISO 8601 @returns false when that id exists */
   async create(delivery: DeliveryRecord, wakeAt: string): Promise<boolean> {
-    const removeAfter = new Date(Date.parse(delivery.createdAt) + KEPT_DAYS * DAY_MS).toISOString();
+    const removeAfter = new Date(Date.parse(delivery.createdAt) + RETENTION_DAYS * DAY_MS).toISOString();
     return this.insertRecord(delivery, { removeAfter, ...(delivery.state === 'pending' && { wakeAt }) });
   }
 
@@ -59,13 +59,13 @@ export class WebhookDeliveries extends recordRepositoryOf({
 
   /** Requests a delivery again, now. @returns false when there is none */
   async again(id: string, at: string): Promise<boolean> {
-    return this.set({ _id: this.checked(id) }, askedAgain(at));
+    return this.set({ _id: this.checked(id) }, redeliveryFields(at));
   }
 
   /** Requests failed deliveries again. @param since earliest creation, ISO 8601 @returns number requested */
   async recover(endpointId: string, since: string, at: string): Promise<number> {
     const lost = { endpointId, state: 'failed', createdAt: { $gte: since } } as const;
-    return (await this.model.updateMany(lost, { $set: askedAgain(at) })).matchedCount;
+    return (await this.model.updateMany(lost, { $set: redeliveryFields(at) })).matchedCount;
   }
 
   /** Returns the deliveries to check by now. */
@@ -91,6 +91,6 @@ export class WebhookDeliveries extends recordRepositoryOf({
   }
 }
 
-function askedAgain(at: string) {
+function redeliveryFields(at: string) {
   return { state: 'pending', failure: null, tries: 0, askedAt: at, dueAt: at, endedAt: null, wakeAt: at } as const;
 }

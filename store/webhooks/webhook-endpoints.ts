@@ -1,7 +1,7 @@
 import { instant, optional } from '../../model/fields.ts';
 import { isEndpointId } from '../../model/ids.ts';
 import { type DisabledFor, type EndpointRecord, endpointRecord } from '../../model/webhooks/endpoint.ts';
-import { byAge } from '../mongo/by-age.ts';
+import { compareByAge } from '../mongo/by-age.ts';
 import { recordRepositoryOf } from '../repository/repository.ts';
 import type { Unreadable } from '../sealed/sealed-fields.ts';
 
@@ -23,7 +23,7 @@ export class WebhookEndpoints extends recordRepositoryOf({
 
   /** Lists a project's endpoints, oldest first. @param unreadable collects the unreadable ones */
   async list(project: string, unreadable?: Unreadable[]): Promise<EndpointRecord[]> {
-    return (await this.find({ project }, { unreadable })).sort(byAge);
+    return (await this.find({ project }, { unreadable })).sort(compareByAge);
   }
 
   /** @param of condition @returns false when there is none, or it does not match */

@@ -12,36 +12,36 @@ import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts'
 import { RUN_CONTINUES } from '../../model/sagas/entity-state.ts';
 
 /** Reports whether the run continues as new without having handled the message, which is then for the next run. */
-export function isForNextRun(error: unknown): boolean {
+export function shouldRetryOnNextRun(error: unknown): boolean {
   if (!(error instanceof WorkflowUpdateFailedError)) return false;
   return error.cause instanceof ApplicationFailure && error.cause.type === RUN_CONTINUES;
 }
 
 /** Reports whether the workflow does not exist, has ended, or could not be started again. */
-export function isGone(error: unknown): boolean {
+export function isMissingWorkflow(error: unknown): boolean {
   return error instanceof WorkflowNotFoundError || error instanceof WorkflowExecutionAlreadyStartedError;
 }
 
 /** Throws the error for the caller; returns when the record decides instead. */
-export function rethrow(error: unknown): void {
-  if (isGone(error)) return;
+export function throwMapped(error: unknown): void {
+  if (isMissingWorkflow(error)) return;
   if (error instanceof MayflyError) throw error;
-  if (error instanceof WorkflowUpdateFailedError) throw failureOf(error);
+  if (error instanceof WorkflowUpdateFailedError) throw toMayflyError(error);
   if (error instanceof WorkflowFailedError) {
-    if (isWithoutRecord(error)) throw failureOf(error);
+    if (isWithoutRecord(error)) throw toMayflyError(error);
     return;
   }
-  if (isAway(error)) {
+  if (isUnavailable(error)) {
     throw new MayflyError('temporal_unavailable', 'Temporal did not take the request.', {
       cause: error,
       retryAfterSeconds: 2,
-      mayHaveBegun: !isRefusedUnheard(error),
+      mayHaveBegun: !isNotStarted(error),
     });
   }
   throw error;
 }
 
-function isAway(error: unknown): boolean {
+function isUnavailable(error: unknown): boolean {
   return (
     error instanceof ServiceError ||
     error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
@@ -53,7 +53,7 @@ function isAway(error: unknown): boolean {
  * gRPC statuses of requests that the server refused to start: INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED,
  * UNIMPLEMENTED, UNAUTHENTICATED.
  */
-const UNHEARD = [3, 7, 8, 12, 16];
+const NOT_STARTED_STATUSES = [3, 7, 8, 12, 16];
 
 /** gRPC status UNAVAILABLE. */
 export const UNAVAILABLE = 14;
@@ -65,12 +65,12 @@ export function grpcStatusOf(error: unknown) {
 }
 
 /** Reports whether it is certain that nothing started: the server was not reached, or refused at once. */
-function isRefusedUnheard(error: unknown): boolean {
+function isNotStarted(error: unknown): boolean {
   const status = grpcStatusOf(error);
   if (!status) return false;
   const isUnreached =
     status.code === UNAVAILABLE && /connect(?:ion)? (?:error|refused)|dns error/i.test(status.message);
-  return isUnreached || UNHEARD.includes(status.code);
+  return isUnreached || NOT_STARTED_STATUSES.includes(status.code);
 }
 
 /** Reports whether the request was refused before a record existed that could hold the reason. */
@@ -78,7 +78,7 @@ function isWithoutRecord({ cause }: WorkflowFailedError): boolean {
   return cause instanceof ApplicationFailure && cause.type === ('name_taken' satisfies ErrorCode);
 }
 
-function failureOf(error: WorkflowUpdateFailedError | WorkflowFailedError): MayflyError {
+function toMayflyError(error: WorkflowUpdateFailedError | WorkflowFailedError): MayflyError {
   const { cause } = error;
   const type = cause instanceof ApplicationFailure ? cause.type : undefined;
   if (cause instanceof ApplicationFailure && type && isErrorCode(type)) {

@@ -17,7 +17,7 @@ export const ROUND_MS = 10_000;
  * (`frontend.keepAliveMaxConnectionAge`): one lost round is polled again, the second in a row is an error.
  * @throws the signal's reason when it fires first; errors of the call
  */
-export async function waitFor<T>(
+export async function repeatLongPoll<T>(
   client: Client,
   signal: AbortSignal,
   call: () => Promise<T>,
@@ -27,23 +27,23 @@ export async function waitFor<T>(
   for (;;) {
     signal.throwIfAborted();
     try {
-      return await orAborted(signal, client.withDeadline(Date.now() + roundMs, call));
+      return await raceWithSignal(signal, client.withDeadline(Date.now() + roundMs, call));
     } catch (error) {
       signal.throwIfAborted();
       const isLostNow = grpcStatusOf(error)?.code === UNAVAILABLE;
-      if (!isRoundOver(error) && (isLost || !isLostNow)) throw error;
+      if (!isRoundTimeout(error) && (isLost || !isLostNow)) throw error;
       isLost = isLostNow;
     }
   }
 }
 
 /** Reports whether a round has timed out. A native connection reports its own deadline as a cancellation. */
-function isRoundOver(error: unknown): boolean {
+function isRoundTimeout(error: unknown): boolean {
   const isOver = isGrpcDeadlineError(error) || isGrpcCancelledError(error);
   return isOver || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError;
 }
 
-async function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+async function raceWithSignal<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   let onAbort = () => {};
   const aborted = new Promise<never>((_resolve, reject) => {
     onAbort = () => reject(signal.reason);

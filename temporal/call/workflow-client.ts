@@ -7,9 +7,9 @@ import type {
   WorkflowStartOptions,
 } from '@temporalio/client';
 import { MayflyError } from '../../model/errors.ts';
-import { CONTROL_QUEUE, workflowIdOf } from '../../model/sagas/queues.ts';
+import { CONTROL_QUEUE, sandboxWorkflowId } from '../../model/sagas/queues.ts';
 import type { RequestSigner } from '../../model/sandbox/signed-request.ts';
-import { isForNextRun, isGone } from './failure.ts';
+import { isMissingWorkflow, shouldRetryOnNextRun } from './failure.ts';
 
 /** Pause before an update is sent again to a run that continues as new, ms. */
 const PAUSE_MS = 20;
@@ -25,7 +25,10 @@ export interface Calls {
 type Start = Omit<WorkflowStartOptions, 'taskQueue'>;
 
 /** Policies that join a running workflow, and restart an ended one. */
-export const JOINED = { workflowIdConflictPolicy: 'USE_EXISTING', workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
+export const JOIN_OR_RESTART = {
+  workflowIdConflictPolicy: 'USE_EXISTING',
+  workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+} as const;
 
 /** Base of the clients of workflows, one class per noun. */
 export abstract class WorkflowClient {
@@ -48,7 +51,7 @@ export abstract class WorkflowClient {
 
   /** Starts a workflow unless it runs, also after it has ended. Resolves when Temporal has it. */
   protected async startUnlessRunning(type: string, options: Start): Promise<void> {
-    await this.start(type, { ...options, ...JOINED });
+    await this.start(type, { ...options, ...JOIN_OR_RESTART });
   }
 
   /** Resolves when Temporal has the signal; starts the workflow where none runs. */
@@ -84,7 +87,7 @@ export abstract class WorkflowClient {
     try {
       return await this.calls.call(call);
     } catch (error) {
-      if (isGone(error)) return undefined;
+      if (isMissingWorkflow(error)) return undefined;
       throw error;
     }
   }
@@ -98,9 +101,9 @@ export abstract class WorkflowClient {
     const options = { args: args as [unknown], ...(updateId !== undefined && { updateId }) };
     for (;;) {
       try {
-        return await this.handle(workflowIdOf(sandboxId)).executeUpdate<T, [unknown]>(update, options);
+        return await this.handle(sandboxWorkflowId(sandboxId)).executeUpdate<T, [unknown]>(update, options);
       } catch (error) {
-        if (!isForNextRun(error)) throw error;
+        if (!shouldRetryOnNextRun(error)) throw error;
       }
       await sleep(PAUSE_MS);
     }
@@ -111,7 +114,7 @@ export abstract class WorkflowClient {
     try {
       await this.ask(sandboxId, update, args, updateId);
     } catch (error) {
-      if (!isGone(error)) throw error;
+      if (!isMissingWorkflow(error)) throw error;
       throw new MayflyError('sandbox_ended', `The saga of ${sandboxId} has ended.`, { cause: error });
     }
   }

@@ -3,8 +3,8 @@ import {
   CAPTURE_MEMO,
   CAPTURE_WORKFLOW,
   type CaptureInput,
-  captureMemoOf,
-  captureWorkflowIdOf,
+  captureWorkflowId,
+  formatCaptureMemo,
 } from '../../model/snapshots/capture-saga.ts';
 import { TaskClient } from '../call/task-client.ts';
 
@@ -18,10 +18,10 @@ export class CaptureWorkflows extends TaskClient {
     const { task, captureId, source, hostId, actor } = input;
     await this.calls.call(async () => {
       const { other } = await this.startOrJoin(CAPTURE_WORKFLOW, {
-        workflowId: captureWorkflowIdOf(input),
+        workflowId: captureWorkflowId(input),
         args: [input],
         memoKey: CAPTURE_MEMO,
-        task: captureMemoOf(input),
+        task: formatCaptureMemo(input),
         apiKeyId: actor.apiKeyId,
         staticSummary: `${task} ${captureId} of ${source} on ${hostId}`,
       });
@@ -36,6 +36,6 @@ export class CaptureWorkflows extends TaskClient {
    * Resolves when no capture of the source is being made or deleted. @throws the signal's reason when it fires first
    */
   async ended(of: Pick<CaptureInput, 'hostId' | 'source'>, signal: AbortSignal): Promise<void> {
-    await this.result(captureWorkflowIdOf(of), signal);
+    await this.result(captureWorkflowId(of), signal);
   }
 }

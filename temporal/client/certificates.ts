@@ -2,7 +2,7 @@ import { isGrpcServiceError, ServiceError, WorkflowFailedError } from '@temporal
 import { ApplicationFailure } from '@temporalio/common';
 import { isErrorCode, MayflyError } from '../../model/errors.ts';
 import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import {
   CERTIFICATE_WORKFLOW,
@@ -13,7 +13,7 @@ import {
   TRUST_WORKFLOW,
   trustWorkflowIdOf,
 } from '../../model/sandbox/certificate-saga.ts';
-import { isGone } from '../call/failure.ts';
+import { isMissingWorkflow } from '../call/failure.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
 type CertificateWorkflow = (input: CertificateInput) => Promise<IssuedCertificate | RefusedCertificate>;
@@ -55,10 +55,10 @@ export class CertificateWorkflows extends WorkflowClient {
         workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
         // A request without a waiter is not signed.
         workflowExecutionTimeout: SIGNING_MS,
-        staticSummary: readable(`${input.sandboxId} · ${input.purpose}`),
+        staticSummary: markReadable(`${input.sandboxId} · ${input.purpose}`),
       });
     } catch (error) {
-      if (!isGone(error)) throw error;
+      if (!isMissingWorkflow(error)) throw error;
     }
   }
 
@@ -67,7 +67,7 @@ export class CertificateWorkflows extends WorkflowClient {
     const options = {
       workflowId: trustWorkflowIdOf(sandboxId),
       args: [{ sandboxId }],
-      staticSummary: readable(`what ${sandboxId} trusts`),
+      staticSummary: markReadable(`what ${sandboxId} trusts`),
     };
     await this.signalWithStart(TRUST_WORKFLOW, options, TRUST_CHANGED, revocation);
   }

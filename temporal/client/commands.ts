@@ -1,4 +1,4 @@
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import type { EndSignal } from '../../model/sandbox/command.ts';
 import {
   CANCEL_COMMAND,
@@ -35,6 +35,6 @@ function optionsOf(input: CommandInput) {
   return {
     workflowId: commandWorkflowIdOf(input.commandId),
     args: [input],
-    staticSummary: readable(`${input.commandId} in ${input.sandboxId}`),
+    staticSummary: markReadable(`${input.commandId} in ${input.sandboxId}`),
   };
 }

@@ -1,27 +1,27 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
-import { BULK_WORKFLOW, type BulkInput, bulkWorkflowIdOf } from '../../model/functions/bulk.ts';
+import { BULK_WORKFLOW, type BulkInput, bulkWorkflowId } from '../../model/functions/bulk.ts';
 import {
   CANCEL_RUN,
   DISPATCHER_WORKFLOW,
   type DispatcherInput,
-  dispatcherWorkflowIdOf,
-  LOOK,
-  LOOK_AT_WAITS,
+  dispatcherWorkflowId,
   RUN_WORKFLOW,
   type RunInput,
-  runWorkflowIdOf,
+  runWorkflowId,
+  WAKE_DISPATCHER,
+  WAKE_WAITS,
 } from '../../model/functions/run-saga.ts';
 import {
-  SETUP_UNNEEDED,
-  SETUP_WANTED,
+  RELEASE_SETUP,
+  REQUEST_SETUP,
   SETUP_WORKFLOW,
   type SetupRef,
-  setupWorkflowIdOf,
+  setupWorkflowId,
 } from '../../model/functions/setup/setup-saga.ts';
 import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
@@ -37,7 +37,7 @@ type RunStart = 'begun' | 'runs' | 'ran';
 export class FunctionWorkflows extends WorkflowClient {
   /** Wakes the dispatcher of a function to poll its queue; starts one unless one runs. */
   async wakeDispatcher(ref: FunctionRef): Promise<void> {
-    await this.signalWithStart(DISPATCHER_WORKFLOW, dispatcherOptions(ref), LOOK);
+    await this.signalWithStart(DISPATCHER_WORKFLOW, dispatcherOptions(ref), WAKE_DISPATCHER);
   }
 
   /** Starts the dispatcher of a function, unless one runs, which polls on its own. */
@@ -50,7 +50,7 @@ export class FunctionWorkflows extends WorkflowClient {
    * @param isFirst true when it never started, by its record
    */
   async startRun(input: RunInput, isFirst: boolean): Promise<RunStart> {
-    const workflowId = runWorkflowIdOf(input.runId);
+    const workflowId = runWorkflowId(input.runId);
     try {
       await this.client.workflow.start<(input: RunInput) => Promise<void>>(RUN_WORKFLOW, {
         workflowId,
@@ -61,7 +61,7 @@ export class FunctionWorkflows extends WorkflowClient {
           { key: FUNCTION, value: `${input.project}/${input.function}` },
           ...(input.key === undefined ? [] : [{ key: KEY, value: input.key }]),
         ],
-        staticSummary: readable(`${input.function} of ${input.project}`),
+        staticSummary: markReadable(`${input.function} of ${input.project}`),
         staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
       });
       return 'begun';
@@ -75,20 +75,20 @@ export class FunctionWorkflows extends WorkflowClient {
 
   /** Resolves when Temporal has the request, or nothing runs that could be cancelled. */
   async cancelRun(runId: string, actor: Actor): Promise<void> {
-    await this.signal(runWorkflowIdOf(runId), CANCEL_RUN, actor);
+    await this.signal(runWorkflowId(runId), CANCEL_RUN, actor);
   }
 
   /** Wakes the workflow of a run to poll its waitpoints. Resolves when Temporal has the signal, or no workflow runs. */
   async lookAtWaits(runId: string): Promise<void> {
-    await this.signal(runWorkflowIdOf(runId), LOOK_AT_WAITS);
+    await this.signal(runWorkflowId(runId), WAKE_WAITS);
   }
 
   /** Starts or continues a bulk action, unless its workflow runs. */
   async startBulk(input: BulkInput): Promise<void> {
     await this.startUnlessRunning(BULK_WORKFLOW, {
-      workflowId: bulkWorkflowIdOf(input.bulkId),
+      workflowId: bulkWorkflowId(input.bulkId),
       args: [input],
-      staticSummary: readable(`${input.bulkId} of ${input.function} of ${input.project}`),
+      staticSummary: markReadable(`${input.bulkId} of ${input.function} of ${input.project}`),
     });
   }
 
@@ -99,27 +99,27 @@ export class FunctionWorkflows extends WorkflowClient {
 
   /** As {@link startSetup}; an open workflow without work polls again. */
   async wantSetup(input: SetupRef): Promise<void> {
-    await this.signalWithStart(SETUP_WORKFLOW, setupOptions(input), SETUP_WANTED);
+    await this.signalWithStart(SETUP_WORKFLOW, setupOptions(input), REQUEST_SETUP);
   }
 
   /** Requests the removal of a setup that no version needs, also during its preparation. */
   async removeSetup(input: SetupRef): Promise<void> {
-    await this.signalWithStart(SETUP_WORKFLOW, setupOptions(input), SETUP_UNNEEDED);
+    await this.signalWithStart(SETUP_WORKFLOW, setupOptions(input), RELEASE_SETUP);
   }
 }
 
 function dispatcherOptions({ project, name }: FunctionRef) {
   return {
-    workflowId: dispatcherWorkflowIdOf({ project, name }),
+    workflowId: dispatcherWorkflowId({ project, name }),
     args: [{ project, name }],
-    staticSummary: readable(`admits runs of ${name}`),
+    staticSummary: markReadable(`admits runs of ${name}`),
   };
 }
 
 function setupOptions({ project, setupKey }: SetupRef) {
   return {
-    workflowId: setupWorkflowIdOf({ project, setupKey }),
+    workflowId: setupWorkflowId({ project, setupKey }),
     args: [{ project, setupKey }],
-    staticSummary: readable(`a setup of ${project}`),
+    staticSummary: markReadable(`a setup of ${project}`),
   };
 }

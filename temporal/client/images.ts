@@ -4,7 +4,7 @@ import {
   IMAGE_MEMO,
   IMAGE_WORKFLOW,
   type ImageInput,
-  imageWorkflowIdOf,
+  imageWorkflowId,
 } from '../../model/image/image-saga.ts';
 import { TaskClient } from '../call/task-client.ts';
 
@@ -18,7 +18,7 @@ export class ImageWorkflows extends TaskClient {
     const { name, imageId, actor } = input;
     const started = await this.calls.call(() =>
       this.startOrJoin(IMAGE_WORKFLOW, {
-        workflowId: imageWorkflowIdOf(input),
+        workflowId: imageWorkflowId(input),
         args: [input],
         memoKey: IMAGE_MEMO,
         task: imageId,
@@ -31,6 +31,6 @@ export class ImageWorkflows extends TaskClient {
 
   /** Resolves when Temporal has the request, or nothing runs that could be cancelled. */
   async cancel(name: string, cancel: CancelImage): Promise<void> {
-    await this.signal(imageWorkflowIdOf({ name }), CANCEL_IMAGE, cancel);
+    await this.signal(imageWorkflowId({ name }), CANCEL_IMAGE, cancel);
   }
 }

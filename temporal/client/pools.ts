@@ -9,15 +9,15 @@ import {
   type PoolInput,
   type PoolOrder,
   type PreemptionReason,
-  poolWorkflowIdOf,
+  poolWorkflowId,
   SET_POOL,
 } from '../../model/pools/pool-saga.ts';
 import { CLAIM, type ClaimRequest, RETIRE } from '../../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import type { Actor, Membership } from '../../model/sandbox/sandbox.ts';
-import { rethrow } from '../call/failure.ts';
-import { JOINED, WorkflowClient } from '../call/workflow-client.ts';
+import { throwMapped } from '../call/failure.ts';
+import { JOIN_OR_RESTART, WorkflowClient } from '../call/workflow-client.ts';
 
 /** Member to evict. */
 export interface Victim {
@@ -41,7 +41,7 @@ export class PoolWorkflows extends WorkflowClient {
    * @throws MayflyError too_many_requests while it is being deleted
    */
   async set(input: PoolInput): Promise<void> {
-    const options = { ...startOptions(input), ...JOINED, taskQueue: CONTROL_QUEUE };
+    const options = { ...startOptions(input), ...JOIN_OR_RESTART, taskQueue: CONTROL_QUEUE };
     const startWorkflowOperation = new WithStartWorkflowOperation<PoolWorkflow>(POOL_WORKFLOW, options);
     startWorkflowOperation.workflowHandle().catch(() => {});
     const { wish, actor } = input;
@@ -61,7 +61,7 @@ export class PoolWorkflows extends WorkflowClient {
 
   /** Resolves when the pool is deleted. @throws the signal's reason when it fires first */
   async deleted(pool: PoolRef, signal: AbortSignal): Promise<void> {
-    await this.result(poolWorkflowIdOf(pool), signal);
+    await this.result(poolWorkflowId(pool), signal);
   }
 
   /** Starts a workflow for an existing pool, unless one runs. */
@@ -71,7 +71,7 @@ export class PoolWorkflows extends WorkflowClient {
 
   /** Notifies a pool of the number of creates that might have used a member. */
   async used(pool: PoolRef, claims: PoolClaims): Promise<void> {
-    await this.signal(poolWorkflowIdOf(pool), POOL_USED, claims);
+    await this.signal(poolWorkflowId(pool), POOL_USED, claims);
   }
 
   /**
@@ -96,7 +96,7 @@ export class PoolWorkflows extends WorkflowClient {
     try {
       await this.client.withDeadline(Date.now() + CLAIM_ONCE_MS, () => this.#claim(sandboxId, request));
     } catch (error) {
-      rethrow(error);
+      throwMapped(error);
       throw error;
     }
   }
@@ -115,7 +115,7 @@ export class PoolWorkflows extends WorkflowClient {
    * @returns those that end, or have no workflow
    */
   async evict(members: readonly Victim[], why: PreemptionReason): Promise<string[]> {
-    const pools = new Set(members.map(({ project, pool }) => poolWorkflowIdOf({ project, name: pool.name })));
+    const pools = new Set(members.map(({ project, pool }) => poolWorkflowId({ project, name: pool.name })));
     await Promise.all([...pools].map((workflowId) => this.signal(workflowId, POOL_PREEMPTED, why)));
     const ending = await Promise.all(members.map(async ({ id }) => ((await this.retire(id)) ? [id] : [])));
     return ending.flat();
@@ -125,9 +125,9 @@ export class PoolWorkflows extends WorkflowClient {
 function startOptions(input: PoolInput) {
   const { project, name, wish, actor } = input;
   return {
-    workflowId: poolWorkflowIdOf(input),
+    workflowId: poolWorkflowId(input),
     args: [input] as [PoolInput],
-    staticSummary: readable(`the pool ${name} of ${project}, from ${wish.source}`),
+    staticSummary: markReadable(`the pool ${name} of ${project}, from ${wish.source}`),
     staticDetails: `Asked for by API key ${actor.apiKeyId}`,
   };
 }

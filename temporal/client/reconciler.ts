@@ -1,4 +1,4 @@
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import {
   RECONCILE_HOST_WORKFLOW,
   RECONCILE_NOW,
@@ -26,7 +26,7 @@ export class ReconcilerWorkflows extends WorkflowClient {
     await this.startUnlessRunning(RECONCILE_HOST_WORKFLOW, {
       workflowId: reconcileHostWorkflowIdOf(input.hostId),
       args: [input],
-      staticSummary: readable(`what is on ${input.hostId}`),
+      staticSummary: markReadable(`what is on ${input.hostId}`),
     });
   }
 }
@@ -35,6 +35,6 @@ function optionsOf(times: ReconcileTimes) {
   return {
     workflowId: RECONCILE_WORKFLOW,
     args: [times],
-    staticSummary: readable('compares store, Temporal and hosts'),
+    staticSummary: markReadable('compares store, Temporal and hosts'),
   };
 }

@@ -5,33 +5,33 @@ import { redactText } from '../../model/redaction/redact.ts';
 import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
 import {
   ACCEPTED,
+  AWAIT_OPERATION,
+  CREATE_FINISHED,
   DESTROY,
-  EVENT_HAPPENED,
-  HOST_FORGOTTEN,
-  type HostForgotten,
+  HOST_DECOMMISSIONED,
+  type HostDecommissioned,
   MACHINE_ENDED,
   OPERATE,
-  OPERATED,
   type Operation,
   type OperationReport,
-  PATCH,
+  RECORD_EVENT,
   RECORD_EVENTS_WORKFLOW,
   RESTORE_RECORD,
-  recordEventsWorkflowIdOf,
+  recordEventsWorkflowId,
   SANDBOX_WORKFLOW,
   type SandboxInput,
-  type SandboxPatch,
   SEARCH_ATTRIBUTES,
-  SETTLED,
+  type SpecUpdate,
+  UPDATE_SPEC,
 } from '../../model/sagas/messages.ts';
-import { CONTROL_QUEUE, workflowIdOf } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
+import { CONTROL_QUEUE, sandboxWorkflowId } from '../../model/sagas/queues.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
 import type { StopRequest } from '../../model/sagas/stop-request.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { MachineEndReport } from '../../model/sandbox/machine-end.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
-import { isGone } from '../call/failure.ts';
+import { isMissingWorkflow } from '../call/failure.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
@@ -90,8 +90,13 @@ export class SandboxWorkflows extends WorkflowClient {
     });
     // Rejects as well when the call does; the call's own error is reported.
     startWorkflowOperation.workflowHandle().catch(() => {});
-    const update = { startWorkflowOperation, args: [] as [], updateId: SETTLED, waitForStage: 'ACCEPTED' } as const;
-    await this.calls.call(() => this.client.workflow.startUpdateWithStart(SETTLED, update));
+    const update = {
+      startWorkflowOperation,
+      args: [] as [],
+      updateId: CREATE_FINISHED,
+      waitForStage: 'ACCEPTED',
+    } as const;
+    await this.calls.call(() => this.client.workflow.startUpdateWithStart(CREATE_FINISHED, update));
   }
 
   /** Resolves when the request is recorded. @throws MayflyError name_taken when it never will be */
@@ -100,8 +105,8 @@ export class SandboxWorkflows extends WorkflowClient {
       try {
         await this.ask(id, ACCEPTED, [], ACCEPTED);
       } catch (error) {
-        if (!isGone(error)) throw error;
-        await this.handle(workflowIdOf(id)).result(); // throws the reason why it ended without a record
+        if (!isMissingWorkflow(error)) throw error;
+        await this.handle(sandboxWorkflowId(id)).result(); // throws the reason why it ended without a record
       }
     });
   }
@@ -111,13 +116,13 @@ export class SandboxWorkflows extends WorkflowClient {
    * fires first
    */
   async settled(id: string, signal: AbortSignal): Promise<void> {
-    await this.calls.wait(signal, () => this.ask(id, SETTLED, [], SETTLED));
+    await this.calls.wait(signal, () => this.ask(id, CREATE_FINISHED, [], CREATE_FINISHED));
   }
 
   /** Resolves when the store has the change. @throws MayflyError sandbox_ended, also for an unknown sandbox */
-  async patch(id: string, patch: SandboxPatch): Promise<void> {
+  async patch(id: string, patch: SpecUpdate): Promise<void> {
     const updateId = randomUUID();
-    await this.calls.call(() => this.askOpen(id, PATCH, [patch], updateId));
+    await this.calls.call(() => this.askOpen(id, UPDATE_SPEC, [patch], updateId));
   }
 
   /** Requests the destruction; starts a workflow if none runs. Resolves when Temporal has it. */
@@ -127,19 +132,19 @@ export class SandboxWorkflows extends WorkflowClient {
 
   /** Destroys a sandbox whose workflow an operator has terminated. @returns false when it was not terminated */
   async destroyTerminated(input: Omit<SandboxInput, 'begin'>): Promise<boolean> {
-    if ((await this.statusOf(workflowIdOf(input.id))) !== 'TERMINATED') return false;
+    if ((await this.statusOf(sandboxWorkflowId(input.id))) !== 'TERMINATED') return false;
     await this.destroy({ ...input, begin: 'destroy' }, { actor: TEMPORAL_OPERATOR });
     return true;
   }
 
   /** Ends the workflow of a sandbox that has ended by its record. */
   async end(sandboxId: string): Promise<void> {
-    await this.signal(workflowIdOf(sandboxId), DESTROY, { actor: RECONCILER } satisfies StopRequest);
+    await this.signal(sandboxWorkflowId(sandboxId), DESTROY, { actor: RECONCILER } satisfies StopRequest);
   }
 
   /** Ends a sandbox without its decommissioned host; starts a workflow for that if none runs. */
-  async leaveHost(input: SandboxInput, forgotten: HostForgotten): Promise<void> {
-    await this.signalWithStart(SANDBOX_WORKFLOW, startOptions(input), HOST_FORGOTTEN, forgotten);
+  async leaveHost(input: SandboxInput, forgotten: HostDecommissioned): Promise<void> {
+    await this.signalWithStart(SANDBOX_WORKFLOW, startOptions(input), HOST_DECOMMISSIONED, forgotten);
   }
 
   /**
@@ -147,7 +152,7 @@ export class SandboxWorkflows extends WorkflowClient {
    * handles.
    */
   async reportMachineEnd(sandboxId: string, report: MachineEndReport): Promise<void> {
-    await this.signal(workflowIdOf(sandboxId), MACHINE_ENDED, report);
+    await this.signal(sandboxWorkflowId(sandboxId), MACHINE_ENDED, report);
   }
 
   /**
@@ -156,7 +161,7 @@ export class SandboxWorkflows extends WorkflowClient {
    */
   async restoreRecord(sandboxId: string): Promise<boolean> {
     const restored = await this.unlessGone(async () => {
-      await this.handle(workflowIdOf(sandboxId)).executeUpdate(RESTORE_RECORD, { args: [] });
+      await this.handle(sandboxWorkflowId(sandboxId)).executeUpdate(RESTORE_RECORD, { args: [] });
       return true;
     });
     return restored ?? false;
@@ -164,7 +169,7 @@ export class SandboxWorkflows extends WorkflowClient {
 
   /** Reports whether its workflow runs. */
   async isOpen(sandboxId: string): Promise<boolean> {
-    return (await this.statusOf(workflowIdOf(sandboxId))) === 'RUNNING';
+    return (await this.statusOf(sandboxWorkflowId(sandboxId))) === 'RUNNING';
   }
 
   async listOpen(): Promise<OpenRun[]> {
@@ -184,7 +189,7 @@ export class SandboxWorkflows extends WorkflowClient {
    * Resolves when the workflow has ended, with all resources released. @throws the signal's reason when it fires first
    */
   async ended(id: string, signal: AbortSignal): Promise<void> {
-    await this.result(workflowIdOf(id), signal);
+    await this.result(sandboxWorkflowId(id), signal);
   }
 
   /**
@@ -202,9 +207,9 @@ export class SandboxWorkflows extends WorkflowClient {
    * @throws the signal's reason when it fires first
    */
   async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
-    const updateId = `${OPERATED}/${operationId}`;
+    const updateId = `${AWAIT_OPERATION}/${operationId}`;
     const report = await this.calls.wait(signal, () =>
-      this.ask<OperationReport>(sandboxId, OPERATED, [operationId], updateId),
+      this.ask<OperationReport>(sandboxId, AWAIT_OPERATION, [operationId], updateId),
     );
     return report?.failure ?? null;
   }
@@ -216,12 +221,12 @@ export class SandboxWorkflows extends WorkflowClient {
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
     const signed = { sandboxId, event: { ...event, runId: null } };
     const options = {
-      workflowId: recordEventsWorkflowIdOf(sandboxId),
+      workflowId: recordEventsWorkflowId(sandboxId),
       args: [{ sandboxId }],
-      staticSummary: readable(`accesses to ${sandboxId}`),
+      staticSummary: markReadable(`accesses to ${sandboxId}`),
     };
     const signature = this.signer.sign('event', signed);
-    await this.signalWithStart(RECORD_EVENTS_WORKFLOW, options, EVENT_HAPPENED, { ...event, signature });
+    await this.signalWithStart(RECORD_EVENTS_WORKFLOW, options, RECORD_EVENT, { ...event, signature });
   }
 }
 
@@ -229,14 +234,14 @@ function startOptions(input: SandboxInput) {
   const { source, agentId } = input.spec;
   const [host] = input.hosts;
   return {
-    workflowId: workflowIdOf(input.id),
+    workflowId: sandboxWorkflowId(input.id),
     args: [input] as [SandboxInput],
     typedSearchAttributes: [
       { key: SOURCE, value: source },
       ...(agentId ? [{ key: AGENT, value: redactText(agentId) }] : []),
       ...(host ? [{ key: HOST, value: host.hostId }] : []),
     ],
-    staticSummary: readable(`${input.id} from ${source}`),
+    staticSummary: markReadable(`${input.id} from ${source}`),
     staticDetails: `Asked for by API key ${input.createdBy.apiKeyId}${agentId ? `, agent ${agentId}` : ''}`,
   };
 }

@@ -1,8 +1,8 @@
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import {
   SCHEDULE_WORKFLOW,
   type ScheduleInput,
-  scheduleWorkflowIdOf,
+  scheduleWorkflowId,
   WAKE_SCHEDULE,
 } from '../../model/schedules/schedule-saga.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
@@ -25,14 +25,14 @@ export class ScheduleWorkflows extends WorkflowClient {
   async withoutWorkflow<T extends ScheduleInput>(refs: readonly T[]): Promise<T[]> {
     const open = new Set<string>();
     for await (const { workflowId } of this.client.workflow.list({ query: OPEN_SCHEDULES })) open.add(workflowId);
-    return refs.filter((ref) => !open.has(scheduleWorkflowIdOf(ref)));
+    return refs.filter((ref) => !open.has(scheduleWorkflowId(ref)));
   }
 }
 
 function optionsOf({ project, name }: ScheduleInput) {
   return {
-    workflowId: scheduleWorkflowIdOf({ project, name }),
+    workflowId: scheduleWorkflowId({ project, name }),
     args: [{ project, name }],
-    staticSummary: readable(`has ${name} of ${project} fire`),
+    staticSummary: markReadable(`has ${name} of ${project} fire`),
   };
 }

@@ -1,4 +1,4 @@
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import {
   DELETE_SNAPSHOT_WORKFLOW,
   type DeleteSnapshotInput,
@@ -6,7 +6,7 @@ import {
   type EphemeralSnapshotInput,
   ephemeralSnapshotWorkflowIdOf,
   RELEASED,
-  snapshotWorkflowIdOf,
+  snapshotWorkflowId,
 } from '../../model/snapshots/snapshot-saga.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
@@ -15,16 +15,16 @@ export class SnapshotWorkflows extends WorkflowClient {
   /** Starts the deletion of a snapshot, or joins it. Resolves when Temporal has it. */
   async delete(input: DeleteSnapshotInput): Promise<void> {
     await this.startUnlessRunning(DELETE_SNAPSHOT_WORKFLOW, {
-      workflowId: snapshotWorkflowIdOf(input.snapshotId),
+      workflowId: snapshotWorkflowId(input.snapshotId),
       args: [input],
-      staticSummary: readable(`delete ${input.snapshotId} on ${input.hostId}`),
+      staticSummary: markReadable(`delete ${input.snapshotId} on ${input.hostId}`),
       staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
     });
   }
 
   /** Resolves when the deletion has ended. @throws the signal's reason when it fires first */
   async deleted(snapshotId: string, signal: AbortSignal): Promise<void> {
-    await this.result(snapshotWorkflowIdOf(snapshotId), signal);
+    await this.result(snapshotWorkflowId(snapshotId), signal);
   }
 
   /**
@@ -36,7 +36,7 @@ export class SnapshotWorkflows extends WorkflowClient {
       workflowId: ephemeralSnapshotWorkflowIdOf(input.snapshotId),
       args: [input],
       workflowIdConflictPolicy: 'USE_EXISTING',
-      staticSummary: readable(`${input.snapshotId} on ${input.hostId}, for a comparison`),
+      staticSummary: markReadable(`${input.snapshotId} on ${input.hostId}, for a comparison`),
       staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
     });
   }

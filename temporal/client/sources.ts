@@ -4,25 +4,25 @@ import {
   BAKE_MEMO,
   BAKE_SOURCE_WORKFLOW,
   type BakeSourceInput,
-  bakeWorkflowIdOf,
+  bakeWorkflowId,
   DELETE_SOURCE_WORKFLOW,
   type DeleteSourceInput,
 } from '../../model/snapshots/bake-saga.ts';
-import { captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';
+import { captureWorkflowId } from '../../model/snapshots/capture-saga.ts';
 import {
   SOURCE_TASK_MEMO,
   SOURCE_WORKFLOW,
   type SourceInput,
-  sourceWorkflowIdOf,
+  sourceWorkflowId,
 } from '../../model/snapshots/source-access.ts';
 import {
   FORCE_STOP,
   SOURCE_POWER_MEMO,
   SOURCE_POWER_WORKFLOW,
-  type SourcePowerEnd,
-  type SourcePowered,
   type SourcePowerInput,
-  sourcePowerWorkflowIdOf,
+  type SourcePowerOutcome,
+  type SourcePowerResult,
+  sourcePowerWorkflowId,
 } from '../../model/snapshots/source-power.ts';
 import { TaskClient } from '../call/task-client.ts';
 
@@ -41,7 +41,7 @@ export class SourceWorkflows extends TaskClient {
     const { hostId, name, task, actor } = input;
     const started = await this.calls.call(() =>
       this.startOrJoin(SOURCE_WORKFLOW, {
-        workflowId: sourceWorkflowIdOf(hostId, name),
+        workflowId: sourceWorkflowId(hostId, name),
         args: [input],
         memoKey: SOURCE_TASK_MEMO,
         task,
@@ -49,12 +49,12 @@ export class SourceWorkflows extends TaskClient {
         staticSummary: `${task} ${name} on ${hostId}`,
       }),
     );
-    if (started?.other) throw inTheWay(name, task === 'prepare' ? 'unprepared' : 'prepared', started.other);
+    if (started?.other) throw conflictError(name, task === 'prepare' ? 'unprepared' : 'prepared', started.other);
   }
 
   /** Resolves when no task runs on the source. @throws the signal's reason when it fires first */
   async taskEnded({ hostId, name }: SourceRef, signal: AbortSignal): Promise<void> {
-    await this.result(sourceWorkflowIdOf(hostId, name), signal);
+    await this.result(sourceWorkflowId(hostId, name), signal);
   }
 
   /**
@@ -64,7 +64,7 @@ export class SourceWorkflows extends TaskClient {
   async beginPower(input: SourcePowerInput): Promise<void> {
     const { hostId, name, task, force, actor } = input;
     if (task === 'stop' && !force) await this.#refuseBusy(input);
-    const workflowId = sourcePowerWorkflowIdOf(input);
+    const workflowId = sourcePowerWorkflowId(input);
     const started = await this.calls.call(() =>
       this.startOrJoin(SOURCE_POWER_WORKFLOW, {
         workflowId,
@@ -75,7 +75,7 @@ export class SourceWorkflows extends TaskClient {
         staticSummary: `${task} ${name} on ${hostId}`,
       }),
     );
-    if (started?.other) throw inTheWay(name, task === 'start' ? 'stopped' : 'started', started.other);
+    if (started?.other) throw conflictError(name, task === 'start' ? 'stopped' : 'started', started.other);
     if (force && started?.isNew === false) await this.signal(workflowId, FORCE_STOP, actor);
   }
 
@@ -83,10 +83,10 @@ export class SourceWorkflows extends TaskClient {
    * Resolves when neither task runs, with the result of the last, which no record has; undefined when it is unknown.
    * @throws the signal's reason when it fires first
    */
-  powerEnded(of: SourceRef, signal: AbortSignal): Promise<SourcePowerEnd | undefined> {
+  powerEnded(of: SourceRef, signal: AbortSignal): Promise<SourcePowerOutcome | undefined> {
     return this.calls.wait(signal, async () => {
       try {
-        return { failure: null, ...((await this.handle(sourcePowerWorkflowIdOf(of)).result()) as SourcePowered) };
+        return { failure: null, ...((await this.handle(sourcePowerWorkflowId(of)).result()) as SourcePowerResult) };
       } catch (error) {
         const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
         if (!(cause instanceof ApplicationFailure) || !cause.type || !isErrorCode(cause.type)) throw error;
@@ -98,8 +98,8 @@ export class SourceWorkflows extends TaskClient {
   /** Refuses a stop that would make a running task fail. */
   async #refuseBusy({ hostId, name }: SourcePowerInput): Promise<void> {
     const busy = {
-      'it is being captured, or a capture of it deleted': captureWorkflowIdOf({ hostId, source: name }),
-      'it is being prepared, or unprepared': sourceWorkflowIdOf(hostId, name),
+      'it is being captured, or a capture of it deleted': captureWorkflowId({ hostId, source: name }),
+      'it is being prepared, or unprepared': sourceWorkflowId(hostId, name),
     };
     for (const [why, workflowId] of Object.entries(busy)) {
       if ((await this.statusOf(workflowId)) !== 'RUNNING') continue;
@@ -115,7 +115,7 @@ export class SourceWorkflows extends TaskClient {
   async bake(input: BakeSourceInput): Promise<void> {
     const { hostId, name, snapshot, bakeId } = input;
     const summary = `bake ${name} of ${snapshot.id} on ${hostId}`;
-    const other = await this.#beginBaked(BAKE_SOURCE_WORKFLOW, input, bakeId, summary);
+    const other = await this.#startBakeTask(BAKE_SOURCE_WORKFLOW, input, bakeId, summary);
     if (!other) return;
     const why = `${JSON.stringify(name)} is being baked or deleted at this moment.`;
     throw new MayflyError('source_exists', why, { cause: other.cause });
@@ -128,14 +128,14 @@ export class SourceWorkflows extends TaskClient {
   async delete(input: DeleteSourceInput): Promise<void> {
     const { hostId, name } = input;
     const summary = `delete the source ${name} on ${hostId}`;
-    const other = await this.#beginBaked(DELETE_SOURCE_WORKFLOW, input, DELETING, summary);
+    const other = await this.#startBakeTask(DELETE_SOURCE_WORKFLOW, input, DELETING, summary);
     if (!other) return;
     const why = `${JSON.stringify(name)} is being baked; it can be deleted when that has ended.`;
     throw new MayflyError('too_many_requests', why, { cause: other.cause, retryAfterSeconds: 5 });
   }
 
-  async #beginBaked(type: string, input: BakeSourceInput | DeleteSourceInput, task: string, staticSummary: string) {
-    const workflowId = bakeWorkflowIdOf(input.hostId, input.name);
+  async #startBakeTask(type: string, input: BakeSourceInput | DeleteSourceInput, task: string, staticSummary: string) {
+    const workflowId = bakeWorkflowId(input.hostId, input.name);
     const { apiKeyId } = input.actor;
     const started = await this.calls.call(() =>
       this.startOrJoin(type, { workflowId, args: [input], memoKey: BAKE_MEMO, task, apiKeyId, staticSummary }),
@@ -145,11 +145,11 @@ export class SourceWorkflows extends TaskClient {
 
   /** Resolves when no bake and no deletion of that name runs. @throws the signal's reason when it fires first */
   async bakeEnded({ hostId, name }: SourceRef, signal: AbortSignal): Promise<void> {
-    await this.result(bakeWorkflowIdOf(hostId, name), signal);
+    await this.result(bakeWorkflowId(hostId, name), signal);
   }
 }
 
-function inTheWay(name: string, participle: string, { cause }: { cause: unknown }): MayflyError {
+function conflictError(name: string, participle: string, { cause }: { cause: unknown }): MayflyError {
   const why = `${JSON.stringify(name)} is being ${participle} at this moment.`;
   return new MayflyError('too_many_requests', why, { cause, retryAfterSeconds: 5 });
 }

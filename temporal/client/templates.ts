@@ -1,16 +1,16 @@
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import {
   MAKE_TEMPLATE_WORKFLOW,
-  type MadeTemplate,
   type MakeTemplateInput,
   REMOVE_TEMPLATE,
-  TEMPLATE_WANTED,
+  REQUEST_TEMPLATE,
   TEMPLATE_WORKFLOW,
   type TemplateInput,
   type TemplateRemoval,
-  type TemplateWish,
-  templateRequestWorkflowIdOf,
-  templateWorkflowIdOf,
+  type TemplateRequest,
+  type TemplateResult,
+  templateRequestWorkflowId,
+  templateWorkflowId,
 } from '../../model/templates/template-saga.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
@@ -19,8 +19,8 @@ export class TemplateWorkflows extends WorkflowClient {
   /**
    * Reports that a sandbox booted cold. Resolves when Temporal has it; starts the workflow of that key if none runs.
    */
-  async want(input: TemplateInput, wish: TemplateWish): Promise<void> {
-    await this.signalWithStart(TEMPLATE_WORKFLOW, startOptions(input), TEMPLATE_WANTED, wish);
+  async want(input: TemplateInput, wish: TemplateRequest): Promise<void> {
+    await this.signalWithStart(TEMPLATE_WORKFLOW, startOptions(input), REQUEST_TEMPLATE, wish);
   }
 
   /** Requests the removal of a template, which is not used from then on. Resolves when Temporal has it. */
@@ -37,11 +37,11 @@ export class TemplateWorkflows extends WorkflowClient {
   /** Requests a template from a host; the same id joins the existing request. Resolves when Temporal has it. */
   async make(input: MakeTemplateInput): Promise<void> {
     await this.start(MAKE_TEMPLATE_WORKFLOW, {
-      workflowId: templateRequestWorkflowIdOf(input.templateId),
+      workflowId: templateRequestWorkflowId(input.templateId),
       args: [input],
       workflowIdConflictPolicy: 'USE_EXISTING',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-      staticSummary: readable(`a template of ${input.source} on ${input.hostId}`),
+      staticSummary: markReadable(`a template of ${input.source} on ${input.hostId}`),
       staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
     });
   }
@@ -51,16 +51,16 @@ export class TemplateWorkflows extends WorkflowClient {
    * unknown.
    * @throws the signal's reason when it fires first
    */
-  made(templateId: string, signal: AbortSignal): Promise<MadeTemplate | undefined> {
-    return this.result(templateRequestWorkflowIdOf(templateId), signal);
+  made(templateId: string, signal: AbortSignal): Promise<TemplateResult | undefined> {
+    return this.result(templateRequestWorkflowId(templateId), signal);
   }
 }
 
 function startOptions(input: TemplateInput) {
   return {
-    workflowId: templateWorkflowIdOf(input),
+    workflowId: templateWorkflowId(input),
     args: [input],
-    staticSummary: readable(`template of ${input.source} on ${input.hostId}`),
+    staticSummary: markReadable(`template of ${input.source} on ${input.hostId}`),
     staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
   };
 }

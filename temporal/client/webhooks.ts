@@ -1,9 +1,9 @@
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import {
   DELIVERY_WORKFLOW,
   type DeliveryInput,
-  deliveryWorkflowIdOf,
-  LOOK_AT_DELIVERY,
+  deliveryWorkflowId,
+  WAKE_DELIVERY,
 } from '../../model/webhooks/delivery-saga.ts';
 import { WorkflowClient } from '../call/workflow-client.ts';
 
@@ -16,14 +16,14 @@ export class DeliveryWorkflows extends WorkflowClient {
 
   /** Wakes the workflow of a delivery to read its record now; starts one unless one runs. */
   async wake(input: DeliveryInput): Promise<void> {
-    await this.signalWithStart(DELIVERY_WORKFLOW, optionsOf(input), LOOK_AT_DELIVERY);
+    await this.signalWithStart(DELIVERY_WORKFLOW, optionsOf(input), WAKE_DELIVERY);
   }
 }
 
 function optionsOf(input: DeliveryInput) {
   return {
-    workflowId: deliveryWorkflowIdOf(input.deliveryId),
+    workflowId: deliveryWorkflowId(input.deliveryId),
     args: [input],
-    staticSummary: readable(`sends ${input.deliveryId}`),
+    staticSummary: markReadable(`sends ${input.deliveryId}`),
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { collectedResult, type Place } from '../../activities/function/collected.ts';
+import { collectResult, type Place } from '../../activities/function/collected.ts';
 import type { GuestRequests } from '../../activities/function/guest-requests.ts';
 import { RESULT_FILE } from '../../model/functions/guest-layout.ts';
 import { Mask } from '../../model/secrets/mask.ts';
@@ -16,7 +16,7 @@ async function kept(text: string, secret: string): Promise<{ text: string; code:
     stored = bytes;
   };
   const place = { runContents: { put }, runId: 'run-1', mask: new Mask([secret]) } as unknown as Place;
-  const { problem } = await collectedResult(
+  const { problem } = await collectResult(
     guest as unknown as GuestRequests,
     place,
     { result: { maxBytes: MAX } },

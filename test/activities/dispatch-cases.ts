@@ -3,7 +3,7 @@ import { createDispatchActivities } from '../../activities/function/queue/dispat
 import type { FunctionSpec } from '../../model/functions/function.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
-import { Reconciliation } from '../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 import { functionRecord, functionVersion, runRecord } from '../store/run-records.ts';
 import { type OpenedStore, useStore } from '../support/use-store.ts';
 
@@ -27,7 +27,7 @@ export function useDispatcher() {
   };
   const store = () => get().store;
 
-  class NotedReconciliation extends Reconciliation {
+  class NotedReconciliation extends ControlTemporalClient {
     constructor() {
       super(null as never);
       this.functions.startRun = async ({ runId }) => {

@@ -1,6 +1,6 @@
 import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { expect, test } from 'vitest';
-import { createForgettingActivities } from '../../activities/reconcile/forgetting.ts';
+import { createDecommissionActivities } from '../../activities/reconcile/forgetting.ts';
 import type { Store } from '../../store/connect.ts';
 import { imageRecord, playbookRecord, record, sandboxId } from '../store/support.ts';
 import { useStore } from '../support/use-store.ts';
@@ -23,8 +23,10 @@ test('a playbook and a build that end while their host is decommissioned are not
     if (workflowId.startsWith('playbook')) await store.playbooks.update(playbook.id, { state: 'checked', endedAt: at });
     if (workflowId.startsWith('image')) await store.images.update(image.id, { state: 'ready', readyAt: at });
   };
-  const reconciliation = { terminate } as unknown as Parameters<typeof createForgettingActivities>[0]['reconciliation'];
-  const activities = createForgettingActivities({ store, reconciliation });
+  const reconciliation = { terminate } as unknown as Parameters<
+    typeof createDecommissionActivities
+  >[0]['reconciliation'];
+  const activities = createDecommissionActivities({ store, reconciliation });
   const context = { heartbeat: () => {} } as unknown as Context;
   await asyncLocalStorage.run(context, () => activities.forgetThingsOn({ hostId: HOST, actor, at }));
   expect(await store.playbooks.get(playbook.id)).toMatchObject({ state: 'checked', failure: null });

@@ -1,10 +1,10 @@
 // Guards: a run obeys the policy of its project at admission. Costs nothing.
 import { expect, it } from 'vitest';
 import { refuseByPolicy } from '../../activities/function/prepared/policy.ts';
-import { runsOf } from '../../model/approvals/command-pattern.ts';
+import { getRequestedCommands } from '../../model/approvals/command-pattern.ts';
 import type { PolicyRule } from '../../model/approvals/policy-rules.ts';
 
-const facts = { egress: 'internet', memoryMib: 512, runs: runsOf({ command: 'nc x' }) } as const;
+const facts = { egress: 'internet', memoryMib: 512, runs: getRequestedCommands({ command: 'nc x' }) } as const;
 const rule = (when: PolicyRule['when'], effect: PolicyRule['effect']): PolicyRule => ({
   name: 'r',
   when,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createTemplateRecordActivities, templateIdsOf } from '../../activities/template/template-record.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
-import type { Reconciliation } from '../../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 
 const ids = templateIdsOf('snp-0123456789abcdef');
 const [first = '', second = ''] = ids.probeIds;
@@ -16,7 +16,7 @@ function machine(changes: { hostKey?: string; address?: string; macAddress?: str
 function compare(...woken: object[]): Promise<void> {
   const records = new Map(ids.probeIds.map((id, nth) => [id, woken[nth] as SandboxRecord | undefined]));
   const store = { sandboxes: { get: async (id: string) => records.get(id) ?? null } } as unknown as Store;
-  return createTemplateRecordActivities({ store, reconciliation: {} as Reconciliation }).compareProbes(ids);
+  return createTemplateRecordActivities({ store, reconciliation: {} as ControlTemporalClient }).compareProbes(ids);
 }
 
 describe('probes of a template', () => {

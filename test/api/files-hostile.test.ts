@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { listingAnswer } from '../../services/files/directory-listing.ts';
 import { contentAnswer } from '../../services/files/file-content.ts';
-import { refusalOf } from '../../services/guests.ts';
+import { toGuestError } from '../../services/guests.ts';
 
 function streamOf(...chunks: string[]): ReadableStream<Uint8Array> {
   return ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk)));
@@ -85,7 +85,7 @@ describe('a lying guest', () => {
     [500, { code: 'no_such_code', message: '' }, 'guest_failed'],
     [500, 'x'.repeat(100_000), 'guest_failed'],
   ])('that refuses (%s) gets its own error code', async (status, body, code) => {
-    const error = await refusalOf(new Response(JSON.stringify(body), { status }));
+    const error = await toGuestError(new Response(JSON.stringify(body), { status }));
     expect(error.code).toBe(code);
     expect(error.message).not.toMatch(/\p{Cc}/u);
   });

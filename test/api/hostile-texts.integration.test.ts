@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are Docker's
 import { expect, it } from 'vitest';
-import { tarOf } from '../../model/image/tar.ts';
+import { buildTar } from '../../model/image/tar.ts';
 import { useDoor } from './support.ts';
 
 // The API parses callers' texts on its only thread: its watchdog fails a request that blocks it.
@@ -14,7 +14,7 @@ const ignoring = (ignore: string) => {
     return { path, type: 'file' as const, mode: 0o644, bytes: Buffer.from(text), link: null };
   };
   const files = Array.from({ length: 800 }, (_, n) => file(`${'a'.repeat(200)}/${n}${'a'.repeat(200)}`, ''));
-  return Buffer.from(tarOf([file('.dockerignore', ignore), ...files])).toString('base64');
+  return Buffer.from(buildTar([file('.dockerignore', ignore), ...files])).toString('base64');
 };
 
 it.each<[string, string, string, object]>([

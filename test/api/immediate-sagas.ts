@@ -2,34 +2,34 @@ import { MayflyError } from '../../model/errors.ts';
 import type { CancelImage, ImageInput } from '../../model/image/image-saga.ts';
 import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
 import type { PoolInput } from '../../model/pools/pool-saga.ts';
-import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
-import type { ClaimRequest, Operation, SandboxInput, SandboxPatch } from '../../model/sagas/messages.ts';
-import { requestedRecord } from '../../model/sagas/requested-record.ts';
+import type { DecommissionHostInput } from '../../model/sagas/forget-host.ts';
+import type { ClaimRequest, Operation, SandboxInput, SpecUpdate } from '../../model/sagas/messages.ts';
+import { newSandboxRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import type { CommandInput } from '../../model/sandbox/command-saga.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { isFinal, type SandboxState } from '../../model/sandbox/sandbox-state.ts';
-import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../../model/snapshots/bake-saga.ts';
+import { type BakeSourceInput, type DeleteSourceInput, newBakeRecord } from '../../model/snapshots/bake-saga.ts';
 import { type CaptureInput, newCapture } from '../../model/snapshots/capture-saga.ts';
 import type { DeleteSnapshotInput } from '../../model/snapshots/snapshot-saga.ts';
 import type { SourceInput } from '../../model/snapshots/source-access.ts';
-import type { SourcePowerEnd, SourcePowerInput, SourcePowerTask } from '../../model/snapshots/source-power.ts';
+import type { SourcePowerInput, SourcePowerOutcome, SourcePowerTask } from '../../model/snapshots/source-power.ts';
 import {
-  type MadeTemplate,
   type MakeTemplateInput,
   newTemplate,
   type TemplateInput,
+  type TemplateResult,
 } from '../../model/templates/template-saga.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Victim } from '../../temporal/client/pools.ts';
-import type { Sagas } from '../../temporal/temporal-sagas.ts';
+import type { ApiWorkflows } from '../../temporal/temporal-sagas.ts';
 import { snapshot } from '../store/support.ts';
 
 /** State of a sandbox after an operation; `running` by default. */
 const STATES: Partial<Record<string, SandboxState>> = { pause: 'paused', hibernate: 'hibernated' };
 
-export type ImmediateSagas = Immediate & Sagas;
+export type ImmediateSagas = Immediate & ApiWorkflows;
 
 export function immediateSagas(store: Store): ImmediateSagas {
   return new Immediate(store) as unknown as ImmediateSagas;
@@ -114,7 +114,7 @@ class Immediate {
     isOpen: async (id: string): Promise<boolean> => {
       return this.#sagas.has(id);
     },
-    patch: async (id: string, patch: SandboxPatch): Promise<void> => {
+    patch: async (id: string, patch: SpecUpdate): Promise<void> => {
       const record = await this.#store.sandboxes.get(id);
       if (!record || isFinal(record.state)) throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`);
       const { spec } = record;
@@ -223,7 +223,7 @@ class Immediate {
       this.started.push(`${task} ${name} on ${hostId}${force ? ', forced' : ''}`);
       this.#powered = task;
     },
-    powerEnded: async (_source: unknown, signal: AbortSignal): Promise<SourcePowerEnd> => {
+    powerEnded: async (_source: unknown, signal: AbortSignal): Promise<SourcePowerOutcome> => {
       if (this.outcome === 'never') return aborted(signal);
       if (this.outcome !== 'failed') return { failure: null, guestAnswers: this.#powered === 'start' ? true : null };
       const code = this.#powered === 'start' ? 'source_in_use' : 'source_stop_failed';
@@ -235,7 +235,7 @@ class Immediate {
       const isFailed = this.outcome === 'failed';
       const failure = isFailed ? ({ code: 'bake_failed', step: 'cleanGuest', message: 'no' } as const) : null;
       if (this.outcome === 'never') return;
-      await this.#store.bakedSources.begin({ ...requestedBake(input), state: isFailed ? 'failed' : 'ready', failure });
+      await this.#store.bakedSources.begin({ ...newBakeRecord(input), state: isFailed ? 'failed' : 'ready', failure });
     },
     delete: async ({ sourceId, name }: DeleteSourceInput): Promise<void> => {
       if (this.failing) throw this.failing;
@@ -307,7 +307,7 @@ class Immediate {
         newTemplate({ ...wanted, templateKey: 'a'.repeat(64) }, ids, new Date().toISOString()),
       );
     },
-    made: async (templateId: string, signal: AbortSignal): Promise<MadeTemplate> => {
+    made: async (templateId: string, signal: AbortSignal): Promise<TemplateResult> => {
       if (this.outcome === 'never') return aborted(signal);
       if (this.outcome !== 'failed') return { templateId, templateKey: 'a'.repeat(64) };
       return { refused: { code: 'template_unsupported', message: 'no' } };
@@ -330,7 +330,7 @@ class Immediate {
   };
 
   readonly hosts = {
-    forget: async ({ hostId, at }: ForgetHostInput): Promise<void> => {
+    forget: async ({ hostId, at }: DecommissionHostInput): Promise<void> => {
       await this.#store.hosts.order(hostId, { forgottenAt: at });
     },
     forgotten: async (): Promise<void> => {},
@@ -373,7 +373,7 @@ class Immediate {
 
   async #start(input: SandboxInput): Promise<void> {
     this.started.push(input.id);
-    await this.#store.sandboxes.create(requestedRecord(input));
+    await this.#store.sandboxes.create(newSandboxRecord(input));
   }
 
   async #fail(id: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkPlaces, listen } from '../../services/listen.ts';
+import { checkAddresses, listen } from '../../services/listen.ts';
 
 const API = { address: '127.0.0.1', setting: 'MAYFLY_API_PORT' };
 const INGRESS = { address: '127.0.0.1', setting: 'MAYFLY_INGRESS_PORT' };
@@ -22,7 +22,7 @@ const refusal = (message: string) => ({ code: 'port_unavailable', message });
 test('a port in use by another program is reported with its setting and address', async () => {
   const taken = refusal(`Another program listens at 127.0.0.1:${port} (MAYFLY_API_PORT).`);
   await expect(listen(createServer(), { ...API, port })).rejects.toMatchObject(taken);
-  await expect(checkPlaces([{ ...API, port }])).rejects.toMatchObject(taken);
+  await expect(checkAddresses([{ ...API, port }])).rejects.toMatchObject(taken);
 });
 
 test('all unavailable addresses are reported at once, and the others stay free', async () => {
@@ -42,6 +42,6 @@ test('all unavailable addresses are reported at once, and the others stay free',
     '192.0.2.1:7998 (MAYFLY_RELAY_PORT) cannot be listened at: MAYFLY_RELAY_ADDRESS is no address of this machine',
     `127.0.0.1:${freePort} (MAYFLY_HOOKS_PORT) is the port of MAYFLY_API_PORT, too`,
   ];
-  await expect(checkPlaces(places)).rejects.toMatchObject(refusal(`${told.join('; ')}.`));
-  await checkPlaces([{ ...API, port: freePort }]);
+  await expect(checkAddresses(places)).rejects.toMatchObject(refusal(`${told.join('; ')}.`));
+  await checkAddresses([{ ...API, port: freePort }]);
 });

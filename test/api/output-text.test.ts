@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { begun } from '../../model/utf8.ts';
+import { countIncompleteBytes } from '../../model/utf8.ts';
 import { textOrBase64 } from '../../services/commands/command-follower.ts';
 
 it.each([
@@ -16,7 +16,7 @@ it.each([
   ['f5', 0],
   ['80808080', 0],
 ])('of %s, %i bytes are an incomplete character', (hex, bytes) => {
-  expect(begun(Buffer.from(hex, 'hex'))).toBe(bytes);
+  expect(countIncompleteBytes(Buffer.from(hex, 'hex'))).toBe(bytes);
 });
 
 it('output cut in the middle of a character remains text', () => {

@@ -1,6 +1,6 @@
-import { sourceIdOf } from '../../model/ids.ts';
+import { deriveSourceId } from '../../model/ids.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { requestedBake } from '../../model/snapshots/bake-saga.ts';
+import { newBakeRecord } from '../../model/snapshots/bake-saga.ts';
 import { newCapture } from '../../model/snapshots/capture-saga.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import { approvalRecord, poolRecord, templateRecord } from '../store/project-records.ts';
@@ -172,7 +172,7 @@ export async function twoProjects({ store, key }: Door) {
   });
   const prepared = { state: 'prepared', preparedBy: actor, updatedAt: AT } as const;
   await store.sources.change(
-    { id: sourceIdOf(HOST, SECRET_SOURCE), hostId: HOST, installationId: INSTALLATION, name: SECRET_SOURCE },
+    { id: deriveSourceId(HOST, SECRET_SOURCE), hostId: HOST, installationId: INSTALLATION, name: SECRET_SOURCE },
     prepared,
   );
   await store.bakedSources.begin({ ...bakedOf(actor), state: 'ready' });
@@ -225,7 +225,7 @@ function sandboxOf(n: number, createdBy: Whose): SandboxRecord {
 }
 
 function captureOf(n: number, actor: Whose) {
-  const sourceId = sourceIdOf(HOST, SECRET_SOURCE);
+  const sourceId = deriveSourceId(HOST, SECRET_SOURCE);
   const input = {
     task: 'create',
     captureId: captureIdOf(n),
@@ -242,13 +242,13 @@ function captureOf(n: number, actor: Whose) {
 function bakedOf(actor: Whose) {
   const input = {
     bakeId: 'opn-0000000000000000',
-    sourceId: sourceIdOf(HOST, ALPHAS_SOURCE),
+    sourceId: deriveSourceId(HOST, ALPHAS_SOURCE),
     hostId: HOST,
     installationId: INSTALLATION,
     name: ALPHAS_SOURCE,
     builderId: sandboxId(1),
   };
-  return requestedBake({
+  return newBakeRecord({
     ...input,
     snapshot: { id: snapshotId(0), sandboxId: sandboxId(0), source: 'golden' },
     actor,

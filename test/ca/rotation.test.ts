@@ -2,7 +2,7 @@ import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { parsePublicKey } from '../../ca/public-key.ts';
-import { beginRotation, finishRotation, forgetPrevious, readKeys } from '../../ca/rotation.ts';
+import { beginRotation, distrustPreviousKey, finishRotation, readKeys } from '../../ca/rotation.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { useFreshFolder } from '../support/use-folder.ts';
@@ -38,7 +38,7 @@ describe('a rotation', () => {
     expect(await signedBy()).toBe(parsePublicKey(next ?? '').fingerprint);
     expect((await stat(join(directory, 'user_ca'))).mode & 0o777).toBe(0o600);
 
-    await forgetPrevious(directory);
+    await distrustPreviousKey(directory);
     expect(await ca.publicKeys()).toEqual([next]);
     expect(await readdir(directory)).toEqual(['user_ca']);
   });
@@ -52,8 +52,8 @@ describe('a rotation', () => {
     const finished = await readKeys(directory);
     await finishRotation(directory);
     expect(await readKeys(directory)).toEqual(finished);
-    await forgetPrevious(directory);
-    await forgetPrevious(directory);
+    await distrustPreviousKey(directory);
+    await distrustPreviousKey(directory);
     expect(await readKeys(directory)).toMatchObject({ stage: 'none', current: finished.current });
   });
 
@@ -61,7 +61,7 @@ describe('a rotation', () => {
     await expect(finishRotation(directory)).rejects.toThrow('--begin` first');
     await beginRotation(directory);
     const begun = await readKeys(directory);
-    await expect(forgetPrevious(directory)).rejects.toThrow('--finish` first');
+    await expect(distrustPreviousKey(directory)).rejects.toThrow('--finish` first');
     expect(await readKeys(directory)).toEqual(begun);
     await finishRotation(directory);
     const finished = await readKeys(directory);

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { type CertificateRequest, keyIdOf } from '../../ca/certificate.ts';
+import { type CertificateRequest, formatKeyId } from '../../ca/certificate.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { exec } from '../../host/os/exec.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
@@ -44,7 +44,7 @@ describe('identity', () => {
     ['percent', '%20=%'],
     ['none', '-'],
   ])('%s: %j can forge no field, and is decoded unchanged', (_case, agentId) => {
-    const keyId = keyIdOf(asAgent(agentId));
+    const keyId = formatKeyId(asAgent(agentId));
     expect(keyId).toMatch(/^[\x21-\x7e]+( [\x21-\x7e]+){4}$/);
     expect(fieldsOf(keyId)).toEqual({
       agent: agentId,
@@ -56,29 +56,29 @@ describe('identity', () => {
   });
 
   test('caa-005: a source and an API key are encoded too; no agent differs from the agent "-"', () => {
-    const keyId = keyIdOf(
+    const keyId = formatKeyId(
       request({ source: 'a b=c', actor: { apiKeyId: 'k sandbox=x', agentId: null, project: 'default' } }),
     );
     expect(keyId).toBe(`agent=- key=k%20sandbox%3Dx source=a%20b%3Dc sandbox=${ID} certificate=41`);
-    expect(keyIdOf(asAgent('-'))).toContain('agent=%2D ');
+    expect(formatKeyId(asAgent('-'))).toContain('agent=%2D ');
   });
 
   test('caa-007: an agent id that the API refuses is refused here too', () => {
     for (const agentId of ['x'.repeat(70_000), 'x'.repeat(129), '']) {
-      expect(() => keyIdOf(asAgent(agentId))).toThrow('1 to 128 characters');
+      expect(() => formatKeyId(asAgent(agentId))).toThrow('1 to 128 characters');
     }
   });
 
   test("caa-007: an accepted agent id fits a line of sshd's log, and two long ones stay distinct", () => {
     const long = '\u{1f41d}'.repeat(63);
-    const [one, other] = [`${long}a`, `${long}b`].map((agentId) => keyIdOf({ ...asAgent(agentId), source: long }));
+    const [one, other] = [`${long}a`, `${long}b`].map((agentId) => formatKeyId({ ...asAgent(agentId), source: long }));
     expect(one?.length).toBeLessThan(400);
     expect(one).not.toBe(other);
     expect(one).toMatch(/ sandbox=sbx-0000000000000001 certificate=41$/);
   });
 
   test('a certificate for a source is marked as one', () => {
-    expect(keyIdOf(request({ sandboxId: 'src-0000000000000001' }))).toContain(' sourceId=src-0000000000000001 ');
+    expect(formatKeyId(request({ sandboxId: 'src-0000000000000001' }))).toContain(' sourceId=src-0000000000000001 ');
   });
 });
 
@@ -226,7 +226,7 @@ describe('UserCa', () => {
     expect((await ca.trust([])).revokedKeys).toBe('');
     const many = Array.from({ length: 20_000 }, (_, i) => ({
       serial: `${i * 7 + 1}`,
-      keyId: keyIdOf(request({ serial: BigInt(i + 1) })),
+      keyId: formatKeyId(request({ serial: BigInt(i + 1) })),
     }));
     expect((await ca.trust(many)).revokedKeys.length).toBeLessThan(262_144);
   });

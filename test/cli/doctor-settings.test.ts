@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { settingsOf } from '../../cli/doctor/servers.ts';
 import { exportText } from '../../cli/operate/up.ts';
-import { leaveSettings } from '../../worker/config/left-settings.ts';
+import { saveSettings } from '../../worker/config/left-settings.ts';
 import { useFreshState } from '../support/use-folder.ts';
 
 const state = useFreshState();
@@ -26,7 +26,7 @@ const UP = {
 // Guards: doctor finds the settings of a running `mayfly up` by its folder alone. Some milliseconds.
 describe('the settings of mayfly doctor', () => {
   it('are those of the last `mayfly up` without an environment', async () => {
-    await leaveSettings(state.root, UP);
+    await saveSettings(state.root, UP);
     const { config, checks } = await settingsOf(env);
     expect(config).toMatchObject({ hostKind: 'simulated', mongodbUri: UP.MONGODB_URI, stateDir: state.root });
     expect([config.api.port, config.failpoints]).toEqual([8899, undefined]);
@@ -36,7 +36,7 @@ describe('the settings of mayfly doctor', () => {
   });
 
   it('are those of the environment where a variable is set, even if empty', async () => {
-    await leaveSettings(state.root, UP);
+    await saveSettings(state.root, UP);
     const { config, checks } = await settingsOf({
       ...env,
       MAYFLY_HOST: 'libvirt',
@@ -52,7 +52,7 @@ describe('the settings of mayfly doctor', () => {
   });
 
   it('have the actual port of `mayfly up` while it runs', async () => {
-    await leaveSettings(state.root, { MAYFLY_API_PORT: '0' });
+    await saveSettings(state.root, { MAYFLY_API_PORT: '0' });
     expect((await settingsOf(env)).config.api).toMatchObject({ port: 0 });
     await writeFile(join(state.root, 'cli.json'), '{"apiUrl":"http://[::1]:41234","apiKey":"mfk_x"}');
     expect((await settingsOf(env)).config.api).toMatchObject({ address: '::1', port: 41234 });
@@ -72,7 +72,7 @@ describe('the settings of mayfly doctor', () => {
     ['has other things in it', () => writeFile(path, '{"MAYFLY_HOST":["simulated"]}')],
     ['does not fit', () => writeFile(path, '{"MAYFLY_HOST":"docker"}')],
   ])('are not taken from a file that %s, which is reported', async (_what, spoil) => {
-    await leaveSettings(state.root, UP);
+    await saveSettings(state.root, UP);
     await spoil();
     const { config, checks } = await settingsOf(env);
     expect(config).toMatchObject({ hostKind: 'libvirt', mongodbUri: undefined });

@@ -2,7 +2,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Playbook } from '../../clients/typescript/http/openapi.ts';
-import { archiveOf, partOf } from '../../model/playbook/archive.ts';
+import { buildArchivePart, finishArchive } from '../../model/playbook/archive.ts';
 import { answerOf } from '../clients/typescript/records.ts';
 import { answerJson, type Seen, useStandIn } from '../clients/typescript/stand-in.ts';
 import { useFolder } from '../support/use-folder.ts';
@@ -45,7 +45,7 @@ const FILES = [
 function answering(states: readonly Playbook[], files = FILES): void {
   let looks = 0;
   server.answers(({ method, path }, response) => {
-    if (path.endsWith('/archive')) response.writeHead(200).end(Buffer.concat(archiveOf([partOf(files)])));
+    if (path.endsWith('/archive')) response.writeHead(200).end(Buffer.concat(finishArchive([buildArchivePart(files)])));
     else if (method === 'POST') answerJson(response, 202, diffing);
     else answerJson(response, 200, states[Math.min(looks++, states.length - 1)] ?? checked);
   });

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { isImageOver } from '../../model/image/image.ts';
+import { isImageFinal } from '../../model/image/image.ts';
 import { ask, outcomeOf, WAIT } from './asking.ts';
 import { type Act, wish } from './stage.ts';
 
@@ -22,7 +22,7 @@ export const BUILD_AN_IMAGE: Act = {
       ].join('\n');
       const { id } = await ask((o) => client.images.build({ name, dockerfile, ready: 'test -s /effects' }, o), key);
       const { state, failure } = await ask(() => client.images.get(id));
-      if (!isImageOver(state)) return 'creating';
+      if (!isImageFinal(state)) return 'creating';
       if (state !== 'ready') return failure?.code ?? state;
       const clone = await ask((o) => client.createSandbox({ ...wish(stage), source: name }, o), `${key}-clone`);
       const run = { argv: ['cat', '/effects'] };

@@ -1,7 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import mongoose from 'mongoose';
 import { MayflyApiError } from '../../clients/typescript/http/problem.ts';
-import { Reconciliation } from '../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 import { loseWorkflow } from '../support/lose-workflow.ts';
 import { ask, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
 import { insisting } from './insisting.ts';
@@ -70,7 +70,7 @@ function loseRuns(mayfly: CrashInstallation, sandboxIds: readonly string[]): Pro
 /** Starts a reconciler round now. */
 function triggerRound(mayfly: CrashInstallation): Promise<void> {
   return inTemporal(mayfly, (client) =>
-    new Reconciliation(client).reconciler.reconcileNow({ everyMs: 60_000, graceMs: 30_000 }),
+    new ControlTemporalClient(client).reconciler.reconcileNow({ everyMs: 60_000, graceMs: 30_000 }),
   );
 }
 

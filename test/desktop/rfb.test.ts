@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ProtocolError } from '../../services/desktop/rfb/byte-reader.ts';
 import { passwordFile, passwordsOf } from '../../services/desktop/rfb/password.ts';
 import { pngOf } from '../../services/desktop/rfb/picture.ts';
-import { Screen } from '../../services/desktop/rfb/screen.ts';
+import { VncClient } from '../../services/desktop/rfb/screen.ts';
 import { ownProcessorMs } from '../support/processor-time.ts';
 import { RECORDED } from './recorded.ts';
 
@@ -36,14 +36,14 @@ const RAW = 0;
 const HEXTILE = 5;
 
 async function pictured(bytes: Uint8Array, size?: number) {
-  const screen = await Screen.open(saying(bytes, size).wire, async () => RECORDED.password);
+  const screen = await VncClient.open(saying(bytes, size).wire, async () => RECORDED.password);
   return screen.picture();
 }
 
 describe('the output of a real server', () => {
   it.each([1, 7, 4_096])('is a picture, in chunks of %d bytes', async (size) => {
     const { sent, wire } = saying(RECORDED.said, size);
-    const picture = await (await Screen.open(wire, async () => RECORDED.password)).picture();
+    const picture = await (await VncClient.open(wire, async () => RECORDED.password)).picture();
     expect(createHash('sha256').update(picture.pixels).digest('hex')).toBe(RECORDED.pixels);
     expect(Buffer.concat(sent).equals(RECORDED.sent)).toBe(true);
   });
@@ -114,7 +114,7 @@ describe('a hostile server', () => {
     const { sent, wire } = saying(
       Buffer.concat([VERSION, Buffer.of(1, 2), Buffer.alloc(16), u32(1), u32(3), Buffer.from('no!')]),
     );
-    await expect(Screen.open(wire, async () => 'secret12')).rejects.toThrow('"no!"');
+    await expect(VncClient.open(wire, async () => 'secret12')).rejects.toThrow('"no!"');
     expect(Buffer.concat(sent)).not.toEqual(expect.stringContaining('secret12'));
     expect(Buffer.concat(sent)).toHaveLength(VERSION.length + 1 + 16);
   });

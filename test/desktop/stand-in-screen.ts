@@ -1,5 +1,5 @@
 import { ERRORS } from '../../model/errors.ts';
-import { END, PieceReader, pieceOf } from '../../model/ports/pieces.ts';
+import { END_FRAME, encodeFrame, FrameReader } from '../../model/ports/pieces.ts';
 import { ByteReader } from '../../services/desktop/rfb/byte-reader.ts';
 import { passwordFile } from '../../services/desktop/rfb/password.ts';
 import type { Guests } from '../../services/guests.ts';
@@ -53,22 +53,22 @@ export class StandInScreen implements Guests {
 
   async *#screen(incoming: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
     const reader = new ByteReader(incoming);
-    yield pieceOf(Buffer.from('RFB 003.008\n'));
+    yield encodeFrame(Buffer.from('RFB 003.008\n'));
     await reader.skip(12);
-    yield pieceOf(Buffer.of(1, 1));
+    yield encodeFrame(Buffer.of(1, 1));
     await reader.skip(1);
-    yield pieceOf(Buffer.alloc(4));
+    yield encodeFrame(Buffer.alloc(4));
     await reader.skip(1);
     const head = Buffer.alloc(24);
     head.writeUInt16BE(SIZE.width, 0);
     head.writeUInt16BE(SIZE.height, 2);
-    yield pieceOf(head);
+    yield encodeFrame(head);
     await this.held;
     for (;;) {
       const type = await reader.u8();
       if (type === 0) await reader.skip(19);
       if (type === 2) await reader.skip((await reader.bytes(3)).readUInt16BE(1) * 4);
-      if (type === 3) yield pieceOf(update(await reader.bytes(9)));
+      if (type === 3) yield encodeFrame(update(await reader.bytes(9)));
       if (type === 4) this.#key(await reader.bytes(7));
       if (type === 5) this.#point(await reader.bytes(5));
     }
@@ -93,12 +93,12 @@ function update(asked: Buffer): Buffer {
 }
 
 async function* saying(text: string): AsyncGenerator<Uint8Array> {
-  yield pieceOf(Buffer.from(text));
-  yield END;
+  yield encodeFrame(Buffer.from(text));
+  yield END_FRAME;
 }
 
 async function* contentOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const pieces = new PieceReader();
+  const pieces = new FrameReader();
   for await (const chunk of body) {
     yield* pieces.read(chunk);
     if (pieces.isEnded) return;

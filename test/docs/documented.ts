@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandDef } from 'citty';
-import { leafOf } from '../../cli/catalog/leaf.ts';
+import { findCommand } from '../../cli/catalog/leaf.ts';
 import { repository } from '../../worker/config/artifacts.mjs';
 
 /** Pages for users. */
@@ -42,7 +42,7 @@ export async function commandLinesOf(page: string, root: CommandDef): Promise<st
 async function isWhole(root: CommandDef, line: string): Promise<boolean> {
   const words = wordsOf(line);
   if (words[0]?.startsWith('--')) return true;
-  const { command, rest } = await leafOf(root, words);
+  const { command, rest } = await findCommand(root, words);
   if (command.subCommands) return false;
   const args = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
   const needed = Object.values(args).filter((arg) => arg.required);
@@ -60,7 +60,7 @@ export function wordsOf(line: string): string[] {
 export async function wrongIn(root: CommandDef, line: string): Promise<string | null> {
   const words = wordsOf(line);
   const own = words.includes('--') ? words.slice(0, words.indexOf('--')) : words;
-  const { command, rest } = await leafOf(root, own);
+  const { command, rest } = await findCommand(root, own);
   if (command.subCommands) return own.length === 1 && rest.length === 0 ? null : `no such command: ${rest[0] ?? line}`;
   const args = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
   const known = new Set(['--help', ...Object.keys(args).map((name) => `--${name}`)]);

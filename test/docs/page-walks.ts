@@ -58,7 +58,8 @@ const SNAPSHOT = ['mayfly sandbox create golden-debian12', 'mayfly snapshot crea
 /** Preconditions of a page that the page does not explain. */
 const GIVEN: Record<string, string[]> = {
   'docs/ports-desktop.md': ['mayfly sandbox create golden-debian12'],
-  'docs/operations.md': [...SNAPSHOT, 'mayfly key list'],
+  'docs/backup-upgrade.md': ['mayfly sandbox create golden-debian12'],
+  'docs/monitoring.md': [...SNAPSHOT, 'mayfly key list'],
   'docs/sources.md': [...SNAPSHOT, 'mayfly source bake web-1 --from snp-…'],
 };
 /** Slow pages. */

@@ -1,11 +1,11 @@
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
-  type FoundMachine,
+  assertSameMachine,
+  type DetectedMachine,
   installationFileOf,
-  keepInstallation,
   readInstallation,
-  refuseAnotherMachine,
+  saveInstallation,
 } from '../../host/installation.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { temporaryState } from './temporary-state.ts';
@@ -16,7 +16,7 @@ async function freshState(): Promise<StateDir> {
   return state;
 }
 
-const HERE: FoundMachine = {
+const HERE: DetectedMachine = {
   kind: 'libvirt',
   libvirtd: 'system',
   hostUuid: '11111111-2222-4333-8444-555555555555',
@@ -28,14 +28,14 @@ const ELSEWHERE = '99999999-2222-4333-8444-555555555555';
 test('an id is created once, in a private file, from the key of the host, and stays', async () => {
   const [state, other] = [await freshState(), await freshState()];
   expect(await readInstallation(state)).toBeNull();
-  const made = await keepInstallation(state, null, HERE, 'one');
+  const made = await saveInstallation(state, null, HERE, 'one');
   expect(made).toMatchObject({ id: expect.stringMatching(/^ins-[0-9a-z]{24}$/) });
-  expect((await keepInstallation(other, null, HERE, 'another')).id).not.toBe(made.id);
+  expect((await saveInstallation(other, null, HERE, 'another')).id).not.toBe(made.id);
   expect((await stat(installationFileOf(state))).mode & 0o777).toBe(0o600);
   expect(await readdir(state.root)).not.toContain('installation.json.new');
   const known = await readInstallation(state);
   expect(known).toEqual(made);
-  expect(await keepInstallation(state, known, HERE, 'one')).toEqual(made);
+  expect(await saveInstallation(state, known, HERE, 'one')).toEqual(made);
 });
 
 test.each(['', '{"id":"ins-0', '{}', JSON.stringify({ id: '../x', kind: 'libvirt' })])(
@@ -51,7 +51,7 @@ test.each(['', '{"id":"ins-0', '{}', JSON.stringify({ id: '../x', kind: 'libvirt
 );
 
 describe('a found machine', () => {
-  test.each<[string, Partial<FoundMachine>]>([
+  test.each<[string, Partial<DetectedMachine>]>([
     ['another kind', { kind: 'simulated', libvirtd: null }],
     ['a private libvirtd', { libvirtd: 'private' }],
     ['another UUID of the firmware', { hostUuid: ELSEWHERE }],
@@ -59,23 +59,23 @@ describe('a found machine', () => {
     ['another UUID on a machine without an id', { hostUuid: ELSEWHERE, mayChange: true, machineId: null }],
   ])('%s is a different machine', async (_what, changes) => {
     const state = await freshState();
-    const known = await keepInstallation(state, null, HERE, 'one');
-    expect(() => refuseAnotherMachine(state, known, { ...HERE, ...changes })).toThrow(
+    const known = await saveInstallation(state, null, HERE, 'one');
+    expect(() => assertSameMachine(state, known, { ...HERE, ...changes })).toThrow(
       expect.objectContaining({ code: 'another_installation', message: expect.stringContaining(state.root) }),
     );
   });
 
   test('a UUID that libvirt has regenerated is the same machine, and is stored', async () => {
     const state = await freshState();
-    const known = await keepInstallation(state, null, HERE, 'one');
+    const known = await saveInstallation(state, null, HERE, 'one');
     const now = { ...HERE, hostUuid: ELSEWHERE, mayChange: true };
-    expect(() => refuseAnotherMachine(state, known, now)).not.toThrow();
-    await keepInstallation(state, known, now, 'one');
+    expect(() => assertSameMachine(state, known, now)).not.toThrow();
+    await saveInstallation(state, known, now, 'one');
     expect(await readInstallation(state)).toEqual({ ...known, hostUuid: ELSEWHERE });
   });
 
   test('a folder without an id is never refused', async () => {
     const state = await freshState();
-    expect(() => refuseAnotherMachine(state, null, HERE)).not.toThrow();
+    expect(() => assertSameMachine(state, null, HERE)).not.toThrow();
   });
 });

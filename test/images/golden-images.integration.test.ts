@@ -4,7 +4,7 @@ import { appendFile, cp, mkdir, readFile, readlink, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { missingSource } from '../../model/image/own-images.ts';
+import { describeMissingSource } from '../../model/image/own-images.ts';
 import { imageCachePath, imageDigest, imageNames, pulledImages, repository } from '../../worker/config/artifacts.mjs';
 import { useFreshFolder } from '../support/use-folder.ts';
 
@@ -101,13 +101,13 @@ describe('node.sh', () => {
 
 describe('a missing source', () => {
   it.each(pulledImages)('%s: names the command to get it', (name) => {
-    expect(missingSource(name, [{ kind: 'simulated' }, { kind: 'libvirt' }])).toContain('`mayfly image pull ');
-    expect(missingSource(name, [{ kind: 'simulated' }])).toContain('golden-debian12');
+    expect(describeMissingSource(name, [{ kind: 'simulated' }, { kind: 'libvirt' }])).toContain('`mayfly image pull ');
+    expect(describeMissingSource(name, [{ kind: 'simulated' }])).toContain('golden-debian12');
   });
 
   it('with any other name gives no advice', () => {
     for (const name of ['nosuch', 'constructor', imageNames[0]]) {
-      expect(missingSource(name, [{ kind: 'libvirt' }])).toBe(`No host has a source named "${name}".`);
+      expect(describeMissingSource(name, [{ kind: 'libvirt' }])).toBe(`No host has a source named "${name}".`);
     }
   });
 });

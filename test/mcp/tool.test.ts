@@ -2,12 +2,12 @@
 import type { McpServer } from '@modelcontextprotocol/server';
 import { expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { type Caller, Made, type Undo } from '../../mcp/lib/call.ts';
+import { type Caller, RecentUndos, type Undo } from '../../mcp/lib/call.ts';
 import { tool } from '../../mcp/lib/tool.ts';
 
 type Handler = (args: object, context: object) => Promise<{ isError?: boolean }>;
 
-function handlerOf(made: Made, run: (undoneBy: (undo: Undo | null) => void) => Promise<void>): Handler {
+function handlerOf(made: RecentUndos, run: (undoneBy: (undo: Undo | null) => void) => Promise<void>): Handler {
   let handler: Handler | undefined;
   const registration = tool({
     name: 'make',
@@ -37,7 +37,7 @@ it.each([
 ])('undoes the call when the caller gives up %s', async (_when, isLost) => {
   const undo = vi.fn(async () => {});
   const caller = new AbortController();
-  const handle = handlerOf(new Made(), async (undoneBy) => {
+  const handle = handlerOf(new RecentUndos(), async (undoneBy) => {
     undoneBy(undo);
     caller.abort();
     if (isLost) throw new Error('the answer was lost');
@@ -47,7 +47,7 @@ it.each([
 });
 
 it('undoes once when the caller gives up after the answer, and only calls with an undo', async () => {
-  const made = new Made();
+  const made = new RecentUndos();
   const undo = vi.fn(async () => {});
   const { signal } = new AbortController();
   await handlerOf(made, async (undoneBy) => undoneBy(undo))({}, contextOf(signal));

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { type ApprovalRecord, approvalAt, whyNotDecider } from '../../model/approvals/approval.ts';
+import { type ApprovalRecord, getApprovalAsOf, getDecisionRefusal } from '../../model/approvals/approval.ts';
 import {
+  ANY_COMMAND,
+  getRequestedCommands,
   isCommandPattern,
   matchCommand,
   matchElevation,
-  RUNS_ANYTHING,
-  runsOf,
 } from '../../model/approvals/command-pattern.ts';
-import { countRuleOf, verdictOf } from '../../model/approvals/policy.ts';
+import { evaluatePolicy, getCountRule } from '../../model/approvals/policy.ts';
 import type { PolicyRule } from '../../model/approvals/policy-rules.ts';
-import { shellCommands } from '../../model/approvals/shell-commands.ts';
-import { visibleJson } from '../../model/approvals/visible-text.ts';
+import { parseShellCommands } from '../../model/approvals/shell-commands.ts';
+import { toVisibleJson } from '../../model/approvals/visible-text.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { ownProcessorMs } from '../support/processor-time.ts';
 
@@ -30,7 +30,7 @@ describe('the commands of a line', () => {
     ['a # nc\nb', [['a'], ['b']]],
     ['a#b', [['a#b']]],
     ['', []],
-  ])('%s', (line, commands) => expect(shellCommands(line)).toEqual(commands));
+  ])('%s', (line, commands) => expect(parseShellCommands(line)).toEqual(commands));
 
   it.each([
     'n\\c',
@@ -70,24 +70,24 @@ describe('the commands of a line', () => {
     'n\u202ec',
     'a\rb',
     '>',
-  ])('%j is unclear', (line) => expect(shellCommands(line)).toBeNull());
+  ])('%j is unclear', (line) => expect(parseShellCommands(line)).toBeNull());
 
   it('nested lines are parsed once, for any number of shell words', () => {
     const began = ownProcessorMs();
     const shells = 'sh '.repeat(60);
     const third = `env ${shells} -c "${'a b;'.repeat(10_000)}"`;
-    const runs = runsOf({ argv: ['env', ...Array(60).fill('sh'), '-c', `env ${shells} -c '${third}'`] });
+    const runs = getRequestedCommands({ argv: ['env', ...Array(60).fill('sh'), '-c', `env ${shells} -c '${third}'`] });
     for (let n = 0; n < 100; n++) matchCommand(runs, `nc -l ${n}`);
     expect(matchElevation(runs)).not.toBe('matches');
-    expect(matchCommand(runsOf({ command: 'sudo a;'.repeat(18_000) }), 'nc')).toBe('unclear');
+    expect(matchCommand(getRequestedCommands({ command: 'sudo a;'.repeat(18_000) }), 'nc')).toBe('unclear');
     expect(ownProcessorMs() - began).toBeLessThan(2_000);
   });
 
   it('takes time linear in the length of a line', () => {
     const began = ownProcessorMs();
-    for (const part of ['1;', '""', '$a ', "''", '# ', '>a ']) shellCommands(part.repeat(65_000));
+    for (const part of ['1;', '""', '$a ', "''", '# ', '>a ']) parseShellCommands(part.repeat(65_000));
     const short = ownProcessorMs() - began;
-    for (const part of ['1;', '""', '$a ', "''", '# ', '>a ']) shellCommands(part.repeat(260_000));
+    for (const part of ['1;', '""', '$a ', "''", '# ', '>a ']) parseShellCommands(part.repeat(260_000));
     expect((ownProcessorMs() - began - short) / short).toBeLessThan(12);
   });
 });
@@ -143,21 +143,21 @@ describe('a pattern of a command', () => {
     ['/bin/nc', '/usr/bin/nc', 'differs'],
     ['*', 'ls', 'matches'],
   ])('%s and %s: %s', (pattern, command, match) => {
-    expect(matchCommand(runsOf({ command }), pattern)).toBe(match);
+    expect(matchCommand(getRequestedCommands({ command }), pattern)).toBe(match);
   });
 
   it('parses an argv without a shell', () => {
-    expect(matchCommand(runsOf({ argv: ['echo', '$(nc)'] }), 'nc')).toBe('differs');
-    expect(matchCommand(runsOf({ argv: ['sh', '-c', 'nc'] }), 'nc')).toBe('matches');
-    expect(matchCommand(runsOf({ argv: ['ls'], env: { LD_PRELOAD: 'x' } }), 'nc')).toBe('unclear');
-    expect(matchCommand(runsOf({ argv: ['ls'], env: { LANG: 'x' } }), 'nc')).toBe('differs');
+    expect(matchCommand(getRequestedCommands({ argv: ['echo', '$(nc)'] }), 'nc')).toBe('differs');
+    expect(matchCommand(getRequestedCommands({ argv: ['sh', '-c', 'nc'] }), 'nc')).toBe('matches');
+    expect(matchCommand(getRequestedCommands({ argv: ['ls'], env: { LD_PRELOAD: 'x' } }), 'nc')).toBe('unclear');
+    expect(matchCommand(getRequestedCommands({ argv: ['ls'], env: { LANG: 'x' } }), 'nc')).toBe('differs');
   });
 
   it('recognizes elevation', () => {
-    expect(matchElevation(runsOf({ command: 'ls', user: 'root' }))).toBe('matches');
-    expect(matchElevation(runsOf({ command: 'timeout 3 sudo ls' }))).toBe('matches');
-    expect(matchElevation(runsOf({ command: 'ls' }))).toBe('differs');
-    expect(matchElevation(runsOf({ command: 'su\\do ls' }))).toBe('unclear');
+    expect(matchElevation(getRequestedCommands({ command: 'ls', user: 'root' }))).toBe('matches');
+    expect(matchElevation(getRequestedCommands({ command: 'timeout 3 sudo ls' }))).toBe('matches');
+    expect(matchElevation(getRequestedCommands({ command: 'ls' }))).toBe('differs');
+    expect(matchElevation(getRequestedCommands({ command: 'su\\do ls' }))).toBe('unclear');
   });
 
   it.each(['', ' nc', 'nc  x', 'a b c d e f g h i', 'n\nc', 'ñc'])('%j is not a pattern', (text) => {
@@ -166,8 +166,10 @@ describe('a pattern of a command', () => {
 
   it('terminates for pathological arguments', () => {
     const words = Array.from({ length: 1_024 }, () => 'env');
-    expect(matchCommand(runsOf({ argv: words }), 'env env env env env env env x')).toBe('unclear');
-    expect(matchCommand(runsOf({ argv: ['x', 'a'.repeat(131_000)] }), `x ${'a*'.repeat(100)}b`)).toBe('differs');
+    expect(matchCommand(getRequestedCommands({ argv: words }), 'env env env env env env env x')).toBe('unclear');
+    expect(matchCommand(getRequestedCommands({ argv: ['x', 'a'.repeat(131_000)] }), `x ${'a*'.repeat(100)}b`)).toBe(
+      'differs',
+    );
   });
 });
 
@@ -186,13 +188,13 @@ describe('text of a caller under decision', () => {
     '\n',
     '\u{1d159}',
   ])('shows a hidden %j escaped', (char) => {
-    const shown = visibleJson({ command: `in${char}stall` });
+    const shown = toVisibleJson({ command: `in${char}stall` });
     expect(shown).toMatch(/^\{"command":"in\\(?:n|u[0-9a-f]{4})(?:\\u[0-9a-f]{4})?stall"\}$/);
   });
 
   it('is otherwise unchanged', () => {
     const text = 'git commit -m "größer 你好 😀"';
-    expect(visibleJson(text)).toBe(JSON.stringify(text));
+    expect(toVisibleJson(text)).toBe(JSON.stringify(text));
   });
 });
 
@@ -202,15 +204,15 @@ it('the rule with the lowest sandbox limit applies', () => {
     rule({ sandboxesOver: 3 }, 'ask', { name: 'b' }),
     rule({ egress: 'internet' }, 'deny'),
   ];
-  expect(countRuleOf(rules, ['deny', 'ask'])).toEqual({ sandboxes: 3, rules: ['b'] });
-  expect(countRuleOf(rules, ['deny'])).toEqual({ sandboxes: 5, rules: ['a'] });
-  expect(countRuleOf([], ['deny'])).toBeUndefined();
+  expect(getCountRule(rules, ['deny', 'ask'])).toEqual({ sandboxes: 3, rules: ['b'] });
+  expect(getCountRule(rules, ['deny'])).toEqual({ sandboxes: 5, rules: ['a'] });
+  expect(getCountRule([], ['deny'])).toBeUndefined();
 });
 
 it('denies a login when any command or elevation is denied', () => {
   for (const when of [{ command: 'nc' }, { command: '*' }, { elevation: true }] as const) {
-    expect(verdictOf([rule(when, 'deny')], { runs: RUNS_ANYTHING })).toMatchObject({ effect: 'deny' });
-    expect(verdictOf([rule(when, 'ask')], { runs: RUNS_ANYTHING })).toMatchObject({ effect: 'ask' });
+    expect(evaluatePolicy([rule(when, 'deny')], { runs: ANY_COMMAND })).toMatchObject({ effect: 'deny' });
+    expect(evaluatePolicy([rule(when, 'ask')], { runs: ANY_COMMAND })).toMatchObject({ effect: 'ask' });
   }
 });
 
@@ -226,23 +228,25 @@ describe('a policy', () => {
       rule({ memoryMibOver: 1_024 }, 'ask', { name: 'c', expiresSeconds: 60 }),
       rule({ sandboxesOver: 5 }, 'deny', { name: 'd' }),
     ];
-    expect(verdictOf(rules, { egress: 'none', memoryMib: 1_024, sandboxes: 5 })).toEqual({ effect: 'allow' });
-    expect(verdictOf(rules, { egress: 'internet', memoryMib: 2_048 })).toEqual({
+    expect(evaluatePolicy(rules, { egress: 'none', memoryMib: 1_024, sandboxes: 5 })).toEqual({ effect: 'allow' });
+    expect(evaluatePolicy(rules, { egress: 'internet', memoryMib: 2_048 })).toEqual({
       effect: 'ask',
       rules: ['b', 'c'],
       role: 'admin',
       expiresSeconds: 60,
     });
-    expect(verdictOf(rules, { egress: 'internet', sandboxes: 6 })).toEqual({ effect: 'deny', rules: ['d'] });
+    expect(evaluatePolicy(rules, { egress: 'internet', sandboxes: 6 })).toEqual({ effect: 'deny', rules: ['d'] });
   });
 
   it('requires approval when a match of a denying rule is unclear', () => {
     const rules = [rule({ command: 'nc' }, 'deny')];
-    expect(verdictOf(rules, { runs: runsOf({ command: 'nc x' }) }).effect).toBe('deny');
-    expect(verdictOf(rules, { runs: runsOf({ command: 'n\\c x' }) }).effect).toBe('ask');
-    expect(verdictOf(rules, { runs: runsOf({ command: 'sync' }) }).effect).toBe('allow');
-    expect(verdictOf(rules, { runs: { commands: null, user: null } }).effect).toBe('ask');
-    expect(verdictOf([rule({ command: 'nc' }, 'allow')], { runs: runsOf({ command: 'n\\c' }) }).effect).toBe('allow');
+    expect(evaluatePolicy(rules, { runs: getRequestedCommands({ command: 'nc x' }) }).effect).toBe('deny');
+    expect(evaluatePolicy(rules, { runs: getRequestedCommands({ command: 'n\\c x' }) }).effect).toBe('ask');
+    expect(evaluatePolicy(rules, { runs: getRequestedCommands({ command: 'sync' }) }).effect).toBe('allow');
+    expect(evaluatePolicy(rules, { runs: { commands: null, user: null } }).effect).toBe('ask');
+    expect(
+      evaluatePolicy([rule({ command: 'nc' }, 'allow')], { runs: getRequestedCommands({ command: 'n\\c' }) }).effect,
+    ).toBe('allow');
   });
 });
 
@@ -265,9 +269,9 @@ describe('an approval', () => {
 
   it('expires, approved or not, and keeps a final state', () => {
     const end = Date.parse(asked.expiresAt);
-    expect(approvalAt(asked, end - 1).state).toBe('approved');
-    expect(approvalAt(asked, end).state).toBe('expired');
-    expect(approvalAt({ ...asked, state: 'used' }, end).state).toBe('used');
+    expect(getApprovalAsOf(asked, end - 1).state).toBe('approved');
+    expect(getApprovalAsOf(asked, end).state).toBe('expired');
+    expect(getApprovalAsOf({ ...asked, state: 'used' }, end).state).toBe('used');
   });
 
   it.each([
@@ -281,7 +285,7 @@ describe('an approval', () => {
     [key(), 'bot', 'agent'],
     [key({ createdAt: '2026-01-01T00:00:01.000Z' }), null, 'after'],
   ])('is decided only by an allowed approver: %j as %s', (approver, agentId, why) => {
-    const told = whyNotDecider(asked, approver, agentId);
+    const told = getDecisionRefusal(asked, approver, agentId);
     if (why === null) expect(told).toBeNull();
     else expect(told).toContain(why);
   });

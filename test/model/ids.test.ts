@@ -5,7 +5,7 @@ test('no id, nor anything with the prefix of one, can name a sandbox', () => {
   const made = Object.entries(ids).flatMap(([name, make]) =>
     name.endsWith('IdFrom') ? [(make as (random: Uint8Array) => string)(new Uint8Array(ids.ID_BYTES))] : [],
   );
-  made.push(ids.sourceIdOf('kvm-1', 'golden'));
+  made.push(ids.deriveSourceId('kvm-1', 'golden'));
   expect(made.length).toBeGreaterThan(5);
   for (const id of made) {
     expect(ids.isSandboxName(id)).toBe(false);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Admissions, excessOfCreates, NO_LIMITS, useOf, withAdmitted } from '../../model/project-limits.ts';
+import { type Admissions, addAdmissions, checkCreateLimits, getUsage, NO_LIMITS } from '../../model/project-limits.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const NONE: Admissions = { pending: [], creates: [] };
@@ -12,8 +12,8 @@ const life = (n: number, endsInSeconds = 3_600) => ({
 // Guards: a project's quota counts living and admitted sandboxes, each once. Costs nothing.
 describe('the quotas of a project', () => {
   it('count recorded and pending sandboxes, each once', () => {
-    const admissions = withAdmitted(NONE, [one(1), one(2, 4, 512)], NOW);
-    expect(useOf(admissions, [life(1), life(3)], NOW)).toEqual({
+    const admissions = addAdmissions(NONE, [one(1), one(2, 4, 512)], NOW);
+    expect(getUsage(admissions, [life(1), life(3)], NOW)).toEqual({
       sandboxes: 3,
       cpus: 6,
       memoryMib: 640,
@@ -29,8 +29,8 @@ describe('the quotas of a project', () => {
   ])('%j refuses both of two, or none', (limit, message) => {
     const limits = { ...NO_LIMITS, ...limit };
     const known = { admissions: NONE, living: [life(1)], now: NOW };
-    expect(excessOfCreates(limits, known, [one(2), one(3, 2, 128)])?.message).toBe(message);
-    expect(excessOfCreates(NO_LIMITS, known, [one(2), one(3, 2, 128)])).toBeNull();
+    expect(checkCreateLimits(limits, known, [one(2), one(3, 2, 128)])?.message).toBe(message);
+    expect(checkCreateLimits(NO_LIMITS, known, [one(2), one(3, 2, 128)])).toBeNull();
   });
 
   it('return the delay until the next end, within a minute; none for an impossible create', () => {
@@ -38,7 +38,7 @@ describe('the quotas of a project', () => {
     const retryAfter = (seconds: number[], wanted = 1) => {
       const living = seconds.map((inSeconds, n) => life(n, inSeconds));
       const wishes = Array.from({ length: wanted }, (_, n) => one(100 + n));
-      return excessOfCreates(limits, { admissions: NONE, living, now: NOW }, wishes)?.retryAfterSeconds;
+      return checkCreateLimits(limits, { admissions: NONE, living, now: NOW }, wishes)?.retryAfterSeconds;
     };
     expect([retryAfter([3_600, 3_600]), retryAfter([3_600, 20]), retryAfter([-5, 20]), retryAfter([], 3)]).toEqual([
       60,
@@ -50,10 +50,10 @@ describe('the quotas of a project', () => {
 
   it('a rate covers the last 60 s, for any clock, and returns the delay', () => {
     const limits = { ...NO_LIMITS, createsPerMinute: 3 };
-    let admissions = withAdmitted(NONE, [one(1)], NOW);
-    admissions = withAdmitted(admissions, [one(2), one(3)], NOW + 30_000);
+    let admissions = addAdmissions(NONE, [one(1)], NOW);
+    admissions = addAdmissions(admissions, [one(2), one(3)], NOW + 30_000);
     const excess = (atMs: number, wanted = 1) =>
-      excessOfCreates(
+      checkCreateLimits(
         limits,
         { admissions, living: [], now: NOW + atMs },
         Array.from({ length: wanted }, (_, n) => one(9 + n)),
@@ -62,6 +62,6 @@ describe('the quotas of a project', () => {
     expect(excess(59_999)?.retryAfterSeconds).toBe(1);
     expect([excess(60_000), excess(60_000, 2)?.retryAfterSeconds]).toEqual([null, 30]);
     expect([excess(-3_600_000), excess(3_600_000)]).toEqual([null, null]);
-    expect(withAdmitted(admissions, [one(4)], NOW + 95_000).creates).toHaveLength(1);
+    expect(addAdmissions(admissions, [one(4)], NOW + 95_000).creates).toHaveLength(1);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HostRecord } from '../../model/host.ts';
-import { alike, differenceOf } from '../../model/source-content.ts';
+import { describeContentDifference, selectHostsWithSameContent } from '../../model/source-content.ts';
 import { hostRecord } from '../support/host-record.ts';
 
 const WEB = 'web-1';
@@ -26,15 +26,18 @@ describe('a source on several hosts', () => {
     ],
   ])('%s', (_what, hosts, hostIds, content) => {
     const proposed = hostIds.map((hostId) => ({ hostId, installationId: `ins-${hostId}` }));
-    expect(alike(hosts, WEB)).toEqual({ hosts: proposed, ...(content !== undefined && { content }) });
+    expect(selectHostsWithSameContent(hosts, WEB)).toEqual({
+      hosts: proposed,
+      ...(content !== undefined && { content }),
+    });
   });
 
   it('is refused when it differs, with the hosts', () => {
     const hosts = [host('a', 'x'), host('b', 'y'), host('c', 'x'), host('d', null)];
-    expect(() => alike(hosts, WEB)).toThrow(expect.objectContaining({ code: 'source_differs' }));
-    expect(differenceOf(hosts, WEB)).toBe(
+    expect(() => selectHostsWithSameContent(hosts, WEB)).toThrow(expect.objectContaining({ code: 'source_differs' }));
+    expect(describeContentDifference(hosts, WEB)).toBe(
       'The source "web-1" of a and c is not that of b: one name, and different disks.',
     );
-    expect(differenceOf(hosts.slice(2), WEB)).toBeNull();
+    expect(describeContentDifference(hosts.slice(2), WEB)).toBeNull();
   });
 });

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { PortAddress } from '../../model/ports/port-address.ts';
-import { cookiesOf, hasKey, isOurCookie, parseRoute } from '../../services/ingress/headers.ts';
+import { cookiesOf, hasApiKey, isMayflyCookie, parseRoute } from '../../services/ingress/headers.ts';
 import { answerHeaders, requestHeaders } from '../../services/ingress/request-headers.ts';
 
 const addresses = new PortAddress('http://localhost:7997');
@@ -26,7 +26,7 @@ it.each([
   '__host-Mayfly-Token=x',
   '__Host%2Dmayfly-token=x',
 ])("%j is Mayfly's cookie", (pair) => {
-  expect(isOurCookie(pair)).toBe(true);
+  expect(isMayflyCookie(pair)).toBe(true);
   expect(cookiesOf(`a=b; ${pair}; c=d`).others).toBe('a=b; c=d');
   const headers = answerHeaders(
     message({ 'set-cookie': `${pair}; Path=/` }),
@@ -38,7 +38,7 @@ it.each([
 });
 
 it.each(['mayfly-token=x', '__Host-mayfly-tokens=x', 'x=__Host-mayfly-token'])('%j belongs to a program', (pair) => {
-  expect(isOurCookie(pair)).toBe(false);
+  expect(isMayflyCookie(pair)).toBe(false);
 });
 
 describe('an API key', () => {
@@ -49,7 +49,7 @@ describe('an API key', () => {
     `a="${KEY}"`,
     `a=mfk%5F1`,
     `Basic ${Buffer.from(`x:${KEY}`).toString('base64')}`,
-  ])('is recognized in %s', (text) => expect(hasKey(text)).toBe(true));
+  ])('is recognized in %s', (text) => expect(hasApiKey(text)).toBe(true));
 
   it('reaches no program', () => {
     const incoming = message({

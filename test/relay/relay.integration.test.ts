@@ -10,7 +10,7 @@ import { sandboxAgentRoute } from '../../host/relay/sandbox-agent.ts';
 import { type Relay, startRelay } from '../../host/relay/server.ts';
 import { IDENTITY, makeRelayKey, TLS } from '../../host/relay/tls.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { refusalOf } from '../../services/guests.ts';
+import { toGuestError } from '../../services/guests.ts';
 import type { Store } from '../../store/connect.ts';
 import { stableValue } from '../support/eventually.ts';
 import { useStore } from '../support/use-store.ts';
@@ -100,7 +100,7 @@ test('refusals are errors of the table on the other side; unknown paths are refu
   });
   const busy = await client.request('kvm-1', '/busy', { method: 'POST' });
   expect(busy.status).toBe(429);
-  expect(await refusalOf(busy)).toMatchObject({ code: 'too_many_requests', options: { retryAfterSeconds: 7 } });
+  expect(await toGuestError(busy)).toMatchObject({ code: 'too_many_requests', options: { retryAfterSeconds: 7 } });
   const broken = await client.request('kvm-1', '/broken');
   expect(broken.status).toBe(500);
   expect(await broken.text()).not.toContain('secret');
@@ -218,7 +218,7 @@ describe('answers of a hostile guest through its agent', () => {
   const says = (status: number, headers: Record<string, string>, ...body: (string | Buffer)[]) => {
     answer = { status, headers, body: Readable.from(body.map((part) => Buffer.from(part))) };
   };
-  const refusal = async () => refusalOf(await client.request('kvm-1', file));
+  const refusal = async () => toGuestError(await client.request('kvm-1', file));
 
   test('only paths of its API are requested, with only the headers used there', async () => {
     says(200, {}, 'x');
@@ -267,11 +267,11 @@ describe('answers of a hostile guest through its agent', () => {
     for (const code of ['sandbox_not_found', 'store_unavailable', 'internal', 'x']) {
       says(404, { 'x-mayfly-code': code });
       const head = await client.request('kvm-1', file, { method: 'HEAD' });
-      expect(await refusalOf(head)).toMatchObject({ code: 'guest_failed' });
+      expect(await toGuestError(head)).toMatchObject({ code: 'guest_failed' });
     }
     says(404, { 'x-mayfly-code': 'file_not_found' });
     const absent = await client.request('kvm-1', file, { method: 'HEAD' });
-    expect(await refusalOf(absent)).toMatchObject({ code: 'file_not_found' });
+    expect(await toGuestError(absent)).toMatchObject({ code: 'file_not_found' });
     says(500, {}, ...Array.from({ length: 100 }, () => Buffer.alloc(65_536, 'x')));
     expect(await refusal()).toMatchObject({ code: 'guest_failed' });
     says(404, {}, JSON.stringify({ code: 'file_not_found', message: `no\u001b[31m such file${'!'.repeat(5_000)}` }));

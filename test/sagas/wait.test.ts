@@ -1,6 +1,6 @@
 import { type Client, ServiceError } from '@temporalio/client';
 import { expect, test } from 'vitest';
-import { waitFor } from '../../temporal/call/wait.ts';
+import { repeatLongPoll } from '../../temporal/call/wait.ts';
 
 const client = { withDeadline: (_deadline: number, call: () => Promise<unknown>) => call() } as unknown as Client;
 const lost = () => {
@@ -15,7 +15,7 @@ function waitWith(answers: (Error | string)[]): Promise<string> {
     if (answer instanceof Error) throw answer;
     return answer;
   };
-  return waitFor(client, new AbortController().signal, call);
+  return repeatLongPoll(client, new AbortController().signal, call);
 }
 
 test('a poll lost with its connection is repeated, also after later rounds', async () => {

@@ -12,7 +12,7 @@ import type { Store } from '../../store/connect.ts';
 import { onPath, repository } from '../../worker/config/artifacts.mjs';
 
 /**
- * Guards: the rules for Prometheus and Grafana in docs/operations.md use only metrics that /metrics has. Costs nothing.
+ * Guards: the rules for Prometheus and Grafana in docs/monitoring.md use only metrics that /metrics has. Costs nothing.
  */
 
 const read = (path: string) => readFileSync(join(repository, path), 'utf8');
@@ -95,7 +95,7 @@ test('invalid PromQL and unknown metrics are found', () => {
 });
 
 test('each alert has an existing runbook', () => {
-  const headings = [...read('docs/operations.md').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+  const headings = [...read('docs/monitoring.md').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
     title
       .toLowerCase()
       .replace(/[^\w -]/g, '')
@@ -103,7 +103,7 @@ test('each alert has an existing runbook', () => {
   );
   for (const { alert, annotations } of rules) {
     const [file, heading] = annotations.runbook_url.split('#');
-    expect(file, alert).toBe('docs/operations.md');
+    expect(file, alert).toBe('docs/monitoring.md');
     expect(headings, alert).toContain(heading);
   }
 });

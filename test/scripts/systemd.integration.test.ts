@@ -6,7 +6,7 @@ import { ExecError, exec } from '../../host/os/exec.ts';
 import { onPath, repository } from '../../worker/config/artifacts.mjs';
 import { STOP_MS } from '../../worker/stop-watch.ts';
 
-/** Guards: the units of docs/operations.md are valid, and grant each process minimal rights. Under a second. */
+/** Guards: the units of docs/deploy.md are valid, and grant each process minimal rights. Under a second. */
 
 /** Highest exposure by `systemd-analyze security`, of 10: the host worker makes networks and reads all disks. */
 const UNITS = { api: 2.5, control: 2.5, proxy: 2.5, host: 7 } as const;

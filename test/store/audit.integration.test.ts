@@ -1,7 +1,7 @@
 import mongoose from 'mongoose';
 import { describe, expect, it, vi } from 'vitest';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import { bodyOf, ChainKey, GENESIS } from '../../store/audit/audit-chain.ts';
+import { ChainKey, GENESIS, toBody } from '../../store/audit/audit-chain.ts';
 import { headText } from '../../store/audit/audit-documents.ts';
 import type { AuditProblemKind } from '../../store/audit/audit-problem.ts';
 import type { Store } from '../../store/connect.ts';
@@ -51,7 +51,7 @@ async function rebuilt(id: string): Promise<void> {
   const read = await entries().find({ sandboxId: id }).sort({ seq: 1 }).toArray();
   let last = GENESIS;
   for (const { seq } of read) {
-    const forged = forger.entry(id, Number(seq), last, bodyOf(event(Number(seq), { forged: true })));
+    const forged = forger.entry(id, Number(seq), last, toBody(event(Number(seq), { forged: true })));
     await entries().updateOne({ _id: `${id}/${Number(seq)}` }, { $set: { ...forged } });
     last = forged.hash;
   }

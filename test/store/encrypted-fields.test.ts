@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import mongoose from 'mongoose';
 import { expect, it } from 'vitest';
-import { repositoriesOf } from '../../store/connect.ts';
-import { Sealing } from '../../store/sealed/sealing.ts';
+import { createRepositories } from '../../store/connect.ts';
+import { StoreEncryption } from '../../store/sealed/sealing.ts';
 
 it('docs/store.md lists the fields that the schemas encrypt', async () => {
-  const sealing = new Sealing(null);
-  repositoriesOf(mongoose.createConnection(), sealing, null);
+  const sealing = new StoreEncryption(null);
+  createRepositories(mongoose.createConnection(), sealing, null);
   const rows = [...sealing.encrypted()].map(
     ([collection, fields]) =>
       `| \`${collection}\` | ${fields

@@ -3,8 +3,8 @@ import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox-state.ts';
 import type { SecretRecord } from '../../model/secrets/secret.ts';
-import { requestedBake } from '../../model/snapshots/bake-saga.ts';
-import { waitingOf } from '../../model/waitpoints/waiting.ts';
+import { newBakeRecord } from '../../model/snapshots/bake-saga.ts';
+import { getWaiting } from '../../model/waitpoints/waiting.ts';
 import { newWaitpoint } from '../../model/waitpoints/waitpoint.ts';
 import { newDelivery } from '../../model/webhooks/delivery.ts';
 import type { Store } from '../../store/connect.ts';
@@ -58,7 +58,7 @@ const scheduleTime = {
 const sourceId = 'src-0000000000000001';
 const capture = captureRecord();
 const certificate = certificateRecord('7');
-const baked = requestedBake({
+const baked = newBakeRecord({
   bakeId: 'b',
   sourceId,
   hostId: 'kvm-1',
@@ -133,7 +133,7 @@ export function callsOf(store: Store): Calls {
   const { pastRuns, untoldRuns, webhookEndpoints, webhookDeliveries } = store;
   const { functions, functionVersions, functionFiles, hooks, bulks, runs, runQueue, runContents, receipts } = store;
   const { gatheredRuns, uncheckedRuns, runMembers, functionSetups, waitpoints, waitingRuns } = store;
-  const noWaiting = waitingOf({}, sandboxId(1));
+  const noWaiting = getWaiting({}, sandboxId(1));
   const waitpoint = newWaitpoint(
     { id: runId(1), project: 'default' },
     { name: 'w', timeoutSeconds: 1 },

@@ -1,5 +1,5 @@
 import type { EndpointRecord } from '../../model/webhooks/endpoint.ts';
-import { eventsOfEnd, type WebhookEvent } from '../../model/webhooks/event.ts';
+import { toRunEndEvents, type WebhookEvent } from '../../model/webhooks/event.ts';
 import type { HookRecord } from '../../model/webhooks/hook.ts';
 import { runRecord } from './run-records.ts';
 
@@ -47,7 +47,7 @@ export function hookRecord(changes: Partial<HookRecord> = {}): HookRecord {
 }
 
 export function endedEvent(n = 1, project = 'default'): WebhookEvent {
-  const [event] = eventsOfEnd(runRecord(n, { project, state: 'ended', outcome: 'succeeded', endedAt: at }));
+  const [event] = toRunEndEvents(runRecord(n, { project, state: 'ended', outcome: 'succeeded', endedAt: at }));
   if (!event) throw new Error('a run that ended is to be told of');
   return event;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { ID_BYTES, operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
+import { deriveSourceId, ID_BYTES, operationIdFrom, sandboxIdFrom } from '../../model/ids.ts';
 import type { BakeSourceInput } from '../../model/snapshots/bake-saga.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
@@ -26,7 +26,7 @@ export class Bakery {
     this.mayfly.own(builderId);
     return {
       bakeId: operationIdFrom(randomBytes(ID_BYTES)),
-      sourceId: sourceIdOf('test', name),
+      sourceId: deriveSourceId('test', name),
       ...this.mayfly.hostRef,
       name,
       snapshot: { id, sandboxId, source },
@@ -38,7 +38,7 @@ export class Bakery {
   }
 
   async recordOf(name: string): Promise<BakedSource> {
-    const record = await this.mayfly.store.bakedSources.get(sourceIdOf('test', name));
+    const record = await this.mayfly.store.bakedSources.get(deriveSourceId('test', name));
     if (!record) throw new Error(`nothing is known of ${name}`);
     return record;
   }
@@ -54,7 +54,7 @@ export class Bakery {
   }
 
   async remove(name: string): Promise<BakedSource> {
-    const sourceId = sourceIdOf('test', name);
+    const sourceId = deriveSourceId('test', name);
     await this.mayfly.sagas.sources.delete({ sourceId, ...this.mayfly.hostRef, name, actor, timeouts: TEST_TIMEOUTS });
     return this.ended({ hostId: 'test', name });
   }
@@ -65,7 +65,7 @@ export class Bakery {
   }
 
   audit(name: string): Promise<string[]> {
-    return listAuditKinds(this.mayfly, sourceIdOf('test', name));
+    return listAuditKinds(this.mayfly, deriveSourceId('test', name));
   }
 
   /** Reports whether a source of that name belongs to this test. */

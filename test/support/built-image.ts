@@ -1,6 +1,6 @@
 import type { BuildImage, Image } from '../../clients/typescript/http/openapi.ts';
 import type { Images } from '../../clients/typescript/images.ts';
-import { isImageOver } from '../../model/image/image.ts';
+import { isImageFinal } from '../../model/image/image.ts';
 import { eventually } from './eventually.ts';
 
 /** Timeout on an emulated machine, ms. */
@@ -17,7 +17,7 @@ export async function builtImage(images: Images, wish: BuildImage): Promise<{ im
     if (!times.has(at)) times.set(at, `${((performance.now() - began) / 1_000).toFixed(1)} s`);
     return image;
   };
-  const image = await eventually(look, ({ state }) => isImageOver(state), PATIENCE_MS);
+  const image = await eventually(look, ({ state }) => isImageFinal(state), PATIENCE_MS);
   process.stderr.write(`${wish.name}: ${JSON.stringify([...times])}\n`);
   return { image, ms: performance.now() - began };
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { captureIdFrom, ID_BYTES, sourceIdOf } from '../../model/ids.ts';
+import { captureIdFrom, deriveSourceId, ID_BYTES } from '../../model/ids.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
-import { type CaptureInput, captureWorkflowIdOf } from '../../model/snapshots/capture-saga.ts';
+import { type CaptureInput, captureWorkflowId } from '../../model/snapshots/capture-saga.ts';
 import { listAuditKinds } from './audit-kinds.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
@@ -13,8 +13,8 @@ const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 /** Running source of one test, and its captures. */
 export class CapturedSource {
   readonly name = `server-${randomBytes(4).toString('hex')}`;
-  readonly id = sourceIdOf('test', this.name);
-  readonly workflowId = captureWorkflowIdOf({ hostId: 'test', source: this.name });
+  readonly id = deriveSourceId('test', this.name);
+  readonly workflowId = captureWorkflowId({ hostId: 'test', source: this.name });
   readonly #captureIds = new Set<string>();
 
   constructor(private readonly mayfly: MayflyCase) {}

@@ -1,4 +1,4 @@
-import { attemptIds } from '../../model/functions/run.ts';
+import { deriveAttemptIds } from '../../model/functions/run.ts';
 import { useTestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
 import { type Run, TestFunctions } from './functions.ts';
@@ -24,7 +24,7 @@ export function useFunctionCases(given: Parameters<typeof useSagaCases>[0] = {})
     const name = await functions.deploy(command, more);
     await functions.pause(name);
     const { id } = await functions.trigger(name);
-    await arm({ runId: id, sandboxId: attemptIds(id, 1).sandboxId });
+    await arm({ runId: id, sandboxId: deriveAttemptIds(id, 1).sandboxId });
     await functions.resume(name);
     return functions.get(id);
   }

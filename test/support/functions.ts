@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { expect } from 'vitest';
 import type { runAnswer } from '../../api/runs/run-schemas.ts';
-import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { buildTar, type TarEntry } from '../../model/image/tar.ts';
 import type { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
 
@@ -101,5 +101,5 @@ function archiveOf(files: Record<string, string>): string {
   const entries = Object.entries(files).map(([path, text]): TarEntry => {
     return { path, type: 'file', mode: 0o755, bytes: new TextEncoder().encode(text), link: null };
   });
-  return Buffer.from(tarOf(entries)).toString('base64');
+  return Buffer.from(buildTar(entries)).toString('base64');
 }

@@ -7,9 +7,9 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import type { ComparedSnapshots } from '../../activities/playbook/differences.ts';
-import { asDiffFailure } from '../../host/diff/diff-failure.ts';
+import { toDiffError } from '../../host/diff/diff-failure.ts';
 import { FileSystemDiff } from '../../host/diff/file-system-diff.ts';
-import { bytesOfGuestName, guestNameOf } from '../../model/files/guest-name.ts';
+import { toGuestName, toGuestNameBytes } from '../../model/files/guest-name.ts';
 import { diffBinary, goldenImage } from '../../worker/config/artifacts.mjs';
 
 const run = promisify(execFile);
@@ -69,27 +69,27 @@ export class GuestDisks implements AsyncDisposable {
     const diff = this.#diff;
     return {
       async *compare({ before, after, within }, signal) {
-        const options = { within: within.map(bytesOfGuestName), signal };
+        const options = { within: within.map(toGuestNameBytes), signal };
         for await (const line of diff.changes(diskOf(before), diskOf(after), options)) {
           if (line.line !== 'start') yield line;
         }
       },
       async readFile({ snapshotId, path, maxBytes }, signal) {
         try {
-          return await diff.content(diskOf(snapshotId), bytesOfGuestName(path), maxBytes, { signal });
+          return await diff.content(diskOf(snapshotId), toGuestNameBytes(path), maxBytes, { signal });
         } catch (error) {
-          throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
+          throw toDiffError(error, { before: snapshotId, after: snapshotId });
         }
       },
       async namesIn({ snapshotId, path }, signal) {
         try {
-          return (await diff.names(diskOf(snapshotId), bytesOfGuestName(path), { signal })).map(guestNameOf);
+          return (await diff.names(diskOf(snapshotId), toGuestNameBytes(path), { signal })).map(toGuestName);
         } catch (error) {
-          throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
+          throw toDiffError(error, { before: snapshotId, after: snapshotId });
         }
       },
       changesAsTar: ({ before, after, within }, signal) => {
-        const options = { within: within.map(bytesOfGuestName), signal };
+        const options = { within: within.map(toGuestNameBytes), signal };
         return Readable.from(diff.tar(diskOf(before), diskOf(after), options), { objectMode: false });
       },
     };

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import type { BuildImage, Image } from '../../clients/typescript/http/openapi.ts';
-import { sourceIdOf } from '../../model/ids.ts';
-import { isImageOver } from '../../model/image/image.ts';
+import { deriveSourceId } from '../../model/ids.ts';
+import { isImageFinal } from '../../model/image/image.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
@@ -57,14 +57,14 @@ export class TestImages {
   async until(id: string, wish: (image: Image) => boolean): Promise<Image> {
     const image = await eventually(
       () => this.get(id),
-      (seen) => wish(seen) || isImageOver(seen.state),
+      (seen) => wish(seen) || isImageFinal(seen.state),
     );
     if (!wish(image)) throw new Error(`never came: ${JSON.stringify(image)}`);
     return image;
   }
 
   over({ id }: Image): Promise<Image> {
-    return this.until(id, ({ state }) => isImageOver(state));
+    return this.until(id, ({ state }) => isImageFinal(state));
   }
 
   async whole(dockerfile: string, wish: Partial<BuildImage> = {}): Promise<Image> {
@@ -96,7 +96,7 @@ export class TestImages {
 
   async clear(): Promise<void> {
     for (const name of this.#names) {
-      const sourceId = sourceIdOf('test', name);
+      const sourceId = deriveSourceId('test', name);
       if ((await this.mayfly.store.bakedSources.get(sourceId))?.state !== 'ready') continue;
       await this.mayfly.sagas.sources.delete({ sourceId, ...this.mayfly.hostRef, name, actor });
       await this.mayfly.sagas.sources.bakeEnded({ hostId: 'test', name }, AbortSignal.timeout(HANGS_AFTER_MS));

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import type { KeptSnapshot } from '../../host/snapshots.ts';
+import type { PresentSnapshot } from '../../host/snapshots.ts';
 import type { TemplateRequest } from '../../host/templates.ts';
-import type { HostProposals } from '../../model/host.ts';
+import type { CandidateHosts } from '../../model/host.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
@@ -66,7 +66,7 @@ export class MayflyCase {
   }
 
   /** Returns its host in the form of the API's proposals. */
-  proposals(): HostProposals {
+  proposals(): CandidateHosts {
     return { hosts: [this.hostRef] };
   }
 
@@ -122,7 +122,7 @@ export class MayflyCase {
   }
 
   /** Returns snapshots on the host of this test's sandboxes. */
-  async onHost(): Promise<KeptSnapshot[]> {
+  async onHost(): Promise<PresentSnapshot[]> {
     const kept = await this.all.machine().hypervisor.snapshots.list();
     const own = await Promise.all(
       kept.map(async ({ snapshotId }) => this.#ids.has((await this.store.snapshots.get(snapshotId))?.sandboxId ?? '')),

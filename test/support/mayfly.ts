@@ -10,20 +10,20 @@ import { RequestKey } from '../../ca/signed-request.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor, Mark } from '../../host/hypervisor.ts';
-import type { KeptSnapshot } from '../../host/snapshots.ts';
+import type { PresentSnapshot } from '../../host/snapshots.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import { AddressPolicy } from '../../services/webhooks/sending/address-policy.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
-import { TemporalSagas } from '../../temporal/temporal-sagas.ts';
+import { ApiTemporalClient } from '../../temporal/temporal-sagas.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
 import { createControlWorker, createDeliveryWorker, type DeliveryWorkerOptions } from '../../worker/control.ts';
 import type { HostMachine } from '../../worker/machine/host-machine.ts';
-import { dataConverterOf, installationKeys, temporalClient } from '../../worker/payloads/data-converter.ts';
+import { createDataConverter, installationKeys, temporalClient } from '../../worker/payloads/data-converter.ts';
 import { type RunningWorker, runWorkers } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { requestIdOfClient } from '../../worker/tracing/request-id.ts';
@@ -44,7 +44,7 @@ export type TestHostKind = 'simulated' | 'in-memory';
 /** Product without its HTTP API: control worker, one host worker of that kind, and its own store. */
 export class TestMayfly {
   readonly failpoints = Failpoints.parse(undefined);
-  sagas: TemporalSagas;
+  sagas: ApiTemporalClient;
   host: HostPart | null = null;
   /** Options for sending webhooks of the next control worker. */
   webhooks: Pick<DeliveryWorkerOptions, 'network' | 'plan'> = {};
@@ -84,7 +84,7 @@ export class TestMayfly {
     closers.add('store', () => store.close());
     const requestKey = await RequestKey.open(join(root, 'api'));
     await store.signers.addApi(requestKey.publicKey);
-    const dataConverter = dataConverterOf(keys);
+    const dataConverter = createDataConverter(keys);
     const memory = kind === 'in-memory' ? new InMemoryMachine() : null;
     const interceptors = { workflow: [requestIdOfClient()] };
     const client = temporalClient({ connection, dataConverter, interceptors });
@@ -138,8 +138,11 @@ export class TestMayfly {
    * Creates the sagas of the API, with a longer timeout: on a busy machine a hundred concurrent calls may exceed that
    * of a call.
    */
-  #sagasOf(client: Client): TemporalSagas {
-    return new TemporalSagas(client, { signer: this.requestKey.signer({ process: 'api' }), callMs: HANGS_AFTER_MS });
+  #sagasOf(client: Client): ApiTemporalClient {
+    return new ApiTemporalClient(client, {
+      signer: this.requestKey.signer({ process: 'api' }),
+      callMs: HANGS_AFTER_MS,
+    });
   }
 
   /** Changes the hypervisor of each new host worker, before it takes any task. */
@@ -201,7 +204,7 @@ export class TestMayfly {
     );
   }
 
-  onHost(): Promise<KeptSnapshot[]> {
+  onHost(): Promise<PresentSnapshot[]> {
     return this.machine().hypervisor.snapshots.list();
   }
 

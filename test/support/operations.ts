@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect } from 'vitest';
 import { GUEST_USER } from '../../host/simulated/machine/image.ts';
-import type { KeptSnapshot } from '../../host/snapshots.ts';
+import type { PresentSnapshot } from '../../host/snapshots.ts';
 import { ID_BYTES, operationIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import type { Operation } from '../../model/sagas/messages.ts';
-import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../model/sagas/queues.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { Actor, SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
@@ -147,10 +147,10 @@ export class TestOperations {
 
   /** Polls until a step of the sandbox runs, every 50 ms. */
   async beganStep(sandboxId: string, step: string): Promise<void> {
-    await stepBegun(this.mayfly.client.workflow.getHandle(workflowIdOf(sandboxId)), step);
+    await stepBegun(this.mayfly.client.workflow.getHandle(sandboxWorkflowId(sandboxId)), step);
   }
 
-  async onHost(): Promise<KeptSnapshot[]> {
+  async onHost(): Promise<PresentSnapshot[]> {
     return this.mayfly.onHost();
   }
 

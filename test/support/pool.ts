@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { SandboxView } from '../../api/resources/sandbox-schemas.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
-import type { PoolRecord, PoolWish } from '../../model/pools/pool.ts';
+import type { PoolRecord, PoolSpec } from '../../model/pools/pool.ts';
 import type { PoolTimes } from '../../model/pools/pool-saga.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
@@ -42,7 +42,7 @@ export class TestPool {
     return new TestPool(mayfly, project, secret, { apiKeyId: key.id, agentId: null, project });
   }
 
-  async set(wish: Partial<PoolWish> = {}, times: Partial<PoolTimes> = {}, timeouts: Partial<Timeouts> = {}) {
+  async set(wish: Partial<PoolSpec> = {}, times: Partial<PoolTimes> = {}, timeouts: Partial<Timeouts> = {}) {
     const { project, name, actor } = this;
     const { source, memoryMib } = this.mayfly.input().spec;
     const input = {

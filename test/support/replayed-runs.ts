@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { DefaultLogger, type NativeConnection, Worker } from '@temporalio/worker';
 import { bundleWorkflows } from '../../worker/bundle.ts';
-import { workflowConverterOf } from '../../worker/payloads/data-converter.ts';
+import { createWorkflowConverter } from '../../worker/payloads/data-converter.ts';
 import { eventually } from './eventually.ts';
 
 /** Number of newest runs to replay; each takes some 50 ms. */
@@ -16,7 +16,7 @@ export async function runsThatReplayOtherwise(
 ): Promise<string[]> {
   const query = `StartTime >= "${since.toISOString()}"`;
   const workflowBundle = await bundleWorkflows(new DefaultLogger('ERROR'));
-  const options = { workflowBundle, dataConverter: workflowConverterOf(dataConverter) };
+  const options = { workflowBundle, dataConverter: createWorkflowConverter(dataConverter) };
   const histories = client.workflow
     .list({ query, pageSize: RUNS })
     .intoHistories({ concurrency: 2, bufferLimit: RUNS });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { buildTar, type TarEntry } from '../../model/image/tar.ts';
 
 const run = promisify(execFile);
 
@@ -114,5 +114,5 @@ export function ociLayout(folder: string, { layers, config = {}, platform }: Lay
 /** Returns the layout as one archive. */
 export function ociArchive(layout: Layout): Buffer {
   const entries = ociLayout('.', layout).map((entry) => ({ ...entry, path: entry.path.slice(2) }));
-  return Buffer.from(tarOf(entries));
+  return Buffer.from(buildTar(entries));
 }

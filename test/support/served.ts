@@ -2,7 +2,7 @@ import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyClient } from '../../clients/typescript/mayfly-client.ts';
-import { allEnded } from '../../host/os/abort.ts';
+import { allSettledOrThrow } from '../../host/os/abort.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
@@ -76,7 +76,7 @@ export class ServedMayfly {
     closers.add('state folder', remove);
     await chmod(state.root, 0o711); // QEMU runs as another user
     closers.add('processes', () => noProcessOf(state.root));
-    const [store, temporal] = await allEnded(
+    const [store, temporal] = await allSettledOrThrow(
       startStoreServer().then((server) => {
         closers.add('store', () => server.stop());
         return server;

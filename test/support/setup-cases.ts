@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { setupWorkflowIdOf } from '../../model/functions/setup/setup-saga.ts';
-import { Reconciliation } from '../../temporal/reconciliation.ts';
-import { Setups } from '../../worker/setups/setups.ts';
+import { setupWorkflowId } from '../../model/functions/setup/setup-saga.ts';
+import { ControlTemporalClient } from '../../temporal/reconciliation.ts';
+import { SetupPoller } from '../../worker/setups/setups.ts';
 import { eventually } from './eventually.ts';
 import { useFunctionCases } from './function-cases.ts';
 
@@ -24,7 +24,7 @@ export function useSetupCases() {
   }
 
   async function releaseSetups(): Promise<void> {
-    const setups = () => new Setups(mayfly().store, new Reconciliation(mayfly().client));
+    const setups = () => new SetupPoller(mayfly().store, new ControlTemporalClient(mayfly().client));
     await setups().release();
     await setups().look();
   }
@@ -41,9 +41,9 @@ export function useSetupCases() {
       ({ setups, saved }) => setups.length === 0 && saved.length === 0,
     );
     // a deploy that finds the previous setup's workflow still open waits for the next reconciliation
-    const reconciliation = new Reconciliation(mayfly().client);
+    const reconciliation = new ControlTemporalClient(mayfly().client);
     for (const { project, key } of before) {
-      const workflowId = setupWorkflowIdOf({ project, setupKey: key });
+      const workflowId = setupWorkflowId({ project, setupKey: key });
       await eventually(() => reconciliation.isOpen(workflowId), false);
     }
   }

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { Hypervisor } from '../../host/hypervisor.ts';
-import { repeating } from '../../host/os/repeating.ts';
-import { Reconciliation } from '../../temporal/reconciliation.ts';
-import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../worker/upkeep/functions/run-queues.ts';
+import { setIntervalAsync } from '../../host/os/repeating.ts';
+import { ControlTemporalClient } from '../../temporal/reconciliation.ts';
+import { QUEUE_POLL_MS, RunQueuePoller } from '../../worker/upkeep/functions/run-queues.ts';
 import { listAuditKinds } from './audit-kinds.ts';
 import { useFunctionCases } from './function-cases.ts';
 import type { Run } from './functions.ts';
@@ -16,11 +16,15 @@ type RunId = Pick<Run, 'id'>;
 /** Polls the queues of runs as the control worker does. @returns a single poll, for explicit use */
 export function useRunQueues(mayfly: () => TestMayfly, isRepeated = true): () => Promise<void> {
   const look = async () => {
-    await new RunQueues(mayfly().store, new Reconciliation(mayfly().client), pino({ level: 'silent' })).look();
+    await new RunQueuePoller(
+      mayfly().store,
+      new ControlTemporalClient(mayfly().client),
+      pino({ level: 'silent' }),
+    ).look();
   };
   let stop = async () => {};
   beforeAll(() => {
-    if (isRepeated) stop = repeating(look, LOOK_AT_QUEUES_EVERY_MS);
+    if (isRepeated) stop = setIntervalAsync(look, QUEUE_POLL_MS);
   });
   afterAll(() => stop());
   return look;

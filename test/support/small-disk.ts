@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { diskOf } from '../../host/disk/host-disk.ts';
+import { measureDisk } from '../../host/disk/host-disk.ts';
 import { exec } from '../../host/os/exec.ts';
 
 /** File system for a host that a test can fill. Its mount ends with the test run's mount namespace. */
@@ -26,7 +26,7 @@ export class SmallDisk {
   /** Fills it until this many bytes are left, by allocation without writing. */
   async leave(bytes: number): Promise<void> {
     await this.clear();
-    const { availableBytes } = await diskOf(this.folder);
+    const { availableBytes } = await measureDisk(this.folder);
     await exec('fallocate', ['--length', String(availableBytes - bytes), '--', this.#ballast]);
   }
 

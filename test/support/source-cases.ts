@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { SimulatedHypervisor } from '../../host/simulated/driver.ts';
-import { sourceIdOf } from '../../model/ids.ts';
+import { deriveSourceId } from '../../model/ids.ts';
 import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
 import { describeTree } from '../host/source/tree-digest.ts';
 import { listAuditKinds } from './audit-kinds.ts';
@@ -12,7 +12,7 @@ import { TEST_TIMEOUTS } from './test-timeouts.ts';
 /** Source of a simulated host, for one test alone. */
 export class SimulatedSource {
   readonly name = `server-${randomBytes(4).toString('hex')}`;
-  readonly id = sourceIdOf('test', this.name);
+  readonly id = deriveSourceId('test', this.name);
   readonly hostId = 'test';
 
   constructor(protected readonly mayfly: MayflyCase) {}

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { templateIdsOf } from '../../activities/template/template-record.ts';
 import type { TemplateUse } from '../../host/templates.ts';
-import { ID_BYTES, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
+import { deriveSourceId, ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import {
   TEMPLATE_STATES,
@@ -11,13 +11,13 @@ import {
   type TemplateSubject,
 } from '../../model/templates/template.ts';
 import {
-  LOOK_AT_TEMPLATE,
+  CHECK_TEMPLATE,
   type TemplateIds,
   type TemplateInput,
   type TemplateTimes,
-  templateWorkflowIdOf,
+  templateWorkflowId,
 } from '../../model/templates/template-saga.ts';
-import { Reconciliation } from '../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 import { eventually } from './eventually.ts';
 import { GOLDEN, type InMemoryMachine } from './in-memory-host/machine.ts';
 import type { MayflyCase } from './mayfly-case.ts';
@@ -84,7 +84,7 @@ export class TestTemplates {
   async want(input: TemplateInput, templateId?: string): Promise<void> {
     const { installationId } = input;
     const wish = { installationId, ...(templateId !== undefined && { templateId }) };
-    await new Reconciliation(this.mayfly.client).templates.want(input, wish);
+    await new ControlTemporalClient(this.mayfly.client).templates.want(input, wish);
   }
 
   async remove(input: TemplateInput, templateId: string): Promise<void> {
@@ -97,7 +97,7 @@ export class TestTemplates {
   }
 
   async look(input: TemplateInput): Promise<void> {
-    await this.#workflow(input).signal(LOOK_AT_TEMPLATE);
+    await this.#workflow(input).signal(CHECK_TEMPLATE);
   }
 
   /** Changes the template's use as reported by its host. */
@@ -173,7 +173,7 @@ export class TestTemplates {
   /** Returns the kinds of the source's audit entries about this test's templates, in order. */
   async told(): Promise<string[]> {
     const { hostId } = this.mayfly.hostRef;
-    const entries = await this.mayfly.store.audit.entries(sourceIdOf(hostId, GOLDEN), { limit: 1_000 });
+    const entries = await this.mayfly.store.audit.entries(deriveSourceId(hostId, GOLDEN), { limit: 1_000 });
     const bodies = entries.map(({ body }) => JSON.parse(body) as { kind: string; detail: { templateId?: string } });
     return bodies.filter(({ detail }) => this.#made.has(detail.templateId ?? '')).map(({ kind }) => kind);
   }
@@ -199,6 +199,6 @@ export class TestTemplates {
   }
 
   #workflow(input: TemplateInput) {
-    return this.mayfly.client.workflow.getHandle(templateWorkflowIdOf(input));
+    return this.mayfly.client.workflow.getHandle(templateWorkflowId(input));
   }
 }

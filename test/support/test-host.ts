@@ -7,17 +7,17 @@ import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 import type { Store } from '../../store/connect.ts';
-import { TemporalSagas } from '../../temporal/temporal-sagas.ts';
+import { ApiTemporalClient } from '../../temporal/temporal-sagas.ts';
 import type { Config } from '../../worker/config/config.ts';
 import { createHostWorker } from '../../worker/host.ts';
 import { HostBoot } from '../../worker/machine/host-boot.ts';
-import { HostDescription } from '../../worker/machine/host-description.ts';
+import { HostReporter } from '../../worker/machine/host-description.ts';
 import { HostGuests } from '../../worker/machine/host-guests.ts';
-import { builtRootProgram, type HostMachine, openHostMachine } from '../../worker/machine/host-machine.ts';
+import { getRootProgram, type HostMachine, openHostMachine } from '../../worker/machine/host-machine.ts';
 import { MachineWatch } from '../../worker/machine/machine-watch.ts';
 import { rebuildLedger } from '../../worker/machine/rebuilt-ledger.ts';
 import { runWorker } from '../../worker/running-worker.ts';
-import { ownRemoval } from '../../worker/upkeep/asked-removal.ts';
+import { localRemoval } from '../../worker/upkeep/asked-removal.ts';
 import { ansibleOfTestHosts } from './ansible.ts';
 import { InMemoryHypervisor } from './in-memory-host/driver.ts';
 import { InMemoryGuests } from './in-memory-host/guests.ts';
@@ -58,7 +58,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
   const { hypervisor, ledger, observer } = machine;
   options.prepare?.(hypervisor);
   const logger = pino({ level: 'silent' });
-  const description = new HostDescription({
+  const description = new HostReporter({
     observer,
     hypervisor,
     ledger,
@@ -69,7 +69,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
   await description.claim();
   await rebuildLedger({ ...machine, store, logger });
   const mutex = new KeyedMutex();
-  const removal = ownRemoval(config, config.mongodbUri ?? '', machine, mutex);
+  const removal = localRemoval(config, config.mongodbUri ?? '', machine, mutex);
   const guests = new HostGuests({ config, machine, store, client, logger, removal });
   const { commandRuns } = guests;
   const room = new StorageRoom({ hypervisor, store });
@@ -83,7 +83,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
       ...machine,
       room,
       commandRuns,
-      images: { store, rootProgram: builtRootProgram },
+      images: { store, rootProgram: getRootProgram },
       playbooks: { store, ansible: ansibleOfTestHosts },
       functions: { store },
       shutdownGraceMs: SHUTDOWN_GRACE_MS,
@@ -100,7 +100,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
     boot: await HostBoot.read(machine.state, bootIdFile),
     guests: guests.guests,
     store,
-    report: (sandboxId, end) => new TemporalSagas(client).sandboxes.reportMachineEnd(sandboxId, end),
+    report: (sandboxId, end) => new ApiTemporalClient(client).sandboxes.reportMachineEnd(sandboxId, end),
     logger,
     machinesMs: DESCRIBED_EVERY_MS,
   });

@@ -1,5 +1,5 @@
 import { afterEach, expect } from 'vitest';
-import { LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
+import { OPEN_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { TestMayfly } from './mayfly.ts';
 import { useOpened } from './use-opened.ts';
 
@@ -13,8 +13,7 @@ export function useMayfly(): () => TestMayfly {
     const mayfly = running();
     mayfly.failpoints.arm(undefined);
     if (!mayfly.host) await mayfly.startHost();
-    for (const { id } of await mayfly.store.sandboxes.all(LIVING_STATES))
-      await mayfly.destroy({ ...mayfly.input(), id });
+    for (const { id } of await mayfly.store.sandboxes.all(OPEN_STATES)) await mayfly.destroy({ ...mayfly.input(), id });
     expect(await mayfly.residue()).toEqual([]);
   });
   return running;

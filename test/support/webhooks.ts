@@ -1,9 +1,9 @@
 import type { z } from '@hono/zod-openapi';
 import { expect } from 'vitest';
-import { Announcer } from '../../activities/webhook/announcer.ts';
+import { WebhookPublisher } from '../../activities/webhook/announcer.ts';
 import type { deliveryAnswer } from '../../api/webhooks/deliveries.ts';
 import type { newEndpointAnswer } from '../../api/webhooks/endpoint-schemas.ts';
-import { Reconciliation } from '../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 import type { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
 import type { TestMayfly } from './mayfly.ts';
@@ -62,6 +62,6 @@ export class TestWebhooks {
 /** Runs one poll of the control worker's, which is due each second. */
 export async function lookAtWebhooks({ store, client }: Pick<TestMayfly, 'store' | 'client'>): Promise<void> {
   const failures: unknown[] = [];
-  await new Announcer(store, new Reconciliation(client)).look((error) => void failures.push(error));
+  await new WebhookPublisher(store, new ControlTemporalClient(client)).look((error) => void failures.push(error));
   expect(failures).toEqual([]);
 }

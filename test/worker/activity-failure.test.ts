@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { ExecError } from '../../host/os/exec.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { activityFailure, untilDoneFailure } from '../../worker/activity-failure.ts';
+import { activityFailure, retryForeverFailure } from '../../worker/activity-failure.ts';
 
 const noSpace = new ExecError('cp', ['--archive'], 1, "cp: error writing '/x': No space left on device\n", '', null);
 const enospc = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
@@ -34,9 +34,9 @@ test('a store, host or Temporal that is unavailable is retried', () => {
 
 test('a clean-up is retried on any failure, except those its saga handles', () => {
   for (const code of ['host_disk_full', 'sandbox_not_found', 'stale_attempt'] as const) {
-    expect(untilDoneFailure(new MayflyError(code, 'no'))).toMatchObject({ type: code, nonRetryable: false });
+    expect(retryForeverFailure(new MayflyError(code, 'no'))).toMatchObject({ type: code, nonRetryable: false });
   }
   for (const code of ['sandbox_not_running', 'capture_in_use', 'source_in_use'] as const) {
-    expect(untilDoneFailure(new MayflyError(code, 'no'))).toMatchObject({ type: code, nonRetryable: true });
+    expect(retryForeverFailure(new MayflyError(code, 'no'))).toMatchObject({ type: code, nonRetryable: true });
   }
 });

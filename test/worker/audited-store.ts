@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { connectStore, type Store } from '../../store/connect.ts';
-import { auditReading } from '../../worker/audit/audit-access.ts';
+import { cliAuditAccess } from '../../worker/audit/audit-access.ts';
 import type { Closers } from '../../worker/config/closers.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
 import { auditKey } from '../../worker/config/secret-file.ts';
@@ -21,7 +21,7 @@ export async function auditedStore(closers: Closers): Promise<{ config: Config; 
   const config = readConfig({ MAYFLY_STATE_DIR: state.root, MONGODB_URI: server.uri });
   const key = await auditKey(join(state.root, 'control', 'audit.key'));
   await installationKeys(config, true);
-  const store = await connectStore(server.uri, await auditReading(config));
+  const store = await connectStore(server.uri, await cliAuditAccess(config));
   closers.add('store', () => store.close());
   await store.sandboxes.create(record(1));
   return { config, key, store };

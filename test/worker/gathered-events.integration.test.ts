@@ -1,16 +1,16 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { storedEvent } from '../../activities/function/stored-event.ts';
+import { loadEvent } from '../../activities/function/stored-event.ts';
 import type { Gathering, RunRecord } from '../../model/functions/run.ts';
 import type { Store } from '../../store/connect.ts';
-import { RunQueues } from '../../worker/upkeep/functions/run-queues.ts';
+import { RunQueuePoller } from '../../worker/upkeep/functions/run-queues.ts';
 import { GatheredEvents } from '../../worker/upkeep/gathering/gathered-events.ts';
 import { runRecord } from '../store/run-records.ts';
 import { useStore } from '../support/use-store.ts';
 
 /** Guards: gathered events are each run once, for a kill at any point. */
 let store: Store;
-let queues: RunQueues;
+let queues: RunQueuePoller;
 const woken: string[] = [];
 useStore((opened) => {
   store = opened.store;
@@ -23,8 +23,8 @@ useStore((opened) => {
     wakeDispatcher: async ({ name }: { name: string }) => void woken.push(name),
   };
   const resume = async (_workflowId: string, start: () => Promise<unknown>) => void (await start());
-  const asked = { functions, resume } as unknown as ConstructorParameters<typeof RunQueues>[1];
-  queues = new RunQueues(store, asked, pino({ level: 'silent' }));
+  const asked = { functions, resume } as unknown as ConstructorParameters<typeof RunQueuePoller>[1];
+  queues = new RunQueuePoller(store, asked, pino({ level: 'silent' }));
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();
@@ -140,8 +140,8 @@ describe('a batch (case 26)', () => {
     await queues.look();
     const batch = await batchOf(runs[0] ?? fourth);
     expect(batch).toMatchObject({ state: 'queued', isBatch: true, events: runs.map(({ id }) => ({ runId: id })) });
-    expect(JSON.parse(Buffer.from(await storedEvent(store, batch)).toString())).toHaveLength(3);
-    expect((await storedEvent(store, batch)).length).toBe(batch.eventBytes + 3 * ('{"n":00}'.length - 2)); // records have 2 bytes each
+    expect(JSON.parse(Buffer.from(await loadEvent(store, batch)).toString())).toHaveLength(3);
+    expect((await loadEvent(store, batch)).length).toBe(batch.eventBytes + 3 * ('{"n":00}'.length - 2)); // records have 2 bytes each
     expect(await latest(fourth)).toMatchObject({ state: 'delayed', batch: null });
     const old = await gathers(named(), rule, 61);
     await queues.look();

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { Growth } from '../../worker/upkeep/growth.ts';
+import { GrowthTracker } from '../../worker/upkeep/growth.ts';
 
 const MIB = 1_048_576;
 
 test('names sandboxes that grew more than an idle guest since space ran out', () => {
-  const growth = new Growth();
+  const growth = new GrowthTracker();
   const look = (idle: number, busy: number) =>
     growth.during(
       'host',
@@ -22,7 +22,7 @@ test('names sandboxes that grew more than an idle guest since space ran out', ()
 });
 
 test('a later sandbox is measured from its start, and ended shortages are dropped', () => {
-  const growth = new Growth();
+  const growth = new GrowthTracker();
   const look = (sizes: Record<string, number>) => growth.during('key', new Map(Object.entries(sizes)));
   look({ one: MIB });
   expect(look({ one: MIB, two: 90 * MIB })).toEqual([]);

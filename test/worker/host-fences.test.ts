@@ -2,9 +2,9 @@ import { defaultPayloadConverter } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { isSameHost } from '../../model/host.ts';
 import { isInstallationId } from '../../model/ids.ts';
-import { AT_STEP, MACHINE_ENDED } from '../../model/sagas/messages.ts';
-import { hostQueue, workflowIdOf } from '../../model/sagas/queues.ts';
-import { foreignLook, LAYERS } from '../../model/sandbox/layers.ts';
+import { MACHINE_ENDED, STEP_PROGRESS } from '../../model/sagas/messages.ts';
+import { hostQueue, sandboxWorkflowId } from '../../model/sagas/queues.ts';
+import { findForeignObservation, LAYERS } from '../../model/sandbox/layers.ts';
 import { hostRules } from '../../worker/proxy/host-rules.ts';
 import { INSTALLATION } from '../support/installation-id.ts';
 
@@ -16,10 +16,12 @@ const LOOK = { lookedAt: 'virsh list --all', absent: true, at: '2026-11-28T08:00
 test('an observation of another installation, or without one, proves nothing', () => {
   const observations = LAYERS.map((layer) => ({ ...LOOK, layer }));
   const by = { ...HOST, kind: 'libvirt', hostUuid: null } as const;
-  expect(foreignLook(observations, HOST)).toBe(observations[0]);
+  expect(findForeignObservation(observations, HOST)).toBe(observations[0]);
   const [first, ...others] = observations.map((each) => ({ ...each, by }));
-  expect(foreignLook([...others, { ...LOOK, layer: 'lease', by: { ...by, ...OTHER } }], HOST)).not.toBeNull();
-  expect(foreignLook(first ? [first, ...others] : [], HOST)).toBeNull();
+  expect(
+    findForeignObservation([...others, { ...LOOK, layer: 'lease', by: { ...by, ...OTHER } }], HOST),
+  ).not.toBeNull();
+  expect(findForeignObservation(first ? [first, ...others] : [], HOST)).toBeNull();
 });
 
 test('a machine with the same host id and another installation is another host', () => {
@@ -37,17 +39,17 @@ test("a host's signal is refused unless its argument is valid for the handler", 
   const sandboxId = 'sbx-0000000000000001';
   const codec = { encode: async <T>(all: T) => all, decode: async <T>(all: T) => all };
   const rules = hostRules('kvm-1', { store: { sandboxes: { hostIdOf: async () => 'kvm-1' } }, codec });
-  const workflowExecution = { workflowId: workflowIdOf(sandboxId) };
+  const workflowExecution = { workflowId: sandboxWorkflowId(sandboxId) };
   const send = (signalName: string, ...args: unknown[]) => {
     const payloads = args.map((arg) => defaultPayloadConverter.toPayload(arg) ?? {});
     return rules['SignalWorkflowExecution']?.({ signalName, workflowExecution, input: { payloads } });
   };
   const report = { hostId: 'kvm-1', reason: 'crashed', seenAt: LOOK.at };
   expect(await send(MACHINE_ENDED, report)).toBeNull();
-  expect(await send(AT_STEP, { phase: 'booting', steps: [] })).toBeNull();
+  expect(await send(STEP_PROGRESS, { phase: 'booting', steps: [] })).toBeNull();
   for (const args of [[], [null], ['crashed'], [{ ...report, seenAt: 'now' }]])
     expect(await send(MACHINE_ENDED, ...args)).toContain('another argument');
-  expect(await send(AT_STEP, { phase: 'booting' })).toContain('another argument');
+  expect(await send(STEP_PROGRESS, { phase: 'booting' })).toContain('another argument');
 });
 
 test('the queue of a host id without an installation belongs to no host', async () => {

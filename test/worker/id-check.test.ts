@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sandboxIdFrom } from '../../model/ids.ts';
-import { forgedIdIn } from '../../worker/id-check.ts';
+import { findForgedId } from '../../worker/id-check.ts';
 
 const ID = sandboxIdFrom(new Uint8Array(10).fill(7));
 
@@ -18,7 +18,7 @@ describe("ids in an activity's argument", () => {
     [{ sandboxIds: [ID, 'x'] }, `sandboxIds ["${ID}","x"]`],
     [{ hostIds: 'x' }, 'hostIds "x"'],
     [{ observer: { hostId: 'a b', installationId: null } }, 'hostId "a b"'],
-  ])('refuses %j', (argument, found) => expect(forgedIdIn([argument])).toBe(found));
+  ])('refuses %j', (argument, found) => expect(findForgedId([argument])).toBe(found));
 
   it('accepts ids, null, and fields of other names', () => {
     const argument = {
@@ -29,20 +29,20 @@ describe("ids in an activity's argument", () => {
       source: '../x',
       Ids: 3,
     };
-    expect(forgedIdIn([argument, 'sandboxId', null])).toBeNull();
+    expect(findForgedId([argument, 'sandboxId', null])).toBeNull();
   });
 
   it('accepts the serialization keys of host steps, and the compensation of a restore', () => {
     const end = ID.slice('sbx-'.length);
     for (const sandboxId of [`snp-${end}`, `cap-${end}`, `src-${end}`, `src-${end}/power`]) {
-      expect(forgedIdIn([{ sandboxId, restoreId: `opn-${end}-back` }])).toBeNull();
+      expect(findForgedId([{ sandboxId, restoreId: `opn-${end}-back` }])).toBeNull();
     }
-    expect(forgedIdIn([{ sandboxId: `sbx-${end}/power` }])).not.toBeNull();
-    expect(forgedIdIn([{ restoreId: '-back' }])).not.toBeNull();
+    expect(findForgedId([{ sandboxId: `sbx-${end}/power` }])).not.toBeNull();
+    expect(findForgedId([{ restoreId: '-back' }])).not.toBeNull();
   });
 
   it('refuses any other text', () => {
     const text = fc.string().filter((one) => !/^(?:sbx|src|snp|cap)-[0-9a-hjkmnp-tv-z]{16}(?:\/power)?$/.test(one));
-    fc.assert(fc.property(text, (sandboxId) => forgedIdIn([{ sandboxId }]) !== null));
+    fc.assert(fc.property(text, (sandboxId) => findForgedId([{ sandboxId }]) !== null));
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '../../worker/config/config.ts';
-import { problemOfIngress } from '../../worker/config/ingress-site.ts';
+import { findIngressProblem } from '../../worker/config/ingress-site.ts';
 
 test.for([
   ['https://sandboxes.example.net', ['127.0.0.1', 'mayfly.example.com']],
@@ -11,7 +11,7 @@ test.for([
   ['https://github.io', ['github.com']],
   ['https://sandboxes.co.uk', ['mayfly.co.uk']],
 ] as const)('%s is a different site from %s', ([url, api]) => {
-  expect(problemOfIngress(url, api)).toBeNull();
+  expect(findIngressProblem(url, api)).toBeNull();
 });
 
 test.for([
@@ -21,7 +21,7 @@ test.for([
   ['https://mayfly.co.uk', ['api.mayfly.co.uk']],
   ['https://mine.github.io', ['api.mine.github.io']],
 ] as const)('%s is on the same site as %s', ([url, api]) => {
-  expect(problemOfIngress(url, api)).toContain('same site');
+  expect(findIngressProblem(url, api)).toContain('same site');
 });
 
 test.for([
@@ -33,7 +33,7 @@ test.for([
   'https://sandboxes.example.net/path',
   'https://user@sandboxes.example.net',
 ])('%s is refused', (url) => {
-  expect(problemOfIngress(url, [])).not.toBeNull();
+  expect(findIngressProblem(url, [])).not.toBeNull();
 });
 
 test('a start with both on one site is refused, with the variable and a remedy', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SetupRecord } from '../../model/functions/setup/setup.ts';
-import { Setups } from '../../worker/setups/setups.ts';
+import { SetupPoller } from '../../worker/setups/setups.ts';
 import { setupRecord } from '../store/run-records.ts';
 
 test('a poll of unfinished setups does not read ready ones', async () => {
@@ -13,8 +13,8 @@ test('a poll of unfinished setups does not read ready ones', async () => {
   const functionSetups = { all: reading('all', [ready]), open: reading('open', []), get: async () => ready };
   const functionVersions = { withSetup: reading('versions', [ready]) };
   const asked = { resume: async () => {}, functions: { startSetup: async () => {}, removeSetup: async () => {} } };
-  const store = { functionSetups, functionVersions } as unknown as ConstructorParameters<typeof Setups>[0];
-  const setups = new Setups(store, asked as unknown as ConstructorParameters<typeof Setups>[1]);
+  const store = { functionSetups, functionVersions } as unknown as ConstructorParameters<typeof SetupPoller>[0];
+  const setups = new SetupPoller(store, asked as unknown as ConstructorParameters<typeof SetupPoller>[1]);
   await setups.look();
   expect(read).toEqual(['open']);
   await setups.release();

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import type { KnownHost, SourceInfo } from '../../model/host.ts';
+import type { SourceInfo, StoredHost } from '../../model/host.ts';
 import { SharedSources } from '../../worker/machine/shared-sources.ts';
 import { hostRecord } from '../support/host-record.ts';
 
@@ -15,7 +15,7 @@ const source = (name: string, rest: Partial<SourceInfo> = {}): SourceInfo => ({
   ...rest,
 });
 
-function host(id: string, silentMs: number, ...names: string[]): KnownHost {
+function host(id: string, silentMs: number, ...names: string[]): StoredHost {
   return { ...hostRecord(id, { sources: names.map((name) => source(name)) }), silentMs };
 }
 

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { STOP_MS, StopWatch } from '../../worker/stop-watch.ts';
+import { ShutdownWatchdog, STOP_MS } from '../../worker/stop-watch.ts';
 
 const TIMES = { say: 20, leave: 60_000, end: 40 };
 
-function watched(signal: AbortSignal): { watch: StopWatch; said: string[]; ended: Promise<void> } {
+function watched(signal: AbortSignal): { watch: ShutdownWatchdog; said: string[]; ended: Promise<void> } {
   const said: string[] = [];
-  let watch: StopWatch | undefined;
+  let watch: ShutdownWatchdog | undefined;
   const ended = new Promise<void>((end) => {
-    watch = new StopWatch({ signal, say: (line) => said.push(line), end, leave: () => {}, times: TIMES });
+    watch = new ShutdownWatchdog({ signal, say: (line) => said.push(line), end, leave: () => {}, times: TIMES });
   });
   if (!watch) throw new Error('a promise runs its executor at once');
   return { watch, said, ended };

@@ -2,7 +2,7 @@ import mongoose from 'mongoose';
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import { unprovenLayers } from '../../model/sandbox/layers.ts';
-import { WaitingAudit } from '../../worker/upkeep/waiting-audit.ts';
+import { PendingAudit } from '../../worker/upkeep/waiting-audit.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 
 const { test } = useSagaCases({ kind: 'in-memory' });
@@ -37,7 +37,7 @@ test.for([
     const broken = await mayfly.store.audit.verify(input.id);
     expect(broken).toMatchObject({ ok: false, waiting, problems: [{ seq: count }] });
 
-    const upkeep = new WaitingAudit(mayfly.store, pino({ level: 'silent' }));
+    const upkeep = new PendingAudit(mayfly.store, pino({ level: 'silent' }));
     await upkeep.look();
     expect((await faultOf())?.waiting).toBe(waiting);
     await entries.deleteOne({ _id: inTheWay });

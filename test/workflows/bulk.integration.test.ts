@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { BulkAction } from '../../clients/typescript/http/openapi.ts';
-import { type BulkRecord, bulkWorkflowIdOf } from '../../model/functions/bulk.ts';
-import { Reconciliation } from '../../temporal/reconciliation.ts';
+import { type BulkRecord, bulkWorkflowId } from '../../model/functions/bulk.ts';
+import { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 import { useTestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Run, TestFunctions } from '../support/functions.ts';
@@ -57,8 +57,8 @@ test('dead letters are redriven once each, despite a lost workflow and a repeate
     () => all().store.bulks.get(first.id),
     (bulk) => (bulk?.pages ?? 0) > 0,
   );
-  const reconciliation = new Reconciliation(all().client);
-  await reconciliation.terminate(bulkWorkflowIdOf(first.id), 'lost');
+  const reconciliation = new ControlTemporalClient(all().client);
+  await reconciliation.terminate(bulkWorkflowId(first.id), 'lost');
   expect((await start(name, { action: 'redrive' }, key)).id).toBe(first.id);
   const second = await start(name, { action: 'redrive' });
   await reconciliation.functions.startBulk({ bulkId: first.id, project: 'default', function: name });
@@ -90,14 +90,14 @@ test('a page whose worker died before it was recorded is continued, and its acti
   } as BulkRecord;
   await all().store.bulks.create({ ...redrive, createdAt: new Date().toISOString() });
   mayfly.arm('actOnBulk.after=error(store_unavailable)', redrive.id);
-  const reconciliation = new Reconciliation(all().client);
+  const reconciliation = new ControlTemporalClient(all().client);
   const input = { bulkId: redrive.id, project: 'default', function: name };
   await reconciliation.functions.startBulk(input);
   await eventually(
     () => functions.get(ids[0] ?? ''),
     ({ redrivenAs }) => redrivenAs !== null,
   );
-  await reconciliation.terminate(bulkWorkflowIdOf(redrive.id), 'lost');
+  await reconciliation.terminate(bulkWorkflowId(redrive.id), 'lost');
   mayfly.disarm();
   await reconciliation.functions.startBulk(input);
   expect(await over(name, { id: redrive.id } as BulkAction)).toMatchObject({
@@ -136,7 +136,7 @@ alone('is cancelled when an operator cancels its workflow', async () => {
   const { name } = await dead(1);
   await all().stopControl();
   const bulk = await start(name, { action: 'redrive' });
-  await intervene(all().client, bulkWorkflowIdOf(bulk.id), 'cancel');
+  await intervene(all().client, bulkWorkflowId(bulk.id), 'cancel');
   await all().startControl();
   expect(await over(name, bulk)).toMatchObject({ state: 'cancelled' });
 });

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../model/sagas/queues.ts';
 import { expectProof } from '../support/expect-proof.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SAGA_POINTS } from '../support/saga-points.ts';
@@ -45,7 +45,7 @@ describe.concurrent('a create', () => {
     const failed = await mayfly.end(input.id);
     expect(failed).toMatchObject({ state: 'failed', failure: { step: 'verifySsh', code: 'fault_injected' } });
     expectProof(failed);
-    const workflow = await mayfly.client.workflow.getHandle(workflowIdOf(failed.id)).describe();
+    const workflow = await mayfly.client.workflow.getHandle(sandboxWorkflowId(failed.id)).describe();
     expect(workflow).toMatchObject({ status: { name: 'FAILED' } });
   });
 
@@ -57,7 +57,7 @@ describe.concurrent('a create', () => {
       failure: { code: 'capacity_exhausted', step: 'reserve' },
     });
     // expected: it is not listed as failed
-    const workflow = mayfly.client.workflow.getHandle(workflowIdOf(failed.id));
+    const workflow = mayfly.client.workflow.getHandle(sandboxWorkflowId(failed.id));
     expect(await workflow.describe()).toMatchObject({ status: { name: 'COMPLETED' } });
     expect(await workflow.result()).toMatchObject({ sandboxId: failed.id, refused: failed.failure });
   });

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../model/sagas/queues.ts';
 import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import { eventually } from '../support/eventually.ts';
 import { expectProof } from '../support/expect-proof.ts';
@@ -56,7 +56,7 @@ alone('what was half made when its saga was lost is removed', async ({ mayfly })
 
 alone('a sandbox whose workflow an operator terminates is destroyed with its proof', async ({ mayfly }) => {
   const { id } = await mayfly.createRunning();
-  await all().client.workflow.getHandle(workflowIdOf(id)).terminate('by a test');
+  await all().client.workflow.getHandle(sandboxWorkflowId(id)).terminate('by a test');
   await eventually(
     async () => {
       await reconcile(); // Temporal's list of open workflows is stale for a while

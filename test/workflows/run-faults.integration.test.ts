@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { attemptIds } from '../../model/functions/run.ts';
+import { deriveAttemptIds } from '../../model/functions/run.ts';
 import { useFunctionCases } from '../support/function-cases.ts';
 
 const { test, functions, triggerArmed } = useFunctionCases();
@@ -24,7 +24,7 @@ describe.concurrent('a step', () => {
         cleanup: 'proved',
         attempts: [{ n: 1, outcome: 'succeeded' }],
       });
-      expect(over.attempts[0]?.sandboxId).toBe(attemptIds(run.id, 2).sandboxId);
+      expect(over.attempts[0]?.sandboxId).toBe(deriveAttemptIds(run.id, 2).sandboxId);
       expect(await functions().output(run.id)).toBe('began\n');
     },
   );

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { dispatcherWorkflowIdOf, runWorkflowIdOf } from '../../model/functions/run-saga.ts';
-import { Reconciliation } from '../../temporal/reconciliation.ts';
+import { dispatcherWorkflowId, runWorkflowId } from '../../model/functions/run-saga.ts';
+import { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 import { eventually } from '../support/eventually.ts';
 import { SLEEPS, useFunctionCases } from '../support/function-cases.ts';
 
@@ -34,12 +34,12 @@ test('an event yields a result, without residue', async () => {
   expect(sandbox?.proof).not.toHaveProperty('unproved');
   expect(await all().store.runs.admitted()).not.toContainEqual(expect.objectContaining({ id: run.id }));
   const shown = await eventually(
-    async () => (await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).describe()).searchAttributes,
+    async () => (await all().client.workflow.getHandle(runWorkflowId(run.id)).describe()).searchAttributes,
     ({ RunOutcome }) => RunOutcome !== undefined,
   );
   expect(shown).toMatchObject({ RunFunction: [`default/${name}`], RunOutcome: ['succeeded'] });
   await eventually(
-    () => new Reconciliation(all().client).isOpen(dispatcherWorkflowIdOf({ project: 'default', name })),
+    () => new ControlTemporalClient(all().client).isOpen(dispatcherWorkflowId({ project: 'default', name })),
     false,
   );
 });

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { expect } from 'vitest';
-import { DESTROY, MACHINE_ENDED, PATCH } from '../../model/sagas/messages.ts';
-import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { DESTROY, MACHINE_ENDED, UPDATE_SPEC } from '../../model/sagas/messages.ts';
+import { sandboxWorkflowId } from '../../model/sagas/queues.ts';
 import { unprovenLayers } from '../../model/sandbox/layers.ts';
 import { startSandbox } from '../../services/sandboxes/start-sandbox.ts';
 import { temporalClient } from '../../worker/payloads/data-converter.ts';
@@ -60,11 +60,11 @@ test('an unencrypted signal, or one without its argument, is dropped', async ({ 
   const input = await mayfly.createRunning();
   const { connection } = mayfly.client;
   const operator = temporalClient({ connection, namespace: mayfly.client.options.namespace, dataConverter: {} });
-  const workflow = operator.workflow.getHandle(workflowIdOf(input.id));
+  const workflow = operator.workflow.getHandle(sandboxWorkflowId(input.id));
   await workflow.signal(DESTROY);
   await workflow.signal(DESTROY, { actor: input.createdBy, reason: 'api' });
   await workflow.signal(MACHINE_ENDED);
-  const update = workflow.executeUpdate(PATCH, { args: [{ ttlSeconds: 60 }] });
+  const update = workflow.executeUpdate(UPDATE_SPEC, { args: [{ ttlSeconds: 60 }] });
   // The refusal is encrypted, so that this client cannot read it.
   await expect(update).rejects.toThrow('binary/encrypted');
   await mayfly.sagas.sandboxes.patch(input.id, { ttlSeconds: 600, actor });
@@ -74,7 +74,7 @@ test('an unencrypted signal, or one without its argument, is dropped', async ({ 
 
 test('a cancel of its workflow destroys a running sandbox with proof, which DELETE returns', async ({ mayfly }) => {
   const input = await mayfly.createRunning();
-  const workflow = mayfly.client.workflow.getHandle(workflowIdOf(input.id));
+  const workflow = mayfly.client.workflow.getHandle(sandboxWorkflowId(input.id));
   await workflow.cancel();
   await workflow.cancel();
   const ended = await mayfly.end(input.id);

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { setupKeyOf, setupTry } from '../../model/functions/setup/setup.ts';
+import { deriveSetupKey, deriveSetupTry } from '../../model/functions/setup/setup.ts';
 import { useSetupCases } from '../support/setup-cases.ts';
 
 /**
@@ -25,10 +25,10 @@ test('a setup runs once; each run starts from its result, as a distinct machine 
   const [record] = await all().store.functionSetups.all();
   expect(record).toMatchObject({ tries: 1, state: 'ready' });
   const { key = '', seed = '', snapshotId } = record ?? {};
-  expect(key).toBe(record && setupKeyOf(record.wish));
+  expect(key).toBe(record && deriveSetupKey(record.wish));
   expect((await door().call('GET', `/v1/snapshots/${snapshotId}`)).status).toBe(404);
   expect((await door().call('DELETE', `/v1/snapshots/${snapshotId}`)).status).toBe(404);
-  const { sandboxId } = setupTry({ seed }, 1);
+  const { sandboxId } = deriveSetupTry({ seed }, 1);
   expect(await all().store.sandboxes.get(sandboxId)).toMatchObject({ state: 'destroyed', proof: expect.anything() });
   const listed = await (await door().call('GET', `/v1/sandboxes/${sandboxId}/snapshots`)).json();
   expect(listed).toMatchObject({ items: [] });

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../model/sagas/queues.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SAGA_POINTS } from '../support/saga-points.ts';
 import { pairsOf } from '../support/sweep.ts';
@@ -42,7 +42,7 @@ describe.concurrent('a compensation', () => {
 test('the first write of an operation is an activity of the queue', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
   await operations.restore(id, (await operations.snapshot(id)).id, { keep: false });
-  const { events } = await mayfly.client.workflow.getHandle(workflowIdOf(id)).fetchHistory();
+  const { events } = await mayfly.client.workflow.getHandle(sandboxWorkflowId(id)).fetchHistory();
   const queued = events?.map((event) => event.activityTaskScheduledEventAttributes?.activityType?.name);
   expect(queued).toEqual(expect.arrayContaining(['recordSnapshot', 'restorable']));
 });

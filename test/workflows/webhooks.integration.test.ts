@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { expect } from 'vitest';
-import { deliveryIdOf } from '../../model/ids.ts';
+import { deriveDeliveryId } from '../../model/ids.ts';
 import { eventually } from '../support/eventually.ts';
 import { useWebhookCases } from '../support/webhook-cases.ts';
 import { lookAtWebhooks } from '../support/webhooks.ts';
@@ -32,7 +32,7 @@ test('the end of a run is delivered, signed, without its input, followed by its 
     data: { runId: run.id, cleanup: 'proved' },
   });
   expect(ended.headers['content-type']).toBe('application/json');
-  expect(ended.headers['webhook-id']).toBe(deliveryIdOf(`${run.id}/run.ended`, endpoint.id));
+  expect(ended.headers['webhook-id']).toBe(deriveDeliveryId(`${run.id}/run.ended`, endpoint.id));
   expect(ended.headers['webhook-id']).not.toBe(cleaned.headers['webhook-id']);
   expect(JSON.stringify(receiver().received)).not.toContain('canary-7431');
   expect(ended.body.length).toBeLessThan(20_000);

@@ -25,7 +25,7 @@ export class AnchorFiles implements Anchor {
       const name = (await this.#names()).at(-1);
       if (name === undefined) return null;
       const text = await this.#text(name);
-      if (text !== null) return tipOf(text, join(this.folder, name));
+      if (text !== null) return parseTip(text, join(this.folder, name));
     }
   }
 
@@ -77,7 +77,7 @@ function nameOf({ number }: AnchorTip): string {
 }
 
 /** @throws Error when the file is not an anchor */
-function tipOf(text: string, path: string): AnchorTip {
+function parseTip(text: string, path: string): AnchorTip {
   const { number, hash, at } = JSON.parse(text) as Partial<AnchorTip>;
   if (typeof number !== 'number' || typeof hash !== 'string' || typeof at !== 'string')
     throw new Error(`${path} is not an anchor of Mayfly's`);

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import type { StoreOptions } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
 import { auditKey } from '../config/secret-file.ts';
-import { keysHere } from '../payloads/data-converter.ts';
+import { loadLocalKeys } from '../payloads/data-converter.ts';
 import { AnchorFiles } from './anchor-files.ts';
 
 /** Like {@link auditAccess}, for commands of the CLI. @throws MayflyError internal, payload_key_unusable */
-export async function auditReading(config: Pick<Config, 'payloadKeyFile' | 'stateDir'>): Promise<StoreOptions> {
-  return { ...(await auditAccess(config.stateDir)), ...(await keysHere(config)) };
+export async function cliAuditAccess(config: Pick<Config, 'payloadKeyFile' | 'stateDir'>): Promise<StoreOptions> {
+  return { ...(await auditAccess(config.stateDir)), ...(await loadLocalKeys(config)) };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { sourceIdOf } from '../../model/ids.ts';
+import { deriveSourceId } from '../../model/ids.ts';
 import type { Store } from '../../store/connect.ts';
 
 type Records = Pick<Store, 'sandboxes' | 'snapshots' | 'captures' | 'sources' | 'bakedSources'>;
@@ -19,7 +19,7 @@ export async function expectedChains(store: Records): Promise<Map<string, string
   const expected = new Map<string, string[]>([...begun, ...prepared, ...baked].map(({ id }) => [id, []]));
   const told = [
     ...snapshots.map(({ id, sandboxId }) => [sandboxId, id] as const),
-    ...captures.map(({ id, hostId, source }) => [sourceIdOf(hostId, source), id] as const),
+    ...captures.map(({ id, hostId, source }) => [deriveSourceId(hostId, source), id] as const),
   ];
   for (const [subject, id] of told) expected.set(subject, [...(expected.get(subject) ?? []), id]);
   return expected;

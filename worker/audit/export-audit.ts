@@ -4,7 +4,7 @@ import { ReceiptSigningKey } from '../../ca/receipt-key.ts';
 import { AUDIT_EXPORT_TYPE, type AuditExportSeal } from '../../model/sandbox/audit-export.ts';
 import type { Config } from '../config/config.ts';
 import { withStore } from '../servers/local-store.ts';
-import { auditReading } from './audit-access.ts';
+import { cliAuditAccess } from './audit-access.ts';
 
 /** Everything but printable ASCII is escaped: a line is the same bytes in every encoding, and safe on a terminal. */
 const OTHERS = /[^\x20-\x7e]/g;
@@ -22,7 +22,7 @@ export async function exportAudit(
   write: (line: string) => Promise<void>,
 ): Promise<void> {
   const key = await ReceiptSigningKey.open(keyPath(config));
-  await withStore(config, await auditReading(config), async ({ audit, receiptKeys }) => {
+  await withStore(config, await cliAuditAccess(config), async ({ audit, receiptKeys }) => {
     await receiptKeys.add(key);
     const digest = createHash('sha256');
     let lines = 0;

@@ -2,10 +2,10 @@ import type { Logger } from 'pino';
 import type { Store } from '../../store/connect.ts';
 
 /** Interval between two records of the chains' heads, ms: truncating entries appended since then may go unnoticed. */
-export const NOTE_EVERY_MS = 60_000;
+export const RECORD_INTERVAL_MS = 60_000;
 
 /** Records new chains, their heads and API keys in the audit's transparency log. */
-export class RegisterWatch {
+export class TransparencyRecorder {
   #hasCaughtUp = false;
 
   constructor(

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isHostId } from '../../model/ids.ts';
 import { cidrProblem } from '../../services/webhooks/sending/address-policy.ts';
-import { problemOfHooks, problemOfIngress } from './ingress-site.ts';
+import { findHooksProblem, findIngressProblem } from './ingress-site.ts';
 
 const optional = z
   .string()
@@ -16,7 +16,7 @@ const INGRESS_PORT = 7997;
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 
 /** Comma-separated. */
-const listed = z
+const commaSeparated = z
   .string()
   .default('')
   .transform((text) =>
@@ -41,13 +41,13 @@ const environment = z.object({
   MAYFLY_STATE_DIR: z.string().startsWith('/', 'give an absolute path').default('/var/lib/mayfly'),
   MAYFLY_API_ADDRESS: z.string().default('127.0.0.1'),
   MAYFLY_API_PORT: port(7999),
-  MAYFLY_API_NAMES: listed,
+  MAYFLY_API_NAMES: commaSeparated,
   MAYFLY_HOOKS_ADDRESS: z.string().default('127.0.0.1'),
   MAYFLY_HOOKS_PORT: optional
     .transform((text) => (text === undefined ? undefined : Number(text)))
     .pipe(z.number().int().min(0).max(65_535).optional()),
   MAYFLY_HOOKS_URL: optional.superRefine((url, context) => {
-    const problem = url === undefined ? null : problemOfHooks(url);
+    const problem = url === undefined ? null : findHooksProblem(url);
     if (problem !== null) context.addIssue({ code: 'custom', message: problem });
   }),
   MAYFLY_INGRESS_ADDRESS: z.string().default('127.0.0.1'),
@@ -68,7 +68,7 @@ const environment = z.object({
   MAYFLY_ORPHAN_GRACE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(30),
   MAYFLY_RETENTION_DAYS: days('90'),
   MAYFLY_AUDIT_RETENTION_DAYS: days('forever'),
-  MAYFLY_WEBHOOK_ALLOW: listed.superRefine((cidrs, context) => {
+  MAYFLY_WEBHOOK_ALLOW: commaSeparated.superRefine((cidrs, context) => {
     for (const cidr of cidrs) {
       const problem = cidrProblem(cidr);
       if (problem !== null) context.addIssue({ code: 'custom', message: `${cidr} ${problem}` });
@@ -107,10 +107,10 @@ export interface TemporalTls {
   credentialsDir: string | undefined;
 }
 
-/** Settings from the environment; docs/operations.md has the table. */
+/** Settings from the environment; docs/settings.md has the table. */
 export type Config = ReturnType<typeof readConfig>;
 
-export type RetentionSettings = ReturnType<typeof retentionOf>;
+export type RetentionSettings = ReturnType<typeof readRetention>;
 
 /** @throws MayflyError invalid_setting that names the variable. */
 export function readConfig(env: NodeJS.ProcessEnv) {
@@ -123,7 +123,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
   return {
     hostKind: values.MAYFLY_HOST,
     /** Stable across restarts; `@default` derived from the machine's name. */
-    hostId: values.MAYFLY_HOST_ID ?? hostIdOfMachine(),
+    hostId: values.MAYFLY_HOST_ID ?? deriveHostId(),
     /** Absolute. `@default` `/var/lib/mayfly` */
     stateDir: values.MAYFLY_STATE_DIR,
     /** `names`: names by which MCP clients reach it, besides loopback. */
@@ -138,7 +138,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       url: values.MAYFLY_HOOKS_URL,
     },
     /** Endpoint of open ports of sandboxes. `url`: as callers call it; undefined: `http://localhost` and the port. */
-    ingress: ingressOf(values),
+    ingress: readIngress(values),
     /** Endpoint by which the API reaches this host's guests. Port 0: any free one; the API reads it from the store. */
     relay: { address: values.MAYFLY_RELAY_ADDRESS, port: values.MAYFLY_RELAY_PORT },
     /** Connection URI, or `private` for a libvirtd of Mayfly's own. Undefined: the running one, else a private one. */
@@ -156,7 +156,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       everyMs: values.MAYFLY_RECONCILE_SECONDS * 1_000,
       graceMs: values.MAYFLY_ORPHAN_GRACE_SECONDS * 1_000,
     },
-    retention: retentionOf(values),
+    retention: readRetention(values),
     /** Networks, as CIDRs, to which webhooks may be sent besides public addresses. `@default` none */
     webhookAllow: values.MAYFLY_WEBHOOK_ALLOW,
     /** Path of the keys that encrypt payloads in Temporal, absolute. Undefined: `<stateDir>/control/payload.key`. */
@@ -169,7 +169,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     temporalAddress: values.TEMPORAL_ADDRESS,
     temporalNamespace: values.TEMPORAL_NAMESPACE,
     /** Null: no TLS, as with Mayfly's own dev server. */
-    temporalTls: temporalTlsOf(values),
+    temporalTls: readTemporalTlsFiles(values),
     /** Listener of `mayfly serve proxy` and its certificate; callers' certificates are of its CA. */
     proxy: {
       address: values.MAYFLY_PROXY_ADDRESS,
@@ -191,16 +191,16 @@ export function readConfig(env: NodeJS.ProcessEnv) {
  * Chooses any free port if the API's port is 0.
  * @throws MayflyError invalid_setting
  */
-function ingressOf(values: z.infer<typeof environment>) {
+function readIngress(values: z.infer<typeof environment>) {
   const { MAYFLY_INGRESS_ADDRESS: address, MAYFLY_INGRESS_URL: url, MAYFLY_API_ADDRESS, MAYFLY_API_NAMES } = values;
   const port = values.MAYFLY_INGRESS_PORT ?? (values.MAYFLY_API_PORT === 0 ? 0 : INGRESS_PORT);
-  const problem = url === undefined ? null : problemOfIngress(url, [MAYFLY_API_ADDRESS, ...MAYFLY_API_NAMES]);
+  const problem = url === undefined ? null : findIngressProblem(url, [MAYFLY_API_ADDRESS, ...MAYFLY_API_NAMES]);
   if (problem === null) return { address, port, url };
   throw new MayflyError('invalid_setting', `MAYFLY_INGRESS_URL: ${problem}`);
 }
 
 /** @throws MayflyError invalid_setting */
-function temporalTlsOf(values: z.infer<typeof environment>): TemporalTls | null {
+function readTemporalTlsFiles(values: z.infer<typeof environment>): TemporalTls | null {
   const { TEMPORAL_TLS_CA: ca, TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key } = values;
   if (ca === undefined && cert === undefined && key === undefined) return null;
   const problem =
@@ -217,7 +217,7 @@ function temporalTlsOf(values: z.infer<typeof environment>): TemporalTls | null 
  * audit are removed; null: never.
  * @throws MayflyError invalid_setting
  */
-function retentionOf({
+function readRetention({
   MAYFLY_RETENTION_DAYS: recordDays,
   MAYFLY_AUDIT_RETENTION_DAYS: auditDays,
   MAYFLY_EXPORT_DIR,
@@ -236,7 +236,7 @@ function isWildcard(address: string): boolean {
   return ['', '*', '0.0.0.0', '::'].includes(address);
 }
 
-function hostIdOfMachine(): string {
+function deriveHostId(): string {
   const id = hostname()
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

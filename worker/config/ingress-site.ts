@@ -7,7 +7,7 @@ import { getDomain } from 'tldts';
  * @param url scheme, name and port of all
  * @param api addresses and names of the API, with or without a port
  */
-export function problemOfIngress(url: string, api: readonly string[]): string | null {
+export function findIngressProblem(url: string, api: readonly string[]): string | null {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const isPlain = parsed?.pathname === '/' && parsed.search === '' && parsed.hash === '' && parsed.username === '';
   if (!parsed || !isPlain || !['http:', 'https:'].includes(parsed.protocol)) {
@@ -16,8 +16,8 @@ export function problemOfIngress(url: string, api: readonly string[]): string | 
   const { hostname } = parsed;
   if (hostname.includes('*')) return 'give the name below which each port has its own, without `*.`';
   if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return 'give a name: ports have names of their own below it';
-  const own = [siteOf(`p.${hostname}`), siteOf(hostname)];
-  const same = api.map(nameOf).find((name) => own.includes(siteOf(name)));
+  const own = [getSite(`p.${hostname}`), getSite(hostname)];
+  const same = api.map(nameOf).find((name) => own.includes(getSite(name)));
   if (same === undefined) return null;
   return `to a browser, pages of sandboxes below ${hostname} are of the same site as the API at ${same}; give them a domain of their own (such as https://sandboxes.example.net beside https://mayfly.example.com)`;
 }
@@ -26,7 +26,7 @@ export function problemOfIngress(url: string, api: readonly string[]): string | 
  * Returns the registrable domain, or the name itself if it has none.
  * https://html.spec.whatwg.org/multipage/browsers.html#obtain-a-site
  */
-function siteOf(name: string): string {
+function getSite(name: string): string {
   return getDomain(name, { allowPrivateDomains: true }) ?? name;
 }
 
@@ -37,7 +37,7 @@ function nameOf(authority: string): string {
 }
 
 /** Returns the problem with the address of hooks for senders, or null. */
-export function problemOfHooks(url: string): string | null {
+export function findHooksProblem(url: string): string | null {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const { pathname, search, hash, username, password, protocol } = parsed ?? {};
   const isPlain = pathname === '/' && [search, hash, username, password].every((part) => part === '');

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { isThere } from '../../host/os/directory.ts';
-import { LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
+import { OPEN_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { connectStore } from '../../store/connect.ts';
-import { auditReading } from '../audit/audit-access.ts';
+import { cliAuditAccess } from '../audit/audit-access.ts';
 import type { Config } from '../config/config.ts';
-import { judged, type RegisterVerification } from '../upkeep/audit.ts';
-import { type Check, fault, fine, type Probe } from './check.ts';
+import { type RegisterVerification, verifyKeys } from '../upkeep/audit.ts';
+import { type Check, fault, type Probe, passed } from './check.ts';
 
 /** Maximum number of latest sandboxes whose chains are verified, besides those of all living ones. */
-const MOST = 300;
+const MAX_VERIFIED = 300;
 const REGISTER = 'register of the audit';
 
 /** Verifies the audit trail on the machine that has its key. `mayfly audit verify` verifies all of it. */
@@ -19,10 +19,10 @@ export function auditProbe(config: Config): Probe {
     remedy: 'mayfly audit verify',
     look: async (): Promise<Check[]> => {
       if (config.mongodbUri === undefined || !(await isThere(path))) return [];
-      const store = await connectStore(config.mongodbUri, await auditReading(config));
+      const store = await connectStore(config.mongodbUri, await cliAuditAccess(config));
       try {
-        const { items } = await store.sandboxes.list({ limit: MOST });
-        const alive = await store.sandboxes.all(LIVING_STATES);
+        const { items } = await store.sandboxes.list({ limit: MAX_VERIFIED });
+        const alive = await store.sandboxes.all(OPEN_STATES);
         const ids = [...new Set([...alive, ...items].map(({ id }) => id))];
         const walk = await store.audit.verifyRegister();
         const found: Check[] = [];
@@ -34,8 +34,8 @@ export function auditProbe(config: Config): Probe {
           const remedy = `mayfly audit verify ${id}; keep a copy of the collection \`audit\` as evidence before you change it.`;
           found.push(fault(`audit of ${id}`, what, remedy));
         }
-        const chains = found.length > 0 ? found : [fine('audit', `the chains of ${ids.length} sandboxes are whole`)];
-        return [...chains, registerCheck(await judged(walk, store))];
+        const chains = found.length > 0 ? found : [passed('audit', `the chains of ${ids.length} sandboxes are whole`)];
+        return [...chains, registerCheck(await verifyKeys(walk, store))];
       } finally {
         await store.close();
       }
@@ -49,9 +49,9 @@ function registerCheck({ entries, problems, notes }: RegisterVerification): Chec
   if (first) {
     const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
     const where = first.number === null ? '' : `entry ${first.number}: `;
-    const remedy = 'mayfly audit verify; docs/operations.md, "When the register of the audit is not whole"';
+    const remedy = 'mayfly audit verify; docs/backup-upgrade.md, "Repair the audit"';
     return fault(REGISTER, `${where}${first.detail}${more}`, remedy);
   }
   const told = notes.length > 0 ? `; ${notes.join('; ')}` : '';
-  return fine(REGISTER, `${entries} entries, anchored${told}`);
+  return passed(REGISTER, `${entries} entries, anchored${told}`);
 }

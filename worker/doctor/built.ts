@@ -5,7 +5,7 @@ import { isNotFound } from '../../host/os/absent.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { goldenImage, guestBinaries } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
-import { type Check, fault, fine, type Probe } from './check.ts';
+import { type Check, fault, type Probe, passed } from './check.ts';
 
 /** Checks the programs that set-up builds and that a host worker needs to start. */
 export function guestProgramsProbe(): Probe {
@@ -14,7 +14,7 @@ export function guestProgramsProbe(): Probe {
     remedy: 'npm run setup',
     look: async () => {
       const built = guestBinaries();
-      if (built) return [fine('guest programs', built.agent)];
+      if (built) return [passed('guest programs', built.agent)];
       return [
         fault('guest programs', 'the agent and the gate for guests are not built of these sources', 'npm run setup'),
       ];
@@ -45,11 +45,11 @@ export async function judgeGolden(images: string, digest: string): Promise<Check
     await stat(folder);
     // Hashing takes seconds: only a file touched since its last hash is hashed again.
     const found = (await new BaseDigests(images).remembered(disk)) ?? (await sha256Of(disk));
-    if (found === digest) return [fine('golden image', disk)];
+    if (found === digest) return [passed('golden image', disk)];
     const remedy = `rm -r ${folder}, then restart the host worker, which copies it anew. Sandboxes cloned of it are broken: destroy them.`;
     return [fault('golden image', `${disk} is not what was built: its SHA-256 is ${found}`, remedy)];
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    return [fine('golden image', 'built; the host worker copies it when it starts')];
+    return [passed('golden image', 'built; the host worker copies it when it starts')];
   }
 }

@@ -19,12 +19,12 @@ export interface Probe {
 }
 
 /** Timeout of one probe, ms. */
-const LOOK_MS = 8_000;
+const PROBE_TIMEOUT_MS = 8_000;
 
 /** Subject of a probe that is not expected to exist now, such as the servers of a stopped `mayfly up`: no fault. */
-export class NothingThere extends Error {}
+export class NotApplicable extends Error {}
 
-export function fine(name: string, found: string): Check {
+export function passed(name: string, found: string): Check {
   return { name, ok: true, optional: false, found, remedy: '' };
 }
 
@@ -38,7 +38,7 @@ export function note(name: string, found: string, remedy: string): Check {
 }
 
 /** Runs all probes concurrently. A probe that fails or times out is a fault. */
-export async function runProbes(probes: readonly Probe[], withinMs = LOOK_MS): Promise<Check[]> {
+export async function runProbes(probes: readonly Probe[], withinMs = PROBE_TIMEOUT_MS): Promise<Check[]> {
   return (await Promise.all(probes.map((probe) => runProbe(probe, withinMs)))).flat();
 }
 
@@ -51,7 +51,7 @@ async function runProbe({ name, remedy, look }: Probe, withinMs: number): Promis
     return await Promise.race([look(), late]);
   } catch (error) {
     const found = `could not look: ${error instanceof Error ? error.message : String(error)}`;
-    return [error instanceof NothingThere ? note(name, found, remedy) : fault(name, found, remedy)];
+    return [error instanceof NotApplicable ? note(name, found, remedy) : fault(name, found, remedy)];
   } finally {
     clearTimeout(timer);
   }

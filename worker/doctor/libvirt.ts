@@ -1,10 +1,10 @@
 import { allRules } from '../../host/libvirt/network/firewall.ts';
 import { ExecError, exec } from '../../host/os/exec.ts';
-import { changedTables, listingOf } from '../../host/os/nft.ts';
+import { changedTables, listRules } from '../../host/os/nft.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import type { Config } from '../config/config.ts';
 import { networkPlans, ownLibvirt, runningLibvirt } from '../machine/hypervisor.ts';
-import { type Check, fault, fine, NothingThere, note, type Probe } from './check.ts';
+import { type Check, fault, NotApplicable, note, type Probe, passed } from './check.ts';
 
 /** Returns a program's standard output. @throws ExecError */
 export type Run = (program: string, args: readonly string[]) => Promise<string>;
@@ -22,7 +22,7 @@ export function daemonsProbe(config: Config): Probe {
     remedy: 'systemctl start libvirtd, or set MAYFLY_LIBVIRT_URI.',
     look: async () => {
       const own = await ownLibvirt(new StateDir(config.stateDir));
-      const system = await answers(run, 'qemu:///system');
+      const system = await isReachable(run, 'qemu:///system');
       return judgeDaemons({ own, system, chosen: config.libvirtUri });
     },
   };
@@ -46,7 +46,7 @@ export function networksProbe(config: Config, isServed: boolean): Probe {
     look: async () => {
       const state = new StateDir(config.stateDir);
       const uri = await runningLibvirt(config, state);
-      if (uri === null) throw new NothingThere('no libvirtd of our own runs');
+      if (uri === null) throw new NotApplicable('no libvirtd of our own runs');
       const { isolated, internet } = networkPlans(config);
       return (
         await Promise.all(
@@ -71,7 +71,7 @@ export async function judgeNetwork(
       fault(`network ${name}`, 'it is not active: no sandbox gets an address', `virsh -c '${uri}' net-start ${name}`),
     ];
   }
-  const address = await tell('ip', ['-4', '-o', 'address', 'show', 'dev', bridge]).catch(why);
+  const address = await tell('ip', ['-4', '-o', 'address', 'show', 'dev', bridge]).catch(errorText);
   if (!/ inet /.test(address)) {
     const remedy = `virsh -c '${uri}' net-destroy ${name} && virsh -c '${uri}' net-start ${name}`;
     return [
@@ -82,12 +82,12 @@ export async function judgeNetwork(
       ),
     ];
   }
-  return [fine(`network ${name}`, `active, on ${bridge}`)];
+  return [passed(`network ${name}`, `active, on ${bridge}`)];
 }
 
 /** Checks the rules that isolate guests from the host and from each other. @param changed tables that differ */
 export function judgeFirewall(changed: readonly string[]): Check[] {
-  if (changed.length === 0) return [fine('firewall', 'its rules are as they were loaded')];
+  if (changed.length === 0) return [passed('firewall', 'its rules are as they were loaded')];
   const found = `not as Mayfly loads it: nft table ${changed.join(', ')}; guests may reach each other and services of this host`;
   return [fault('firewall', found, `A host worker that runs loads it again within a minute; else ${RESTART}`)];
 }
@@ -99,9 +99,9 @@ export function firewallProbe(config: Config): Probe {
     look: async () => {
       const plans = networkPlans(config);
       const { bridge } = plans.isolated;
-      const link = await run('ip', ['-o', 'link', 'show', 'dev', bridge]).catch(why);
+      const link = await run('ip', ['-o', 'link', 'show', 'dev', bridge]).catch(errorText);
       if (!link.includes(bridge) || /does not exist/.test(link)) return [];
-      return judgeFirewall(await changedTables(await listingOf(allRules(plans))));
+      return judgeFirewall(await changedTables(await listRules(allRules(plans))));
     },
   };
 }
@@ -121,7 +121,7 @@ export async function judgeVersions(tell: Run): Promise<Check[]> {
       const [version, major, minor] = /(\d+)\.(\d+)(?:\.\d+)?/.exec(said ?? '') ?? [];
       if (version === undefined) return [];
       const isOld = Number(major) < oldest[0] || (Number(major) === oldest[0] && Number(minor) < oldest[1]);
-      if (!isOld) return [fine(`${program} version`, version)];
+      if (!isOld) return [passed(`${program} version`, version)];
       const remedy =
         'Upgrade to Debian 12 or later, or `apt-get install -t bookworm-backports libvirt-clients qemu-utils`.';
       return [fault(`${program} version`, `${version} is older than ${oldest.join('.')}`, remedy)];
@@ -130,7 +130,7 @@ export async function judgeVersions(tell: Run): Promise<Check[]> {
   return checks.flat();
 }
 
-async function answers(tell: Run, uri: string): Promise<boolean> {
+async function isReachable(tell: Run, uri: string): Promise<boolean> {
   return tell('virsh', ['-c', uri, 'uri']).then(
     () => true,
     () => false,
@@ -141,6 +141,6 @@ export function linesOf(text: string): string[] {
   return text.split('\n').map((line) => line.trim());
 }
 
-function why(error: unknown): string {
+function errorText(error: unknown): string {
   return error instanceof ExecError ? error.stderr : String(error);
 }

@@ -3,11 +3,11 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orAbsent } from '../../host/os/absent.ts';
 import type { Config, TemporalTls } from '../config/config.ts';
-import { type Check, fine, note, type Probe } from './check.ts';
-import type { Surroundings } from './surroundings.ts';
+import { type Check, note, type Probe, passed } from './check.ts';
+import type { ProbeContext } from './surroundings.ts';
 
 /** Entries of the state folder that other users of the machine must not read. */
-const CLOSED = [
+const PRIVATE_FOLDERS = [
   'store',
   'temporal',
   'control',
@@ -23,7 +23,7 @@ const CLOSED = [
 const PERMISSION_DENIED = 7;
 
 /** Checks that users without a key are locked out of Temporal, the store and the disks; reports only. */
-export function localUsersProbe(surroundings: Surroundings): Probe {
+export function localUsersProbe(surroundings: ProbeContext): Probe {
   const { config, temporalAddress } = surroundings;
   return {
     name: 'other users',
@@ -42,12 +42,12 @@ async function temporalCheck({ temporalTls, stateDir }: Config, address: string)
   const { isGuarded } = await import('../servers/loopback-guard.ts');
   const uids = new Set([process.geteuid?.() ?? 0, (await stat(stateDir)).uid]);
   if (await isGuarded(address.slice(0, address.lastIndexOf(':')), [...uids])) {
-    return fine('Temporal is closed', 'only root and the user of `mayfly up` reach it');
+    return passed('Temporal is closed', 'only root and the user of `mayfly up` reach it');
   }
   return note(
     'Temporal is closed',
     `${address} asks nobody who they are: who reaches it is an admin`,
-    'Start `mayfly up` as root where nftables is. A server of your own: give it mTLS, as docs/operations.md says, and set TEMPORAL_TLS_CA, TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY.',
+    'Start `mayfly up` as root where nftables is. A server of your own: give it mTLS, as docs/deploy.md says, and set TEMPORAL_TLS_CA, TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY.',
   );
 }
 
@@ -58,7 +58,7 @@ async function certificateCheck(files: TemporalTls, address: string): Promise<Ch
     'Have its frontend require a certificate (requireClientAuth), and set TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY to ours.';
   try {
     if (await wantsCertificate(address, files)) {
-      return fine('Temporal is closed', 'it lets in only who has a certificate of its CA');
+      return passed('Temporal is closed', 'it lets in only who has a certificate of its CA');
     }
   } catch (error) {
     return note(
@@ -78,9 +78,9 @@ async function certificateCheck(files: TemporalTls, address: string): Promise<Ch
  * Checks that Mayfly's certificate opens the proxy, which restricts requests. The control worker and the proxy have
  * full access.
  */
-async function rightsChecks(surroundings: Surroundings, cert: string): Promise<Check[]> {
+async function rightsChecks(surroundings: ProbeContext, cert: string): Promise<Check[]> {
   const remedy =
-    'Run `mayfly serve proxy`, have TEMPORAL_ADDRESS name it, and take a certificate of its CA: docs/operations.md, Who may speak to Temporal.';
+    'Run `mayfly serve proxy`, have TEMPORAL_ADDRESS name it, and take a certificate of its CA: docs/deploy.md, Temporal.';
   const open = (found: string) => [note('Temporal by the proxy', found, remedy)];
   try {
     const { subject } = new X509Certificate(await readFile(cert));
@@ -90,7 +90,7 @@ async function rightsChecks(surroundings: Surroundings, cert: string): Promise<C
     return open(`${cert} (${subject}) may do everything in Temporal: who takes this process over may, too`);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === PERMISSION_DENIED) {
-      return [fine('Temporal by the proxy', 'our certificate opens what is ours to ask for')];
+      return [passed('Temporal by the proxy', 'our certificate opens what is ours to ask for')];
     }
     return open(`could not look: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -99,22 +99,22 @@ async function rightsChecks(surroundings: Surroundings, cert: string): Promise<C
 /** Checks only that there is a user and password; a socket is protected by its folder. */
 export function storeCheck(uri: string): Check {
   const [, user, place = ''] = /^mongodb(?:\+srv)?:\/\/(?:([^@/]*)@)?([^/]*)/.exec(uri) ?? [];
-  if (user) return fine('store is closed', 'it is asked with a user and a password');
-  if (place.toLowerCase().includes('%2f')) return fine('store is closed', 'it listens on a Unix socket');
+  if (user) return passed('store is closed', 'it is asked with a user and a password');
+  if (place.toLowerCase().includes('%2f')) return passed('store is closed', 'it listens on a Unix socket');
   return note(
     'store is closed',
     'MONGODB_URI names no user: who reaches the store can make themselves an admin key',
-    'Give MongoDB users, as docs/operations.md says, and name one in MONGODB_URI.',
+    'Give MongoDB users, as docs/deploy.md says, and name one in MONGODB_URI.',
   );
 }
 
 async function folderCheck(stateDir: string): Promise<Check> {
   const open: string[] = [];
-  for (const name of CLOSED) {
+  for (const name of PRIVATE_FOLDERS) {
     const about = await orAbsent(stat(join(stateDir, name)));
     if (about && (about.mode & 0o007) !== 0) open.push(name);
   }
-  if (open.length === 0) return fine('files are closed', `no other user enters the folders of ${stateDir}`);
+  if (open.length === 0) return passed('files are closed', `no other user enters the folders of ${stateDir}`);
   return note(
     'files are closed',
     `other users enter ${open.join(', ')} in ${stateDir}`,

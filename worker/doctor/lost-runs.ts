@@ -2,24 +2,24 @@ import { RUN_WORKFLOW } from '../../model/functions/run-saga.ts';
 import { isRunId } from '../../model/ids.ts';
 import type { Store } from '../../store/connect.ts';
 import { temporalClient } from '../payloads/data-converter.ts';
-import { type Check, fine, note, type Probe } from './check.ts';
-import type { Surroundings } from './surroundings.ts';
+import { type Check, note, type Probe, passed } from './check.ts';
+import type { ProbeContext } from './surroundings.ts';
 
 /**
  * Maximum number of newest runs in Temporal that are checked. The store keeps a run longer than Temporal does
  * (model/limits.ts).
  */
-const MOST = 1_000;
+const MAX_CHECKED = 1_000;
 /** Concurrent requests. */
-const SIDE_BY_SIDE = 20;
+const CONCURRENCY = 20;
 /** Maximum number of lost runs in the report. */
-const NAMED = 10;
+const MAX_LISTED = 10;
 const NAME = 'lost runs';
 
 /**
  * Finds runs that Temporal has and the store does not: the store was restored from a backup, and later runs are lost.
  */
-export function lostRunsProbe(surroundings: Surroundings): Probe {
+export function lostRunsProbe(surroundings: ProbeContext): Probe {
   return {
     name: NAME,
     remedy: 'First mend Temporal and the store.',
@@ -33,9 +33,9 @@ export function lostRunsProbe(surroundings: Surroundings): Probe {
       })) {
         const id = workflowId.slice(workflowId.indexOf('/') + 1);
         if (isRunId(id)) known.push({ id, begunAt: startTime.toISOString() });
-        if (known.length >= MOST) break;
+        if (known.length >= MAX_CHECKED) break;
       }
-      return [judgeLost(known.length, await lostOf(store, known))];
+      return [judgeLost(known.length, await findLost(store, known))];
     },
   };
 }
@@ -45,10 +45,10 @@ interface KnownRun {
   begunAt: string;
 }
 
-async function lostOf({ runs }: Pick<Store, 'runs'>, known: readonly KnownRun[]): Promise<KnownRun[]> {
+async function findLost({ runs }: Pick<Store, 'runs'>, known: readonly KnownRun[]): Promise<KnownRun[]> {
   const lost: KnownRun[] = [];
-  for (let at = 0; at < known.length; at += SIDE_BY_SIDE) {
-    const some = known.slice(at, at + SIDE_BY_SIDE);
+  for (let at = 0; at < known.length; at += CONCURRENCY) {
+    const some = known.slice(at, at + CONCURRENCY);
     const found = await runs.ends(some.map(({ id }) => id));
     lost.push(...some.filter(({ id }) => !found.has(id)));
   }
@@ -56,10 +56,10 @@ async function lostOf({ runs }: Pick<Store, 'runs'>, known: readonly KnownRun[])
 }
 
 function judgeLost(known: number, lost: readonly KnownRun[]): Check {
-  if (lost.length === 0) return fine(NAME, `the store has each of the ${known} runs that Temporal knows`);
+  if (lost.length === 0) return passed(NAME, `the store has each of the ${known} runs that Temporal knows`);
   const [first] = lost.map(({ begunAt }) => begunAt).sort();
-  const named = lost.slice(0, NAMED).map(({ id }) => id);
-  const more = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : '';
+  const named = lost.slice(0, MAX_LISTED).map(({ id }) => id);
+  const more = lost.length > MAX_LISTED ? ` and ${lost.length - MAX_LISTED} more` : '';
   const found = `the store was set back: it knows nothing of ${named.join(', ')}${more}, begun since ${first}; their events are lost, and those that were accepted since and not begun`;
   return note(
     NAME,

@@ -1,6 +1,6 @@
 import type { PeriodicTaskState } from '../../store/periodic-tasks.ts';
-import { type Check, fault, fine, note, type Probe } from './check.ts';
-import type { Surroundings } from './surroundings.ts';
+import { type Check, fault, note, type Probe, passed } from './check.ts';
+import type { ProbeContext } from './surroundings.ts';
 
 /**
  * Age at which a task's last turn is too old; a task reports every minute or every interval, and may miss a few. ms.
@@ -8,7 +8,7 @@ import type { Surroundings } from './surroundings.ts';
 const LATE = { intervals: 3, leastMs: 300_000 };
 
 /** Checks that no periodic task of the control workers failed last time, or is late. */
-export function periodicTasksProbe(surroundings: Surroundings): Probe {
+export function periodicTasksProbe(surroundings: ProbeContext): Probe {
   return {
     name: 'periodic tasks',
     remedy: 'First mend the store.',
@@ -30,5 +30,5 @@ export function judgeTasks(tasks: readonly PeriodicTaskState[], now: number): Ch
       ),
     ];
   });
-  return ill.length > 0 ? ill : [fine('periodic tasks', `each of ${tasks.length} goes on`)];
+  return ill.length > 0 ? ill : [passed('periodic tasks', `each of ${tasks.length} goes on`)];
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { recallServers } from '../servers/remembered-servers.ts';
+import { loadServerAddresses } from '../servers/remembered-servers.ts';
 import { apiProbe } from './api.ts';
 import { auditProbe } from './audit.ts';
 import { goldenProbe, guestProgramsProbe } from './built.ts';
@@ -12,13 +12,13 @@ import { recordsProbe } from './records.ts';
 import { runsProbe } from './runs.ts';
 import { keysProbe, stateFolderProbe } from './secrets.ts';
 import { hostsProbe, storeProbe, waitingProbe } from './store.ts';
-import { Surroundings } from './surroundings.ts';
+import { ProbeContext } from './surroundings.ts';
 import { temporalProbe } from './temporal.ts';
 import { throttlesProbe } from './throttles.ts';
 
 /** Checks the store before any connection that migrates it. */
 export async function checkStore({ mongodbUri, stateDir }: Config): Promise<Check[]> {
-  const uri = mongodbUri ?? (await recallServers(stateDir))?.storeUri;
+  const uri = mongodbUri ?? (await loadServerAddresses(stateDir))?.storeUri;
   return runProbes([storeProbe(uri, mongodbUri !== undefined)]);
 }
 
@@ -26,7 +26,7 @@ export async function checkStore({ mongodbUri, stateDir }: Config): Promise<Chec
  * Checks an installation's parts, besides the needs of its machine. All probes run concurrently; nothing is changed.
  */
 export async function checkInstallationParts(config: Config): Promise<Check[]> {
-  const surroundings = await Surroundings.of(config);
+  const surroundings = await ProbeContext.of(config);
   try {
     return await runProbes(probesOf(surroundings));
   } finally {
@@ -34,7 +34,7 @@ export async function checkInstallationParts(config: Config): Promise<Check[]> {
   }
 }
 
-function probesOf(surroundings: Surroundings): Probe[] {
+function probesOf(surroundings: ProbeContext): Probe[] {
   const { config, isServed } = surroundings;
   return [
     stateFolderProbe(config.stateDir),

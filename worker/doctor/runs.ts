@@ -1,24 +1,24 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
-import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../model/sagas/queues.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
+import { OPEN_STATES } from '../../model/sandbox/sandbox-state.ts';
 import { temporalClient } from '../payloads/data-converter.ts';
-import { type Check, fault, fine, type Probe } from './check.ts';
-import type { Surroundings } from './surroundings.ts';
+import { type Check, fault, type Probe, passed } from './check.ts';
+import type { ProbeContext } from './surroundings.ts';
 
 /** Maximum number of newest sandboxes that are checked: each is a request to Temporal. */
-const MOST = 500;
+const MAX_CHECKED = 500;
 /** Concurrent requests. */
-const SIDE_BY_SIDE = 20;
+const CONCURRENCY = 20;
 /**
  * A workflow task that a worker's end cut off is at its second attempt; one at its third fails for a reason of its own.
  */
 const FAILING_ATTEMPTS = 3;
 /** Age below which a sandbox may have no workflow yet, ms: the API writes the record first. */
-const YOUNG_MS = 60_000;
+const GRACE_MS = 60_000;
 
 /** Checks that each living sandbox has a workflow that will end it and can make progress. */
-export function runsProbe(surroundings: Surroundings): Probe {
+export function runsProbe(surroundings: ProbeContext): Probe {
   return {
     name: 'runs',
     remedy: 'First mend Temporal and the store.',
@@ -29,26 +29,30 @@ export function runsProbe(surroundings: Surroundings): Probe {
         dataConverter: {}, // only states are read, also without the payload key
         namespace: surroundings.config.temporalNamespace,
       });
-      const alive = (await store.sandboxes.all(LIVING_STATES)).filter(
-        ({ createdAt }) => Date.now() - Date.parse(createdAt) > YOUNG_MS,
+      const alive = (await store.sandboxes.all(OPEN_STATES)).filter(
+        ({ createdAt }) => Date.now() - Date.parse(createdAt) > GRACE_MS,
       );
-      const looked = alive.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, MOST);
+      const looked = alive.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, MAX_CHECKED);
       const found: Check[] = [];
-      for (let at = 0; at < looked.length; at += SIDE_BY_SIDE) {
-        const some = await Promise.all(looked.slice(at, at + SIDE_BY_SIDE).map((record) => lookAt(client, record)));
+      for (let at = 0; at < looked.length; at += CONCURRENCY) {
+        const some = await Promise.all(
+          looked.slice(at, at + CONCURRENCY).map((record) => checkSandbox(client, record)),
+        );
         found.push(...some.flat());
       }
       const unseen =
         alive.length > looked.length ? `; ${alive.length - looked.length} older ones were not looked at` : '';
-      return found.length > 0 ? found : [fine('runs', `each of ${looked.length} sandboxes has its workflow${unseen}`)];
+      return found.length > 0
+        ? found
+        : [passed('runs', `each of ${looked.length} sandboxes has its workflow${unseen}`)];
     },
   };
 }
 
-async function lookAt(client: Client, record: SandboxRecord): Promise<Check[]> {
+async function checkSandbox(client: Client, record: SandboxRecord): Promise<Check[]> {
   const { id } = record;
   try {
-    return judgeRun(record, await client.workflow.getHandle(workflowIdOf(id)).describe());
+    return judgeRun(record, await client.workflow.getHandle(sandboxWorkflowId(id)).describe());
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
     return judgeRun(record, null);

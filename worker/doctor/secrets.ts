@@ -1,6 +1,6 @@
 import { lstat, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkPrivate } from '../../ca/key-file.ts';
+import { assertPrivate } from '../../ca/key-file.ts';
 import { ReceiptSigningKey } from '../../ca/receipt-key.ts';
 import { readKeys, signingKeyPath } from '../../ca/rotation.ts';
 import { orAbsent } from '../../host/os/absent.ts';
@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 import { auditKey } from '../config/secret-file.ts';
 import { payloadKeyPath } from '../payloads/data-converter.ts';
 import { payloadKeys } from '../payloads/payload-keys.ts';
-import { type Check, fault, fine, type Probe } from './check.ts';
+import { type Check, fault, type Probe, passed } from './check.ts';
 
 /** Age at which an unfinished rotation counts as forgotten, ms; its steps take minutes. */
 const ROTATION_MS = 24 * 3_600_000;
@@ -31,7 +31,7 @@ export function stateFolderProbe(stateDir: string): Probe {
       if ((about.mode & 0o022) !== 0) {
         return [fault('state folder', `${stateDir} has mode ${mode}: others may write it`, `chmod 0711 ${stateDir}`)];
       }
-      return [fine('state folder', `${stateDir} has mode ${mode}`)];
+      return [passed('state folder', `${stateDir} has mode ${mode}`)];
     },
   };
 }
@@ -67,7 +67,7 @@ async function auditKeyCheck(path: string): Promise<Check[]> {
   }
   try {
     await auditKey(path); // exists, so this reads it and creates none
-    return [fine('audit key', path)];
+    return [passed('audit key', path)];
   } catch (error) {
     return [fault('audit key', messageOf(error), `chmod 600 ${path}, or restore it from your backup.`)];
   }
@@ -76,7 +76,7 @@ async function auditKeyCheck(path: string): Promise<Check[]> {
 async function payloadKeyCheck(path: string): Promise<Check> {
   try {
     const [{ id }, ...others] = await payloadKeys(path);
-    return fine('payload key', `${path}: ${id} encrypts, ${others.length} more decrypt`);
+    return passed('payload key', `${path}: ${id} encrypts, ${others.length} more decrypt`);
   } catch (error) {
     return fault(
       'payload key',
@@ -91,7 +91,7 @@ async function receiptKeyCheck(path: string): Promise<Check[]> {
   if (!(await orAbsent(lstat(path)))) return [];
   try {
     const { keyid } = await ReceiptSigningKey.read(path);
-    return [fine('receipt key', `${path}: ${keyid}`)];
+    return [passed('receipt key', `${path}: ${keyid}`)];
   } catch (error) {
     const remedy = `chmod 600 ${path}, or restore it from your backup, or \`mayfly receipt rotate\`: until then no receipt is signed.`;
     return [fault('receipt key', messageOf(error), remedy)];
@@ -110,9 +110,9 @@ async function caCheck(folder: string): Promise<Check[]> {
     ];
   }
   try {
-    await checkPrivate(path);
+    await assertPrivate(path);
     const { stage } = await readKeys(folder);
-    return [fine('CA key', path), ...(await rotationCheck(folder, stage))];
+    return [passed('CA key', path), ...(await rotationCheck(folder, stage))];
   } catch (error) {
     return [fault('CA key', messageOf(error), `chmod 600 ${path}, or restore it from your backup.`)];
   }

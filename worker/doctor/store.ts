@@ -1,8 +1,8 @@
 import { isLive } from '../../model/host.ts';
-import { LIVING_STATES } from '../../model/sandbox/sandbox-state.ts';
-import { lookAtStore, type StoreLook } from '../../store/look.ts';
-import { type Check, fault, fine, NothingThere, note, type Probe } from './check.ts';
-import type { Surroundings } from './surroundings.ts';
+import { OPEN_STATES } from '../../model/sandbox/sandbox-state.ts';
+import { inspectStore, type StoreInspection } from '../../store/look.ts';
+import { type Check, fault, NotApplicable, note, type Probe, passed } from './check.ts';
+import type { ProbeContext } from './surroundings.ts';
 
 /** Latency of a ping above which the store slows every workflow, ms; a read of the API takes 10 ms. */
 const SLOW_MS = 500;
@@ -14,7 +14,7 @@ const SKEW_MS = 15_000;
 const STUCK_MS = 600_000;
 
 /** Name of the check that reports a store written by another version of Mayfly. */
-export const OTHER_LAYOUT = 'store layout';
+export const LAYOUT_MISMATCH = 'store layout';
 
 /** Checks the store. @param isNamed false: the store belongs to a `mayfly up`, which need not run */
 export function storeProbe(uri: string | undefined, isNamed: boolean): Probe {
@@ -22,21 +22,21 @@ export function storeProbe(uri: string | undefined, isNamed: boolean): Probe {
     name: 'store is fit',
     remedy: 'Start it, or correct MONGODB_URI.',
     look: async () => {
-      if (uri === undefined) throw new NothingThere('there is no store here yet');
+      if (uri === undefined) throw new NotApplicable('there is no store here yet');
       try {
-        return judgeStore(await lookAtStore(uri));
+        return judgeStore(await inspectStore(uri));
       } catch (error) {
         if (isNamed) throw error;
-        throw new NothingThere('`mayfly up`, which has a store, does not run', { cause: error });
+        throw new NotApplicable('`mayfly up`, which has a store, does not run', { cause: error });
       }
     },
   };
 }
 
-export function judgeStore({ layout, readOnly, sealedWith, answersInMs, aheadMs }: StoreLook): Check[] {
+export function judgeStore({ layout, readOnly, sealedWith, answersInMs, aheadMs }: StoreInspection): Check[] {
   return [
     readOnly === null
-      ? fine('store is fit', `it takes writes, and answers in ${answersInMs} ms`)
+      ? passed('store is fit', `it takes writes, and answers in ${answersInMs} ms`)
       : fault(
           'store is fit',
           `it takes no writes: ${readOnly}`,
@@ -54,7 +54,7 @@ export function judgeStore({ layout, readOnly, sealedWith, answersInMs, aheadMs 
     ...(layout === 'other'
       ? [
           fault(
-            OTHER_LAYOUT,
+            LAYOUT_MISMATCH,
             'another version of Mayfly has laid it out',
             'Run that version, or upgrade: start this one with `mayfly up` or `mayfly serve control`.',
           ),
@@ -67,19 +67,19 @@ export function judgeStore({ layout, readOnly, sealedWith, answersInMs, aheadMs 
 
 function encryption(keyId: string | null): Check {
   const name = 'store encryption';
-  if (keyId !== null) return fine(name, `what callers say and guests print is written with the key ${keyId}`);
+  if (keyId !== null) return passed(name, `what callers say and guests print is written with the key ${keyId}`);
   const found = 'not known: no control worker has started with it';
   return note(name, found, 'Start it: mayfly up, mayfly serve control');
 }
 
 function clock(whose: string, aheadMs: number): Check {
   const found = `${whose} is ${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine`;
-  if (Math.abs(aheadMs) <= SKEW_MS) return fine('clocks', found);
+  if (Math.abs(aheadMs) <= SKEW_MS) return passed('clocks', found);
   return fault('clocks', found, 'Set both by NTP: `timedatectl set-ntp true`, then `timedatectl timesync-status`.');
 }
 
 /** Checks hosts by their last descriptions. */
-export function hostsProbe(surroundings: Surroundings): Probe {
+export function hostsProbe(surroundings: ProbeContext): Probe {
   return {
     name: 'hosts',
     remedy: 'First mend the store.',
@@ -89,7 +89,7 @@ export function hostsProbe(surroundings: Surroundings): Probe {
       return hosts.flatMap((host): Check[] => {
         const aheadMs = Date.parse(host.lastSeenAt) - Date.now();
         if (aheadMs > SKEW_MS) return [clock(`the host ${host.id}`, aheadMs)];
-        if (isLive(host)) return [fine(`host ${host.id}`, 'its worker describes it')];
+        if (isLive(host)) return [passed(`host ${host.id}`, 'its worker describes it')];
         const isHere = host.id === hostId;
         // When nothing runs on purpose, as after `mayfly up`, its sandboxes wait for the next start.
         if (isHere && !surroundings.isServed && surroundings.config.temporalAddress === undefined) return [];
@@ -108,18 +108,18 @@ export function hostsProbe(surroundings: Surroundings): Probe {
 }
 
 /** Finds sandboxes whose workflow has been waiting for long. */
-export function waitingProbe(surroundings: Surroundings): Probe {
+export function waitingProbe(surroundings: ProbeContext): Probe {
   return {
     name: 'sagas',
     remedy: 'First mend the store.',
     look: async () => {
-      const alive = await (await surroundings.store()).sandboxes.all(LIVING_STATES);
+      const alive = await (await surroundings.store()).sandboxes.all(OPEN_STATES);
       const since = new Date(Date.now() - STUCK_MS).toISOString();
       // A sandbox suspended for space is listed apart: an operator must free space.
       const stuck = alive.filter(
         ({ waitingFor, updatedAt, stalledBy }) => waitingFor !== null && !stalledBy && updatedAt < since,
       );
-      if (stuck.length === 0) return [fine('sagas', `none of ${alive.length} has waited for more than 10 minutes`)];
+      if (stuck.length === 0) return [passed('sagas', `none of ${alive.length} has waited for more than 10 minutes`)];
       return stuck.map(({ id, state, waitingFor, updatedAt }) =>
         fault(
           `saga of ${id}`,

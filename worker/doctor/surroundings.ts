@@ -4,16 +4,16 @@ import type { Store } from '../../store/connect.ts';
 import { connectStore } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
 import { HostLock } from '../machine/host-lock.ts';
-import { keysHere } from '../payloads/data-converter.ts';
-import { recallServers } from '../servers/remembered-servers.ts';
-import { readTemporalTls, whyNoTls } from '../servers/temporal-tls.ts';
-import { NothingThere } from './check.ts';
+import { loadLocalKeys } from '../payloads/data-converter.ts';
+import { loadServerAddresses } from '../servers/remembered-servers.ts';
+import { findTlsProblem, readTemporalTls } from '../servers/temporal-tls.ts';
+import { NotApplicable } from './check.ts';
 
 /** Timeout of connecting to a server, ms. */
 const CONNECT_MS = 2_000;
 
 /** Context of probes. Shared connections are opened once, and closed with it. */
-export class Surroundings {
+export class ProbeContext {
   readonly config: Config;
   /** True when a host worker serves the state folder now. */
   readonly isServed: boolean;
@@ -29,17 +29,17 @@ export class Surroundings {
   }
 
   /** @param config names the store, if there is one */
-  static async of(config: Config): Promise<Surroundings> {
+  static async of(config: Config): Promise<ProbeContext> {
     const isHere = await HostLock.isHeld(config.stateDir);
-    const remembered = isHere ? (await recallServers(config.stateDir))?.temporalAddress : undefined;
-    return new Surroundings(config, isHere, config.temporalAddress ?? remembered);
+    const remembered = isHere ? (await loadServerAddresses(config.stateDir))?.temporalAddress : undefined;
+    return new ProbeContext(config, isHere, config.temporalAddress ?? remembered);
   }
 
   /** @throws NothingThere, MayflyError store_unavailable */
   store(): Promise<Store> {
     const { mongodbUri } = this.config;
-    if (mongodbUri === undefined) return Promise.reject(new NothingThere('there is no store here yet'));
-    this.#store ??= keysHere(this.config).then((keys) => connectStore(mongodbUri, keys));
+    if (mongodbUri === undefined) return Promise.reject(new NotApplicable('there is no store here yet'));
+    this.#store ??= loadLocalKeys(this.config).then((keys) => connectStore(mongodbUri, keys));
     return this.#store;
   }
 
@@ -47,7 +47,7 @@ export class Surroundings {
   temporal(): Promise<Connection> {
     const address = this.temporalAddress;
     if (address === undefined)
-      return Promise.reject(new NothingThere('`mayfly up`, which has a Temporal, does not run'));
+      return Promise.reject(new NotApplicable('`mayfly up`, which has a Temporal, does not run'));
     this.#temporal ??= this.#connect(address);
     return this.#temporal;
   }
@@ -58,7 +58,7 @@ export class Surroundings {
     try {
       return await Connection.connect({ address, tls, connectTimeout: CONNECT_MS });
     } catch (cause) {
-      const why = await whyNoTls(address, tls);
+      const why = await findTlsProblem(address, tls);
       throw new MayflyError('temporal_unavailable', `Temporal does not answer at ${address}${why ? `: ${why}` : ''}`, {
         cause,
       });

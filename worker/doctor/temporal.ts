@@ -2,20 +2,20 @@ import type { Connection } from '@temporalio/client';
 import type { HostRef } from '../../model/host.ts';
 import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
 import { CONTROL_QUEUE, hostQueue } from '../../model/sagas/queues.ts';
-import { type Check, fault, fine, type Probe } from './check.ts';
-import type { Surroundings } from './surroundings.ts';
+import { type Check, fault, type Probe, passed } from './check.ts';
+import type { ProbeContext } from './surroundings.ts';
 
 /** gRPC status codes. */
 const NOT_FOUND = 5;
 /** temporal.api.enums.v1.TaskQueueType. */
 const QUEUES = { workflow: 1, activity: 2 } as const;
 /** Age at which a poller counts as dead, ms; a poll takes a minute at most. */
-const POLLED_MS = 90_000;
+const POLLER_TTL_MS = 90_000;
 
 const START = 'Start it, or correct TEMPORAL_ADDRESS.';
 
 /** Checks namespace, search attributes, and pollers of the task queues. */
-export function temporalProbe(surroundings: Surroundings): Probe {
+export function temporalProbe(surroundings: ProbeContext): Probe {
   return {
     name: 'Temporal is fit',
     remedy: START,
@@ -28,10 +28,10 @@ export function temporalProbe(surroundings: Surroundings): Probe {
       return (
         await Promise.all([
           searchAttributes(connection, namespace),
-          polled(connection, namespace, CONTROL_QUEUE, 'control'),
+          checkPollers(connection, namespace, CONTROL_QUEUE, 'control'),
           ...hosts.map(async (host) => [
-            ...(await polled(connection, namespace, hostQueue(host), 'host')),
-            ...(await served(connection, namespace, host)),
+            ...(await checkPollers(connection, namespace, hostQueue(host), 'host')),
+            ...(await checkHostIdUnique(connection, namespace, host)),
           ]),
         ])
       ).flat();
@@ -40,7 +40,7 @@ export function temporalProbe(surroundings: Surroundings): Probe {
 }
 
 /** Returns the task queues of live hosts; another check reports silent ones. */
-async function hostQueues(surroundings: Surroundings): Promise<HostRef[]> {
+async function hostQueues(surroundings: ProbeContext): Promise<HostRef[]> {
   const { isLive } = await import('../../model/host.ts');
   const hosts = await surroundings.store().then((store) => store.hosts.list());
   return hosts.filter((host) => isLive(host)).map(({ id: hostId, installationId }) => ({ hostId, installationId }));
@@ -60,14 +60,14 @@ async function missingNamespace(connection: Connection, namespace: string): Prom
 async function searchAttributes(connection: Connection, namespace: string): Promise<Check[]> {
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
   const missing = Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in (customAttributes ?? {})));
-  if (missing.length === 0) return [fine('search attributes', Object.values(SEARCH_ATTRIBUTES).join(', '))];
+  if (missing.length === 0) return [passed('search attributes', Object.values(SEARCH_ATTRIBUTES).join(', '))];
   const options = missing.map((name) => `--name ${name} --type Keyword`).join(' ');
   const remedy = `temporal operator search-attribute create --namespace ${namespace} ${options}, or start a worker, which adds them.`;
   return [fault('search attributes', `missing: ${missing.join(', ')}; no sandbox can be created`, remedy)];
 }
 
 /** Checks pollers of a queue: of workflow tasks and activities for the control worker, of activities for a host's. */
-async function polled(
+async function checkPollers(
   connection: Connection,
   namespace: string,
   queue: string,
@@ -77,7 +77,7 @@ async function polled(
   const silent: string[] = [];
   for (const kind of kinds) if ((await pollersOf(connection, namespace, queue, kind)).length === 0) silent.push(kind);
   const name = `${worker} worker`;
-  if (silent.length === 0) return [fine(name, `it takes work from ${queue}`)];
+  if (silent.length === 0) return [passed(name, `it takes work from ${queue}`)];
   const remedy = `systemctl restart mayfly-${worker} (or \`mayfly serve ${worker}\`, \`mayfly up\`), and read its log: \`journalctl -u mayfly-${worker}\`.`;
   return [fault(name, `nobody takes ${silent.join(' and ')} tasks from ${queue}: sagas stand still`, remedy)];
 }
@@ -85,7 +85,7 @@ async function polled(
 /**
  * Detects machines that share a host id: they take each other's steps, search the wrong machine, and prove falsehoods.
  */
-async function served(connection: Connection, namespace: string, host: HostRef): Promise<Check[]> {
+async function checkHostIdUnique(connection: Connection, namespace: string, host: HostRef): Promise<Check[]> {
   const { hostId } = host;
   const pollers = await pollersOf(connection, namespace, hostQueue(host), 'activity');
   const machines = [...new Set(pollers.map((identity) => identity.slice(identity.indexOf('@') + 1)))];
@@ -105,7 +105,7 @@ async function pollersOf(
 ): Promise<string[]> {
   const request = { namespace, taskQueue: { name }, taskQueueType: QUEUES[kind] };
   const { pollers } = await connection.workflowService.describeTaskQueue(request);
-  const since = Date.now() - POLLED_MS;
+  const since = Date.now() - POLLER_TTL_MS;
   return (pollers ?? [])
     .filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000 >= since)
     .map(({ identity }) => identity ?? 'nobody knows who');

@@ -4,7 +4,7 @@ import { StateDir } from '../../host/state-dir.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Config } from '../config/config.ts';
 import { runningLibvirt } from '../machine/hypervisor.ts';
-import { type Check, fine, NothingThere, note, type Probe } from './check.ts';
+import { type Check, NotApplicable, note, type Probe, passed } from './check.ts';
 import { linesOf, type Run, run } from './libvirt.ts';
 
 const NAME = 'CPU limits';
@@ -17,7 +17,7 @@ export function throttlesProbe(config: Config): Probe {
     remedy: 'Run it as root, where the host worker runs.',
     look: async () => {
       const uri = await runningLibvirt(config, new StateDir(config.stateDir));
-      if (uri === null) throw new NothingThere('no libvirtd of our own runs');
+      if (uri === null) throw new NotApplicable('no libvirtd of our own runs');
       return judgeThrottles(run, uri);
     },
   };
@@ -30,7 +30,7 @@ export async function judgeThrottles(tell: Run, uri: string): Promise<Check[]> {
   try {
     const said = await tell('virsh', ['-c', uri, 'schedinfo', running]);
     const [, quota = ''] = /^emulator_quota *: (\d+)$/m.exec(said) ?? [];
-    if (Number(quota) === EMULATOR_QUOTA_US) return [fine(NAME, `${running} has them`)];
+    if (Number(quota) === EMULATOR_QUOTA_US) return [passed(NAME, `${running} has them`)];
     return [note(NAME, `${running} has none: it was made where there are none`, REMEDY)];
   } catch (error) {
     if (!(error instanceof ExecError) || !/cgroup/i.test(error.stderr)) throw error;

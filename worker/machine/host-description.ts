@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
-import { repeating } from '../../host/os/repeating.ts';
+import { setIntervalAsync } from '../../host/os/repeating.ts';
 import { isMayflyError } from '../../model/errors.ts';
 import type { Observer, SourceInfo } from '../../model/host.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
@@ -19,7 +19,7 @@ interface DescriptionDeps {
 }
 
 /** Writes this host's state and resources to the store every few seconds, so that placement can choose it. */
-export class HostDescription {
+export class HostReporter {
   readonly #stopped = new AbortController();
   readonly #startedAt = new Date().toISOString();
   #stopLoop: () => Promise<void> = async () => {};
@@ -54,7 +54,7 @@ export class HostDescription {
   async start(): Promise<void> {
     await this.#describe();
     const { describeMs = DEFAULT_INTERVALS.describeMs } = this.deps;
-    this.#stopLoop = repeating(() => this.#describeAgain(), describeMs, false);
+    this.#stopLoop = setIntervalAsync(() => this.#describeAgain(), describeMs, false);
   }
 
   async stop(): Promise<void> {
@@ -96,11 +96,11 @@ export class HostDescription {
       sources,
       startedAt: this.#startedAt,
     });
-    this.#readShared(sources);
+    this.#hashSharedSources(sources);
   }
 
   /** Runs concurrently with descriptions: it may take minutes. */
-  #readShared(sources: readonly SourceInfo[]): void {
+  #hashSharedSources(sources: readonly SourceInfo[]): void {
     this.#reading ??= this.#shared
       .read(sources, this.#stopped.signal)
       .catch((error: unknown) => this.deps.logger.warn({ err: error }, 'sources of several hosts are not compared yet'))

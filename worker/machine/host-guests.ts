@@ -16,11 +16,11 @@ import { MayflyError } from '../../model/errors.ts';
 import type { CertificateInput } from '../../model/sandbox/certificate-saga.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
-import { Reconciliation } from '../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../temporal/reconciliation.ts';
 import { guestBinaries } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
 import type { HostMachine } from './host-machine.ts';
-import { OpenCommands } from './open-commands.ts';
+import { CommandRecovery } from './open-commands.ts';
 
 interface HostGuestsDeps {
   config: Config;
@@ -36,7 +36,7 @@ export class HostGuests {
   readonly guests: GuestConnections;
   readonly commandRuns: CommandRuns;
   readonly #deps: HostGuestsDeps;
-  readonly #openCommands: OpenCommands;
+  readonly #openCommands: CommandRecovery;
   #relay: Relay | null = null;
 
   /** @throws MayflyError host_unavailable when the agent is not built */
@@ -52,7 +52,12 @@ export class HostGuests {
       renew: (sandboxId) => this.#renew(sandboxId),
     });
     this.commandRuns = new CommandRuns({ store, hypervisor, guests: this.guests, logger });
-    this.#openCommands = new OpenCommands({ observer: machine.observer, store, commandRuns: this.commandRuns, logger });
+    this.#openCommands = new CommandRecovery({
+      observer: machine.observer,
+      store,
+      commandRuns: this.commandRuns,
+      logger,
+    });
   }
 
   /** Resumes the running commands, and starts the relay for the API. */
@@ -102,7 +107,7 @@ export class HostGuests {
   /** Requests the certificate by Temporal, since the control worker has the CA. */
   async #certify(sandboxId: string, publicKey: string): Promise<string> {
     const input: CertificateInput = { sandboxId, publicKey, purpose: 'host', actor: null, ttlSeconds: null };
-    const { certificates } = new Reconciliation(this.#deps.client, this.#deps.machine.signer);
+    const { certificates } = new ControlTemporalClient(this.#deps.client, this.#deps.machine.signer);
     return (await certificates.issue(randomUUID(), input)).certificate;
   }
 }

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orAbsent } from '../../host/os/absent.ts';
-import { locked } from '../../host/os/flock.ts';
+import { tryLock } from '../../host/os/flock.ts';
 import { MayflyError } from '../../model/errors.ts';
 
 /** Wait for the lock, s: {@link HostLock.isHeld} takes it for a moment. */
@@ -13,8 +13,8 @@ export class HostLock {
 
   /** @throws MayflyError host_unavailable when another process holds it */
   static async take(stateDir: string): Promise<HostLock> {
-    const file = await open(fileOf(stateDir), 'a', 0o600);
-    if (await locked(file, ['--exclusive', '--wait', String(WAIT_SECONDS)])) return new HostLock(file);
+    const file = await open(lockPath(stateDir), 'a', 0o600);
+    if (await tryLock(file, ['--exclusive', '--wait', String(WAIT_SECONDS)])) return new HostLock(file);
     await file.close();
     const why = `another host worker serves ${stateDir}; stop it, or use another MAYFLY_STATE_DIR`;
     throw new MayflyError('host_unavailable', why);
@@ -22,10 +22,10 @@ export class HostLock {
 
   /** Reports whether a host worker serves the state folder now. */
   static async isHeld(stateDir: string): Promise<boolean> {
-    const file = await orAbsent(open(fileOf(stateDir), 'r'));
+    const file = await orAbsent(open(lockPath(stateDir), 'r'));
     if (file === null) return false;
     try {
-      return !(await locked(file, ['--shared', '--nonblock']));
+      return !(await tryLock(file, ['--shared', '--nonblock']));
     } finally {
       await file.close();
     }
@@ -36,6 +36,6 @@ export class HostLock {
   }
 }
 
-function fileOf(stateDir: string): string {
+function lockPath(stateDir: string): string {
   return join(stateDir, 'host.lock');
 }

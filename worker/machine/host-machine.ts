@@ -1,7 +1,7 @@
 import { RequestKey } from '../../ca/signed-request.ts';
 import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
-import { type Installation, keepInstallation, readInstallation } from '../../host/installation.ts';
+import { type Installation, readInstallation, saveInstallation } from '../../host/installation.ts';
 import { Ledger } from '../../host/ledger.ts';
 import { makeSearchable } from '../../host/os/directory.ts';
 import { type Gate, readGate } from '../../host/source/gate.ts';
@@ -64,7 +64,7 @@ export async function openHostMachine(
     const known = await readInstallation(state);
     const { hypervisor, found, ...opened } = await open(config, state, failpoints, known);
     const requestKey = await RequestKey.open(state.root);
-    const installation = await keepInstallation(state, known, found, requestKey.publicKey);
+    const installation = await saveInstallation(state, known, found, requestKey.publicKey);
     const observer = observerOf(config, installation);
     const { hostId, installationId } = observer;
     const ledger = new Ledger(state, config.diskOvercommit);
@@ -72,13 +72,13 @@ export async function openHostMachine(
     await ledger.open();
     await credentials.open();
     const sourceReads = new SourceReads({ hypervisor, credentials });
-    let isToEnd = false;
+    let endsOnClose = false;
     return {
       hypervisor,
       ledger,
       credentials,
       sourceReads,
-      gate: builtGate,
+      gate: loadGate,
       state,
       installation,
       observer,
@@ -87,12 +87,12 @@ export async function openHostMachine(
       revive: () => opened.revive(),
       mendRules: () => opened.mendRules(),
       endOnClose: () => {
-        isToEnd = true;
+        endsOnClose = true;
       },
       async close() {
         sourceReads.closeAll();
         try {
-          if (isToEnd) await opened.end();
+          if (endsOnClose) await opened.end();
           await hypervisor.close();
         } finally {
           await lock.release();
@@ -110,14 +110,14 @@ function observerOf({ hostId }: Config, { id: installationId, kind, hostUuid }: 
 }
 
 /** @throws MayflyError host_unavailable */
-export function builtRootProgram(): string {
+export function getRootProgram(): string {
   const path = guestBinaries()?.root;
   if (path) return path;
   const why = 'What makes machines of root file systems is not built on this host; run `npm run setup`.';
   throw new MayflyError('host_unavailable', why);
 }
 
-async function builtGate(): Promise<Gate> {
+async function loadGate(): Promise<Gate> {
   const path = guestBinaries()?.gate;
   if (path) return readGate(path);
   throw new MayflyError('host_unavailable', 'The gate for sources is not built on this host; run `npm run setup`.');

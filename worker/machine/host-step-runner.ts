@@ -1,9 +1,9 @@
 import type { Context } from '@temporalio/activity';
-import { asStep } from '../../activities/step/step-context.ts';
+import { withStepContext } from '../../activities/step/step-context.ts';
 import type { RunnerStep, StepRunner } from '../../activities/step/step-runner.ts';
 import type { Failpoints } from '../../host/failpoints.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { AT_STEP, type StepUnderWay } from '../../model/sagas/messages.ts';
+import { STEP_PROGRESS, type StepProgress } from '../../model/sagas/messages.ts';
 import {
   type DoneStep,
   isMultiStepHeartbeat,
@@ -89,7 +89,7 @@ export class HostStepRunner implements StepRunner {
     const alive = (detail: string) => {
       this.#seen = detail;
     };
-    const result = await asStep({ signal, alive }, run);
+    const result = await withStepContext({ signal, alive }, run);
     await this.failpoints.hit(name, 'after', this.about, signal);
     return result;
   }
@@ -100,10 +100,10 @@ export class HostStepRunner implements StepRunner {
     const { workflowExecution } = this.context.info;
     if (!workflowExecution) return;
     const { workflowId, runId } = workflowExecution;
-    const underWay: StepUnderWay = { phase, steps: this.steps, ...(ssh && { ssh }) };
+    const underWay: StepProgress = { phase, steps: this.steps, ...(ssh && { ssh }) };
     this.context.client.workflow
       .getHandle(workflowId, runId)
-      .signal<[StepUnderWay]>(AT_STEP, underWay)
+      .signal<[StepProgress]>(STEP_PROGRESS, underWay)
       .catch((error: unknown) => this.context.log.warn('a slow step is not shown', { phase, why: String(error) }));
   }
 }

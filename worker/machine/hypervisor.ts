@@ -4,19 +4,19 @@ import { dirname, join } from 'node:path';
 import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor, Mark } from '../../host/hypervisor.ts';
 import {
-  type FoundMachine,
+  assertSameKind,
+  assertSameMachine,
+  type DetectedMachine,
   type Installation,
-  machineId,
   readInstallation,
-  refuseAnotherKind,
-  refuseAnotherMachine,
+  readMachineId,
 } from '../../host/installation.ts';
 import { hostUuidOf } from '../../host/libvirt/client/host-uuid.ts';
 import { SavedMemory, savedMemoryFolder } from '../../host/libvirt/client/saved-memory.ts';
 import { Virsh } from '../../host/libvirt/client/virsh.ts';
 import { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
-import { defineGolden, isPlaced, registeredGolden, registerGolden } from '../../host/libvirt/golden.ts';
-import { marksAtRest } from '../../host/libvirt/marks-at-rest.ts';
+import { defineGolden, findGoldenBuild, isCopied, registerGolden } from '../../host/libvirt/golden.ts';
+import { listResidueOffline } from '../../host/libvirt/marks-at-rest.ts';
 import { Leases } from '../../host/libvirt/network/leases.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from '../../host/libvirt/network/network-plan.ts';
 import {
@@ -35,7 +35,7 @@ import type { Config } from '../config/config.ts';
 /** Hypervisor that is open, with controls of its daemon. */
 export interface OpenHypervisor {
   hypervisor: Hypervisor;
-  found: FoundMachine;
+  found: DetectedMachine;
   /** True when Mayfly's own libvirtd had to be started. */
   isNew: boolean;
   /** Restarts the private libvirtd if it has died. @throws MayflyError host_unavailable */
@@ -56,7 +56,7 @@ export async function openHypervisor(
   failpoints: Failpoints,
   known: Installation | null = null,
 ): Promise<OpenHypervisor> {
-  refuseAnotherKind(state, known, config.hostKind);
+  assertSameKind(state, known, config.hostKind);
   return config.hostKind === 'simulated' ? openSimulated(state, failpoints, known) : openLibvirt(config, state, known);
 }
 
@@ -65,14 +65,14 @@ export async function openHypervisor(
  * on any machine, also next to its host worker.
  * @throws MayflyError host_unavailable when a libvirtd that should answer does not
  */
-export async function hypervisorMarks(config: Config, state: StateDir): Promise<Mark[]> {
+export async function readMarks(config: Config, state: StateDir): Promise<Mark[]> {
   if (config.hostKind === 'simulated') {
     if ((await entriesOf(state.sandboxes)) === null) return [];
     const hypervisor = new SimulatedHypervisor({ state });
     await hypervisor.openToLook();
     return hypervisor.marks();
   }
-  const given = await chosenLibvirt(config, state, await readInstallation(state));
+  const given = await chooseLibvirt(config, state, await readInstallation(state));
   const networks = networkPlans(config);
   if (given !== PRIVATE) return new LibvirtHypervisor({ uri: given, state, networks }).marks();
   const folder = privateFolder(state);
@@ -81,11 +81,11 @@ export async function hypervisorMarks(config: Config, state: StateDir): Promise<
   if (running) return new LibvirtHypervisor({ uri: running.uri, state, networks, leaseFolder }).marks();
   const bridges = [networks.isolated.bridge, networks.internet.bridge];
   const saved = new SavedMemory(savedMemoryFolder(leaseFolder));
-  return marksAtRest(definitionsOf(folder), saved, new Leases(leaseFolder, bridges), state);
+  return listResidueOffline(definitionsOf(folder), saved, new Leases(leaseFolder, bridges), state);
 }
 
 /** Returns a hypervisor that only reads this machine: it is not opened, and starts nothing. */
-export function closedHypervisor({ hostKind, libvirtUri: uri = SYSTEM_URI }: Config, state: StateDir): Hypervisor {
+export function readOnlyHypervisor({ hostKind, libvirtUri: uri = SYSTEM_URI }: Config, state: StateDir): Hypervisor {
   return hostKind === 'simulated' ? new SimulatedHypervisor({ state }) : new LibvirtHypervisor({ uri, state });
 }
 
@@ -96,21 +96,21 @@ async function openSimulated(
 ): Promise<OpenHypervisor> {
   const guest = guestBinaries();
   if (!guest) throw new MayflyError('host_unavailable', 'The guest agent is not built: run `npm run setup`.');
-  const id = await machineId();
+  const id = await readMachineId();
   const found = { kind: 'simulated', libvirtd: null, hostUuid: id, mayChange: false, machineId: id } as const;
-  refuseAnotherMachine(state, known, found);
+  assertSameMachine(state, known, found);
   const hypervisor = new SimulatedHypervisor({ state, failpoints, agentFolder: dirname(guest.agent) });
   await hypervisor.open();
   return { hypervisor, found, isNew: false, revive: async () => {}, mendRules: async () => [], end: async () => {} };
 }
 
 async function openLibvirt(config: Config, state: StateDir, known: Installation | null): Promise<OpenHypervisor> {
-  const given = await chosenLibvirt(config, state, known);
+  const given = await chooseLibvirt(config, state, known);
   const own = given === PRIVATE ? await startPrivateLibvirtd(privateFolder(state)) : null;
   try {
     const uri = own?.uri ?? given;
-    const found = await foundMachine(new Virsh(uri), own ? 'private' : 'system');
-    refuseAnotherMachine(state, known, found);
+    const found = await identifyMachine(new Virsh(uri), own ? 'private' : 'system');
+    assertSameMachine(state, known, found);
     const networks = networkPlans(config);
     const diffProgram = diffBinary();
     const hypervisor = new LibvirtHypervisor({
@@ -151,14 +151,14 @@ async function registerImages(virsh: Virsh, state: StateDir): Promise<void> {
   if (image) await registerGolden(virsh, state, image.dir);
   for (const name of pulledImages) {
     const pulled = goldenImage(name);
-    if (!pulled || !(await isPlaced(state, pulled.dir))) continue;
-    if ((await registeredGolden(virsh, state, name)) !== 'foreign') await defineGolden(virsh, state, pulled.dir);
+    if (!pulled || !(await isCopied(state, pulled.dir))) continue;
+    if ((await findGoldenBuild(virsh, state, name)) !== 'foreign') await defineGolden(virsh, state, pulled.dir);
   }
 }
 
 /** Returns the URI of this installation's libvirt without starting anything; null: Mayfly's own, which does not run. */
 export async function runningLibvirt(config: Config, state: StateDir): Promise<string | null> {
-  const given = await chosenLibvirt(config, state, await readInstallation(state));
+  const given = await chooseLibvirt(config, state, await readInstallation(state));
   return given === PRIVATE ? ((await findPrivateLibvirtd(privateFolder(state)))?.uri ?? null) : given;
 }
 
@@ -175,7 +175,7 @@ const PRIVATE = 'private';
  * running system's, or else a private one.
  * @throws MayflyError another_installation when the configured one differs from the chosen one
  */
-async function chosenLibvirt({ libvirtUri }: Config, state: StateDir, known: Installation | null): Promise<string> {
+async function chooseLibvirt({ libvirtUri }: Config, state: StateDir, known: Installation | null): Promise<string> {
   if (known?.libvirtd === 'private') {
     if (libvirtUri === undefined || libvirtUri === PRIVATE) return PRIVATE;
     const why = `The machines of ${state.root} run under a libvirtd of its own, and MAYFLY_LIBVIRT_URI is ${libvirtUri}`;
@@ -184,15 +184,15 @@ async function chosenLibvirt({ libvirtUri }: Config, state: StateDir, known: Ins
   if (libvirtUri !== undefined) return libvirtUri;
   if (known?.libvirtd === 'system') return SYSTEM_URI;
   if (await findPrivateLibvirtd(privateFolder(state))) return PRIVATE; // not recorded by older versions
-  return (await runsHere()) ? SYSTEM_URI : PRIVATE;
+  return (await isSystemLibvirtRunning()) ? SYSTEM_URI : PRIVATE;
 }
 
 /**
  * Finds the machine's identity. A private libvirtd gets the machine's own id, see {@link startPrivateLibvirtd}; a
  * running one may have another.
  */
-async function foundMachine(virsh: Virsh, libvirtd: 'system' | 'private'): Promise<FoundMachine> {
-  const own = await machineId();
+async function identifyMachine(virsh: Virsh, libvirtd: 'system' | 'private'): Promise<DetectedMachine> {
+  const own = await readMachineId();
   if (libvirtd === 'private' && own !== null) {
     return { kind: 'libvirt', libvirtd, hostUuid: own, mayChange: false, machineId: own };
   }
@@ -204,7 +204,7 @@ export function privateFolder(state: StateDir): string {
   return join(state.root, 'libvirt');
 }
 
-async function runsHere(): Promise<boolean> {
+async function isSystemLibvirtRunning(): Promise<boolean> {
   try {
     await new Virsh(SYSTEM_URI).run(['uri']);
     return true;

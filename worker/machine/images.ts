@@ -1,10 +1,10 @@
 import { statfs } from 'node:fs/promises';
 import { clearScratch, Virsh } from '../../host/libvirt/client/virsh.ts';
-import { defineGolden, isPlaced, placeGolden, registeredGolden } from '../../host/libvirt/golden.ts';
+import { copyGolden, defineGolden, findGoldenBuild, isCopied } from '../../host/libvirt/golden.ts';
 import { makeSearchable } from '../../host/os/directory.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { sizeText } from '../../model/snapshots/storage.ts';
+import { formatSize } from '../../model/snapshots/storage.ts';
 import { type GoldenImage, goldenImage, type ImageName, imageNames } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
 import { runningLibvirt } from './hypervisor.ts';
@@ -22,7 +22,7 @@ export interface ImageState {
 }
 
 /** Space for kernel, initrd and description, with a reserve, bytes. */
-const BESIDE_DISK = 128 * 1024 * 1024;
+const EXTRA_BYTES = 128 * 1024 * 1024;
 
 /**
  * Lists the images of this machine. Starts and changes nothing.
@@ -35,8 +35,8 @@ export async function imageStates(config: Config): Promise<ImageState[]> {
     imageNames.map(async (name) => {
       const image = goldenImage(name);
       if (config.hostKind === 'simulated') return { name, image, source: 'simulated' };
-      const isAtStart = image !== null && (name === imageNames[0] || (await isPlaced(state, image.dir)));
-      const digest = uri === null ? null : await registeredGolden(new Virsh(uri), state, name);
+      const isAtStart = image !== null && (name === imageNames[0] || (await isCopied(state, image.dir)));
+      const digest = uri === null ? null : await findGoldenBuild(new Virsh(uri), state, name);
       return { name, image, source: sourceOf(image, digest) ?? (isAtStart ? 'at-start' : 'none') };
     }),
   );
@@ -53,17 +53,17 @@ function sourceOf(image: GoldenImage | null, digest: string | null): 'registered
  * @param copying is called when files must be copied, which takes seconds
  * @returns true when it is a source now; false: as soon as the host worker starts
  */
-export async function offerImage(
+export async function registerImage(
   config: Config,
   image: GoldenImage,
   { signal, copying }: { signal: AbortSignal; copying: (folder: string) => void },
 ): Promise<boolean> {
   const state = new StateDir(config.stateDir);
   await makeSearchable(state.images); // a host worker closes it to all but QEMU
-  if (!(await isPlaced(state, image.dir))) {
-    await refuseFull(state, image);
+  if (!(await isCopied(state, image.dir))) {
+    await assertDiskSpace(state, image);
     copying(state.images);
-    await placeGolden(state, image.dir, signal);
+    await copyGolden(state, image.dir, signal);
   }
   const uri = await runningLibvirt(config, state);
   if (uri === null) return false;
@@ -73,10 +73,10 @@ export async function offerImage(
 }
 
 /** @throws MayflyError host_disk_full */
-async function refuseFull({ images }: StateDir, { name, diskBytes }: GoldenImage): Promise<void> {
+async function assertDiskSpace({ images }: StateDir, { name, diskBytes }: GoldenImage): Promise<void> {
   const { bavail, bsize } = await statfs(images);
-  const needed = diskBytes + BESIDE_DISK;
+  const needed = diskBytes + EXTRA_BYTES;
   if (bavail * bsize >= needed) return;
-  const free = `${sizeText(bavail * bsize)} are free in ${images}`;
-  throw new MayflyError('host_disk_full', `${free}, and ${name} takes ${sizeText(needed)} there.`);
+  const free = `${formatSize(bavail * bsize)} are free in ${images}`;
+  throw new MayflyError('host_disk_full', `${free}, and ${name} takes ${formatSize(needed)} there.`);
 }

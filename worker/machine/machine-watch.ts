@@ -6,12 +6,12 @@ import { Bell } from '../../host/os/bell.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import { isMachineEnd, type MachineEndReport, type MachineState } from '../../model/sandbox/machine-end.ts';
-import { isAsleep } from '../../model/sandbox/sandbox-state.ts';
+import { isSuspended } from '../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../store/connect.ts';
 import type { HostBoot } from './host-boot.ts';
 
 /** Backoff of reporting a lasting death again to its workflow, ms. */
-const AGAIN = { first: 5_000, longest: 300_000 };
+const REPORT_BACKOFF = { first: 5_000, longest: 300_000 };
 
 interface MachineWatchDeps {
   hostId: string;
@@ -53,7 +53,7 @@ export class MachineWatch {
       this.#bell.ring();
     }, machinesMs);
     this.#bell.ring();
-    this.#loops = Promise.all([this.#listen(), this.#lookAtEachRing()]);
+    this.#loops = Promise.all([this.#listen(), this.#pollOnNotify()]);
   }
 
   async stop(): Promise<void> {
@@ -72,7 +72,7 @@ export class MachineWatch {
     }
   }
 
-  async #lookAtEachRing(): Promise<void> {
+  async #pollOnNotify(): Promise<void> {
     for await (const _ of this.#bell.rings(this.#stopped.signal)) {
       const isTimely = this.#isTimely;
       this.#isTimely = false;
@@ -111,7 +111,7 @@ export class MachineWatch {
       } else this.#alive(sandboxId);
     }
     this.#forgetAllBut(states);
-    await Promise.all(dead.map(([sandboxId, reason]) => this.#tell(sandboxId, reason)));
+    await Promise.all(dead.map(([sandboxId, reason]) => this.#reportDeath(sandboxId, reason)));
     if (all && boot.isNew) await boot.settle();
   }
 
@@ -126,19 +126,19 @@ export class MachineWatch {
     }
   }
 
-  async #tell(sandboxId: string, reason: MachineEndReport['reason']): Promise<void> {
+  async #reportDeath(sandboxId: string, reason: MachineEndReport['reason']): Promise<void> {
     const { hostId, store, guests, report, logger } = this.deps;
     const told = this.#told.get(sandboxId);
     if (told && performance.now() < told.again) return;
     const record = await store.sandboxes.get(sandboxId);
     // During a create, restore or removal it may well be off; a death that lasts is detected afterwards.
     if (record?.hostId !== hostId) return;
-    if (!(record.state === 'running' || record.state === 'warm' || isAsleep(record.state))) return;
+    if (!(record.state === 'running' || record.state === 'warm' || isSuspended(record.state))) return;
     const seenAt = new Date().toISOString();
     logger.warn({ sandboxId, reason }, 'the machine of a sandbox is off or dead');
     guests.close(sandboxId, new MayflyError('guest_unreachable', `The machine of ${sandboxId} is dead: ${reason}.`));
     await report(sandboxId, { hostId, reason, seenAt });
-    const pauseMs = told ? Math.min(told.pauseMs * 2, AGAIN.longest) : AGAIN.first;
+    const pauseMs = told ? Math.min(told.pauseMs * 2, REPORT_BACKOFF.longest) : REPORT_BACKOFF.first;
     this.#told.set(sandboxId, { again: performance.now() + pauseMs, pauseMs });
   }
 }

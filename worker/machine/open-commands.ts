@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { ABANDONED_AFTER_MS } from '../../activities/sandbox/command-audit.ts';
 import type { CommandRuns } from '../../host/exec/command-runs.ts';
-import { repeating } from '../../host/os/repeating.ts';
+import { setIntervalAsync } from '../../host/os/repeating.ts';
 import { isSameHost, type Observer } from '../../model/host.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import type { Store } from '../../store/connect.ts';
@@ -17,7 +17,7 @@ export interface OpenCommandsDeps {
  * Resumes the running commands of this host as soon as its worker starts: Temporal notices the previous worker's death
  * only when heartbeats stop. Later requests for a command join it.
  */
-export class OpenCommands {
+export class CommandRecovery {
   readonly #deps: OpenCommandsDeps;
   #stopSweeping: () => Promise<void> = async () => {};
   /** Commands without a record at the last sweep: the record is written concurrently. */
@@ -30,7 +30,7 @@ export class OpenCommands {
   /** Sweeps once, and then every `openCommandsMs`. */
   async start(): Promise<void> {
     await this.#sweep();
-    this.#stopSweeping = repeating(() => this.#sweep(), DEFAULT_INTERVALS.openCommandsMs, false);
+    this.#stopSweeping = setIntervalAsync(() => this.#sweep(), DEFAULT_INTERVALS.openCommandsMs, false);
   }
 
   async stop(): Promise<void> {
@@ -43,14 +43,14 @@ export class OpenCommands {
     this.#unrecorded = new Set();
     try {
       for (const { sandboxId, commandId } of await store.activity.openCommands()) {
-        await this.#look(sandboxId, commandId, before.has(commandId));
+        await this.#recover(sandboxId, commandId, before.has(commandId));
       }
     } catch (error) {
       logger.warn({ err: error }, 'commands that are open could not be looked through; those of Temporal go on');
     }
   }
 
-  async #look(sandboxId: string, commandId: string, wasUnrecorded: boolean): Promise<void> {
+  async #recover(sandboxId: string, commandId: string, wasUnrecorded: boolean): Promise<void> {
     const { observer, store, commandRuns } = this.#deps;
     const record = await store.commands.get(commandId);
     if (!record && !wasUnrecorded) this.#unrecorded.add(commandId);
@@ -60,13 +60,14 @@ export class OpenCommands {
       await store.activity.closeCommand(sandboxId, commandId);
     }
     if (!record || !isSameHost(record, observer) || commandRuns.isUnderWay(commandId)) return;
-    if (record.state === 'running') this.#goOn(commandId, commandRuns.runToEnd(commandId));
+    if (record.state === 'running') this.#resume(commandId, commandRuns.runToEnd(commandId));
     const age = Date.now() - Date.parse(record.requestedAt);
-    if (record.state === 'requested' && age > ABANDONED_AFTER_MS) this.#goOn(commandId, commandRuns.settle(commandId));
+    if (record.state === 'requested' && age > ABANDONED_AFTER_MS)
+      this.#resume(commandId, commandRuns.settle(commandId));
   }
 
   /** A failure does not end the command: Temporal retries it, and so does the next sweep. */
-  #goOn(commandId: string, ended: Promise<unknown>): void {
+  #resume(commandId: string, ended: Promise<unknown>): void {
     ended.catch((error: unknown) =>
       this.#deps.logger.info({ err: error, commandId }, 'a command is to be gone on with later'),
     );

@@ -32,17 +32,17 @@ export async function rebuildLedger(deps: LedgerDeps): Promise<void> {
     await ledger.release(id);
   }
   for (const sandboxId of new Set([...promised, ...unreadable.filter(isSandboxId), ...marked])) {
-    const record = await livingHere(deps, sandboxId);
+    const record = await findLivingRecord(deps, sandboxId);
     if (promised.has(sandboxId)) {
       if (record || marked.has(sandboxId)) continue;
       logger.warn({ sandboxId }, 'a promise to a sandbox that does not live, and has nothing here, is dropped');
       await ledger.release(sandboxId);
     } else if (
-      takesRoom(sandboxId, marks) ||
+      usesDisk(sandboxId, marks) ||
       (record?.hostId === deps.observer.hostId && unreadable.includes(sandboxId))
     ) {
       logger.warn({ sandboxId }, 'a sandbox that is here was promised nothing, and is now');
-      await promise(deps, sandboxId, record);
+      await restorePromise(deps, sandboxId, record);
     } else if (unreadable.includes(sandboxId)) {
       logger.warn({ sandboxId }, 'a promise that cannot be read is dropped: nothing of its sandbox is here');
       await ledger.release(sandboxId);
@@ -51,18 +51,18 @@ export async function rebuildLedger(deps: LedgerDeps): Promise<void> {
 }
 
 /** Returns its record, unless it has ended, or placement never tried this machine. */
-async function livingHere({ store, observer }: LedgerDeps, sandboxId: string): Promise<SandboxRecord | null> {
+async function findLivingRecord({ store, observer }: LedgerDeps, sandboxId: string): Promise<SandboxRecord | null> {
   const record = await store.sandboxes.get(sandboxId);
   if (!record || isFinal(record.state)) return null;
   return includesHost(record.askedHosts, observer) ? record : null;
 }
 
-function takesRoom(sandboxId: string, marks: Awaited<ReturnType<Hypervisor['marks']>>): boolean {
+function usesDisk(sandboxId: string, marks: Awaited<ReturnType<Hypervisor['marks']>>): boolean {
   return marks.some((mark) => mark.sandboxId === sandboxId && ['domain', 'workspace'].includes(mark.observation.layer));
 }
 
 /** Promises the requested resources, else those of its source, else those it uses. */
-async function promise(
+async function restorePromise(
   { hypervisor, ledger }: LedgerDeps,
   sandboxId: string,
   record: SandboxRecord | null,

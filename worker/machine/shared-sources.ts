@@ -4,7 +4,7 @@ import { isLive, type SourceInfo } from '../../model/host.ts';
 import type { Store } from '../../store/connect.ts';
 
 /** Retry interval for unreadable sources, ms. */
-const AGAIN_MS = 300_000;
+const RETRY_MS = 300_000;
 
 interface SharedSourcesDeps {
   hostId: string;
@@ -36,7 +36,7 @@ export class SharedSources {
   }
 
   async #read(name: string, signal: AbortSignal): Promise<void> {
-    this.#notBefore.set(name, performance.now() + AGAIN_MS);
+    this.#notBefore.set(name, performance.now() + RETRY_MS);
     try {
       const content = await this.deps.hypervisor.contentOf(name, { signal, alive: () => {} });
       if (content !== null) this.#notBefore.delete(name);

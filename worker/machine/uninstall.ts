@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readInstallation } from '../../host/installation.ts';
 import { Virsh } from '../../host/libvirt/client/virsh.ts';
 import { child, childElements, parseXml } from '../../host/libvirt/client/xml.ts';
-import { openUp } from '../../host/libvirt/network/firewall.ts';
+import { removeFirewall } from '../../host/libvirt/network/firewall.ts';
 import { endPrivateLibvirtd } from '../../host/libvirt/network/private-libvirtd.ts';
 import { names } from '../../host/libvirt/output/tables.ts';
 import { entriesOf } from '../../host/os/directory.ts';
@@ -15,7 +15,7 @@ import type { Config } from '../config/config.ts';
 import { InstallationLock } from '../servers/installation-lock.ts';
 import { ownAddress, unguard } from '../servers/loopback-guard.ts';
 import { HostLock } from './host-lock.ts';
-import { hypervisorMarks, networkPlans, privateFolder, runningLibvirt } from './hypervisor.ts';
+import { networkPlans, privateFolder, readMarks, runningLibvirt } from './hypervisor.ts';
 
 interface Removal {
   /** Description for a person. */
@@ -35,7 +35,7 @@ interface Installed {
  * Lists everything that set-up and `mayfly up` have created on this machine.
  * @throws MayflyError state_folder_in_use, host_unavailable while a part of it runs
  */
-export async function withInstalled<T>(config: Config, use: (installed: Installed) => Promise<T>): Promise<T> {
+export async function withInstalledParts<T>(config: Config, use: (installed: Installed) => Promise<T>): Promise<T> {
   const state = new StateDir(config.stateDir);
   const cache = cacheDir();
   const ofCache = (await isThere(cache))
@@ -48,7 +48,7 @@ export async function withInstalled<T>(config: Config, use: (installed: Installe
     closers.add('lock of the state folder', () => lock.release());
     const hostLock = await HostLock.take(state.root);
     closers.add('lock of the host', () => hostLock.release());
-    const marks = await hypervisorMarks(config, state);
+    const marks = await readMarks(config, state);
     const removals = [...(await libvirtRemovals(config, state)), await stateRemoval(state), ...ofCache];
     return await use({ sandboxIds: [...new Set(marks.map(({ sandboxId }) => sandboxId))], removals });
   } finally {
@@ -97,7 +97,7 @@ async function libvirtRemovals(config: Config, state: StateDir): Promise<Removal
       async remove() {
         if (active.includes(name)) await virsh.run(['net-destroy', name]);
         await virsh.run(['net-undefine', name]);
-        await openUp(bridge);
+        await removeFirewall(bridge);
       },
     })),
   ];

@@ -34,19 +34,19 @@ export function installationKeys(
  * can be read.
  * @throws MayflyError payload_key_unusable when they exist and cannot be used
  */
-export async function keysHere(
+export async function loadLocalKeys(
   config: Pick<Config, 'payloadKeyFile' | 'stateDir'>,
 ): Promise<Pick<StoreOptions, 'keys'>> {
   return (await isThere(payloadKeyPath(config))) ? { keys: await installationKeys(config) } : {};
 }
 
 /** Returns the converter of everything sent to Temporal. */
-export function dataConverterOf(keys: PayloadKeys): DataConverter {
+export function createDataConverter(keys: PayloadKeys): DataConverter {
   return { payloadCodecs: [new EncryptedPayloads(keys)], failureConverterPath: FAILURE_CONVERTER };
 }
 
 /** Returns the converter of a worker of workflows; workflows/saga/refused-payloads.ts handles unencrypted payloads. */
-export function workflowConverterOf(converter: DataConverter): DataConverter {
+export function createWorkflowConverter(converter: DataConverter): DataConverter {
   return { ...converter, payloadCodecs: (converter.payloadCodecs ?? []).map((codec) => new MarkedPayloads(codec)) };
 }
 

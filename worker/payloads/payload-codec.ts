@@ -29,25 +29,25 @@ export class EncryptedPayloads implements PayloadCodec {
   }
 
   async encode(payloads: Payload[]): Promise<Payload[]> {
-    return payloads.map((payload) => (isReadable(payload.data) ? payload : this.#encrypted(payload)));
+    return payloads.map((payload) => (isReadable(payload.data) ? payload : this.#encrypt(payload)));
   }
 
   /** @throws MayflyError payload_key_unusable when a payload is not encrypted, its key is unknown, or it was changed */
   async decode(payloads: Payload[]): Promise<Payload[]> {
-    return payloads.map((payload) => (isEncrypted(payload) ? this.#decrypted(payload) : requireReadable(payload)));
+    return payloads.map((payload) => (isEncrypted(payload) ? this.#decrypt(payload) : requireReadable(payload)));
   }
 
-  #encrypted(payload: Payload): Payload {
+  #encrypt(payload: Payload): Payload {
     const { id, key } = this.#first;
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
-    cipher.setAAD(boundTo(id));
+    cipher.setAAD(additionalData(id));
     const plain = proto.temporal.api.common.v1.Payload.encode(payload).finish();
     const data = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
     return { metadata: { [ENCODING]: ENCRYPTED, [KEY_ID]: Buffer.from(id) }, data };
   }
 
-  #decrypted({ metadata, data }: Payload): Payload {
+  #decrypt({ metadata, data }: Payload): Payload {
     const id = Buffer.from(metadata?.[KEY_ID] ?? []).toString();
     const key = this.#keys.get(id);
     if (!key)
@@ -57,7 +57,7 @@ export class EncryptedPayloads implements PayloadCodec {
     const bytes = data ?? new Uint8Array();
     try {
       const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
-      decipher.setAAD(boundTo(id));
+      decipher.setAAD(additionalData(id));
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
       const plain = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
       return proto.temporal.api.common.v1.Payload.decode(plain);
@@ -79,7 +79,7 @@ function requireReadable(payload: Payload): Payload {
 }
 
 /** Binds a ciphertext to its use in Temporal and to its key. */
-function boundTo(keyId: string): Buffer {
+function additionalData(keyId: string): Buffer {
   return Buffer.from(`mayfly payload\n${keyId}`);
 }
 

@@ -7,7 +7,7 @@ export type Caller = { process: 'api' } | { process: 'host'; hostId: string };
 const HOST = 'host-';
 
 /** Returns the caller of a certificate's common name: `api`, or `host-<host id>`; null when it is unknown. */
-export function callerOf(commonName: unknown): Caller | null {
+export function parseCaller(commonName: unknown): Caller | null {
   if (commonName === 'api') return { process: 'api' };
   if (typeof commonName !== 'string' || !commonName.startsWith(HOST)) return null;
   const hostId = commonName.slice(HOST.length);

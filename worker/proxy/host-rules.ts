@@ -1,13 +1,13 @@
 import { defaultPayloadConverter, type Payload, type PayloadCodec } from '@temporalio/common';
 import { z } from 'zod';
-import { AT_STEP, MACHINE_ENDED, OPERATE, OPERATED } from '../../model/sagas/messages.ts';
-import { hostQueuePrefix, workflowIdOf } from '../../model/sagas/queues.ts';
+import { AWAIT_OPERATION, MACHINE_ENDED, OPERATE, STEP_PROGRESS } from '../../model/sagas/messages.ts';
+import { hostQueuePrefix, sandboxWorkflowId } from '../../model/sagas/queues.ts';
 import { RECONCILE_HOST_WORKFLOW, reconcileHostWorkflowIdOf } from '../../model/sagas/reconcile.ts';
 import { CERTIFICATE_WORKFLOW } from '../../model/sandbox/certificate-saga.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import type { Store } from '../../store/connect.ts';
-import { endOf, LOOKING, type Rules } from './rules.ts';
-import { whyNotStarted } from './starts.ts';
+import { checkOutcomeRead, READ_ONLY_RULES, type Rules } from './rules.ts';
+import { findStartProblem } from './starts.ts';
 
 const CERTIFICATES = 'certificate/';
 /**
@@ -15,10 +15,10 @@ const CERTIFICATES = 'certificate/';
  * forever.
  */
 const SIGNALS = new Map<string, z.ZodType<object>>([
-  [AT_STEP, z.looseObject({ phase: z.string(), steps: z.array(z.looseObject({})) })],
+  [STEP_PROGRESS, z.looseObject({ phase: z.string(), steps: z.array(z.looseObject({})) })],
   [MACHINE_ENDED, z.looseObject({ hostId: z.string(), reason: z.string(), seenAt: z.iso.datetime() })],
 ]);
-const UPDATES = new Set([OPERATE, OPERATED]);
+const UPDATES = new Set([OPERATE, AWAIT_OPERATION]);
 
 /** Operations that a host may request of a sandbox: suspend it for space, and resume it. */
 const forSpace = z.looseObject({ kind: z.enum(['suspend-for-space', 'resume-with-space']) });
@@ -38,8 +38,8 @@ export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rule
   ]);
 
   async function whyNotOf(workflowId: string | null | undefined): Promise<string | null> {
-    const id = workflowId?.slice(workflowIdOf('').length) ?? '';
-    const isSandbox = isSandboxId(id) && workflowId === workflowIdOf(id);
+    const id = workflowId?.slice(sandboxWorkflowId('').length) ?? '';
+    const isSandbox = isSandboxId(id) && workflowId === sandboxWorkflowId(id);
     return isSandbox && (await store.sandboxes.hostIdOf(id)) === hostId
       ? null
       : `${workflowId} is not of a sandbox on it`;
@@ -52,7 +52,7 @@ export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rule
 
   const ownTask = () => null; // the token was verified: this host received it
   return {
-    ...LOOKING,
+    ...READ_ONLY_RULES,
     PollActivityTaskQueue: ({ taskQueue }) => {
       const name = taskQueue?.name ?? '';
       return name.startsWith(prefix) ? null : `the queue ${name} is another's`;
@@ -63,14 +63,16 @@ export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rule
     RespondActivityTaskFailed: ownTask,
     RespondActivityTaskCanceled: ownTask,
     StartWorkflowExecution: async (request) => {
-      const why = whyNotStarted(request, starts);
+      const why = findStartProblem(request, starts);
       if (why !== null || request.workflowType?.name === CERTIFICATE_WORKFLOW) return why;
       if (request.workflowId !== reconcileHostWorkflowIdOf(hostId)) return 'another host is not for it to compare';
       const own = compared.refine((input) => input.hostId === hostId);
       return whyNotIn(request.input, own, 'another host is not for it to compare');
     },
     GetWorkflowExecutionHistory: (request) =>
-      endOf(request, (id) => (id.startsWith(CERTIFICATES) ? null : `the end of ${id} is not for it to hear`)),
+      checkOutcomeRead(request, (id) =>
+        id.startsWith(CERTIFICATES) ? null : `the end of ${id} is not for it to hear`,
+      ),
     SignalWorkflowExecution: async ({ signalName, workflowExecution, input }) => {
       const schema = SIGNALS.get(signalName ?? '');
       if (!schema) return `the signal ${signalName} is not for it to send`;
@@ -81,7 +83,7 @@ export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rule
       const { name, args } = request?.input ?? {};
       if (!UPDATES.has(name ?? '')) return `the update ${name} is not for it to ask for`;
       const why = await whyNotOf(workflowExecution?.workflowId);
-      if (why !== null || name === OPERATED) return why;
+      if (why !== null || name === AWAIT_OPERATION) return why;
       return whyNotIn(args, forSpace, 'it only has a sandbox wait for room, and go on');
     },
     PollWorkflowExecutionUpdate: ({ updateRef }) => whyNotOf(updateRef?.workflowExecution?.workflowId),

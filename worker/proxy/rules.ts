@@ -8,10 +8,10 @@ type RequestOf<Name extends string> = `${Name}Request` extends keyof V1
   : never;
 
 /** Reason to refuse a request; null: it is forwarded. */
-export type Answer = string | null | Promise<string | null>;
+export type Verdict = string | null | Promise<string | null>;
 
 /** Rules by method. A method without a rule is refused. */
-export type Rules = { readonly [Name in Ruled | 'ListSearchAttributes']?: (request: RequestOf<Name>) => Answer };
+export type Rules = { readonly [Name in Ruled | 'ListSearchAttributes']?: (request: RequestOf<Name>) => Verdict };
 
 type Ruled = keyof V1 extends infer Type ? (Type extends `${infer Name}Request` ? Name : never) : never;
 
@@ -21,7 +21,7 @@ const CLOSE_EVENT = 2;
 const always = () => null;
 
 /** Read-only methods that reveal only existence and outcome of a run. */
-export const LOOKING: Rules = {
+export const READ_ONLY_RULES: Rules = {
   GetSystemInfo: always,
   DescribeNamespace: always,
   DescribeTaskQueue: always,
@@ -30,10 +30,10 @@ export const LOOKING: Rules = {
 };
 
 /** @param ofWorkflow reason to refuse the outcome of that workflow */
-export function endOf(
+export function checkOutcomeRead(
   { historyEventFilterType, execution }: RequestOf<'GetWorkflowExecutionHistory'>,
-  ofWorkflow: (workflowId: string) => Answer,
-): Answer {
+  ofWorkflow: (workflowId: string) => Verdict,
+): Verdict {
   if (historyEventFilterType !== CLOSE_EVENT) return 'a history is not for it to read';
   return ofWorkflow(execution?.workflowId ?? '');
 }

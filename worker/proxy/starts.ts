@@ -39,7 +39,7 @@ const FIELDS: ReadonlySet<string> = new Set<keyof Start | keyof SignalWithStart>
  * Returns the reason to refuse the start of a workflow; null: it is allowed.
  * @param prefixes prefixes of ids, by allowed workflow type
  */
-export function whyNotStarted(start: Start & SignalWithStart, prefixes: ReadonlyMap<string, string>): string | null {
+export function findStartProblem(start: Start & SignalWithStart, prefixes: ReadonlyMap<string, string>): string | null {
   const type = start.workflowType?.name ?? '';
   const prefix = prefixes.get(type);
   if (prefix === undefined) return `a workflow of type ${type} is not for it to start`;

@@ -9,9 +9,9 @@ import {
   status,
 } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import { type Caller, callerOf, nameOf, type TaskTokens } from './caller.ts';
+import { type Caller, nameOf, parseCaller, type TaskTokens } from './caller.ts';
 import { type MessageType, type Method, temporalMethods } from './methods.ts';
-import type { Answer, Rules } from './rules.ts';
+import type { Rules, Verdict } from './rules.ts';
 
 /** Histories and polled tasks may be as large as Temporal allows. */
 const LARGEST = { 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 };
@@ -65,10 +65,10 @@ export class TemporalProxy {
   }
 
   async #handle(method: Method, call: Call, answer: sendUnaryData<object>): Promise<void> {
-    const caller = callerOf(call.getAuthContext()?.sslPeerCertificate?.subject.CN);
+    const caller = parseCaller(call.getAuthContext()?.sslPeerCertificate?.subject.CN);
     try {
       const why =
-        caller === null ? 'its certificate is of no caller' : await this.#whyNot(method, caller, call.request);
+        caller === null ? 'its certificate is of no caller' : await this.#findRefusal(method, caller, call.request);
       if (caller === null || why !== null) return this.#refuse(method, caller, why, answer);
       this.#forward(method, caller, call, answer);
     } catch (cause) {
@@ -77,8 +77,8 @@ export class TemporalProxy {
     }
   }
 
-  async #whyNot({ name }: Method, caller: Caller, request: Fields): Promise<string | null> {
-    const rules = this.#rulesOf(caller) as Record<string, ((request: object) => Answer) | undefined>;
+  async #findRefusal({ name }: Method, caller: Caller, request: Fields): Promise<string | null> {
+    const rules = this.#rulesOf(caller) as Record<string, ((request: object) => Verdict) | undefined>;
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (!rule) return `${name} is not for it to call`;
     if (request.namespace && request.namespace !== this.#deps.namespace) return 'the namespace is another';
@@ -115,14 +115,14 @@ export class TemporalProxy {
       options,
       (error, value) => {
         if (error) return answer({ code: error.code, details: error.details, metadata: error.metadata });
-        return answer(null, value && this.#given(value, caller));
+        return answer(null, value && this.#bindToken(value, caller));
       },
     );
     call.on('cancelled', () => sent.cancel());
   }
 
   /** Binds a polled task to this caller, which alone may answer for it. */
-  #given(answer: Fields, caller: Caller): object {
+  #bindToken(answer: Fields, caller: Caller): object {
     if (answer.taskToken?.length) answer.taskToken = this.#deps.tokens.sealed(answer.taskToken, caller);
     return answer;
   }

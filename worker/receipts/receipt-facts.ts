@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { acceptedSpec } from '../../activities/function/accepted-version.ts';
 import { mayHaveStarted } from '../../model/functions/command-end.ts';
 import type { FunctionSpec } from '../../model/functions/function.ts';
-import { attemptIds, type RunRecord } from '../../model/functions/run.ts';
+import { deriveAttemptIds, type RunRecord } from '../../model/functions/run.ts';
 import type { LogFacts, ProofFacts, ReceiptFacts } from '../../model/receipts/statement.ts';
 import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
@@ -20,7 +20,7 @@ const LAST_ENTRIES = 50;
 /** Collects the facts of a run that has ended and is cleaned up. Reads contents in small pieces. */
 export async function receiptFacts(store: Store, run: RunRecord, builder: string): Promise<ReceiptFacts> {
   const sandboxes = await sandboxesOf(store, run);
-  const spec = madeOf(await acceptedSpec(store, run), sandboxes.at(-1));
+  const spec = resolveSpec(await acceptedSpec(store, run), sandboxes.at(-1));
   return {
     run,
     eventDigest: await eventDigestOf(store, run),
@@ -42,7 +42,7 @@ async function eventDigestOf(store: Store, run: RunRecord): Promise<string | nul
 /** Returns the run's sandboxes by creation time, including claimed pool members. */
 async function sandboxesOf({ sandboxes }: Store, { id, tries, members = [] }: RunRecord): Promise<SandboxRecord[]> {
   const first = Math.max(1, tries - MOST_SANDBOXES + 1);
-  const own = Array.from({ length: tries - first + 1 }, (_, n) => attemptIds(id, first + n).sandboxId);
+  const own = Array.from({ length: tries - first + 1 }, (_, n) => deriveAttemptIds(id, first + n).sandboxId);
   const found = await Promise.all([...own, ...members.slice(-MOST_SANDBOXES)].map((each) => sandboxes.get(each)));
   return found.filter((each) => each !== null).sort((a, b) => a.createdAt.localeCompare(b.createdAt));
 }
@@ -54,7 +54,7 @@ function proofOf({ id: sandboxId, proof }: SandboxRecord): ProofFacts[] {
 }
 
 /** Returns the spec; with a setup, the sandbox's record names the setup's snapshot. */
-function madeOf(spec: FunctionSpec | null, sandbox: SandboxRecord | undefined): ReceiptFacts['spec'] {
+function resolveSpec(spec: FunctionSpec | null, sandbox: SandboxRecord | undefined): ReceiptFacts['spec'] {
   if (!spec?.setup) return spec;
   return { ...spec, source: spec.setup.source, snapshotId: sandbox?.spec.snapshotId ?? null };
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { ReceiptSigningKey } from '../../ca/receipt-key.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
-import { statementOf } from '../../model/receipts/statement.ts';
+import { buildStatement } from '../../model/receipts/statement.ts';
 import type { Store } from '../../store/connect.ts';
 import { receiptFacts } from './receipt-facts.ts';
 
@@ -14,7 +14,7 @@ const ID_DIGITS = 16;
  * Signs a receipt for each cleaned-up run, once: later changes in the store do not match it. An unusable key blocks no
  * run; its receipts are signed later.
  */
-export class ReceiptWatch {
+export class ReceiptSigner {
   readonly #known = new Set<string>();
   #builder: string | null = null;
 
@@ -26,7 +26,7 @@ export class ReceiptWatch {
 
   async look(): Promise<void> {
     const key = await ReceiptSigningKey.open(this.keyPath);
-    const builder = await this.#tell(key);
+    const builder = await this.#publishKey(key);
     for (let after: string | null = ''; after !== null; ) {
       const page = await this.store.pastRuns.unsigned(after, AT_ONCE);
       for (const run of page.runs) await this.#sign(key, builder, run);
@@ -39,7 +39,7 @@ export class ReceiptWatch {
       const { receipts, pastRuns } = this.store;
       if ((await receipts.get(run.id)) === null) {
         const facts = await receiptFacts(this.store, run, builder);
-        await receipts.add(run.id, key.sign(statementOf(facts)), new Date().toISOString());
+        await receipts.add(run.id, key.sign(buildStatement(facts)), new Date().toISOString());
       }
       await pastRuns.signed(run.id);
     } catch (error) {
@@ -48,7 +48,7 @@ export class ReceiptWatch {
   }
 
   /** @returns the id of the installation, named by its first key, even after a rotation */
-  async #tell(key: ReceiptSigningKey): Promise<string> {
+  async #publishKey(key: ReceiptSigningKey): Promise<string> {
     const { receiptKeys } = this.store;
     if (!this.#known.has(key.keyid)) await receiptKeys.add(key);
     this.#known.add(key.keyid);

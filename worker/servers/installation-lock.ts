@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasOpen, locked } from '../../host/os/flock.ts';
+import { hasOpen, tryLock } from '../../host/os/flock.ts';
 import { MayflyError } from '../../model/errors.ts';
 
 /** Process id and the end of its line. */
@@ -16,9 +16,9 @@ export class InstallationLock {
   /** @throws MayflyError state_folder_in_use that names the holding process, if known */
   static async take(stateDir: string): Promise<InstallationLock> {
     const path = join(stateDir, 'up.lock');
-    const file = await opened(path);
+    const file = await openLockFile(path);
     try {
-      if (!(await locked(file, ['--exclusive', '--nonblock']))) throw inUse(stateDir, await holderOf(file));
+      if (!(await tryLock(file, ['--exclusive', '--nonblock']))) throw inUse(stateDir, await findHolder(file));
       await file.truncate(0);
       await file.write(`${process.pid}\n`);
       return new InstallationLock(file);
@@ -33,7 +33,7 @@ export class InstallationLock {
   }
 }
 
-async function opened(path: string): Promise<FileHandle> {
+async function openLockFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'a+', 0o600);
   } catch (cause) {
@@ -47,7 +47,7 @@ async function opened(path: string): Promise<FileHandle> {
  * Returns the process that wrote its id to the file, if it has the file open: an earlier holder does not count, nor
  * another program with a reused id. Null: unknown, such as a process that has only just taken the lock.
  */
-async function holderOf(file: FileHandle): Promise<number | null> {
+async function findHolder(file: FileHandle): Promise<number | null> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_PID_BYTES), 0, MAX_PID_BYTES, 0);
   const text = buffer.toString('latin1', 0, bytesRead);
   return /^[1-9]\d*\n$/.test(text) && hasOpen(Number(text), file) ? Number(text) : null;

@@ -4,8 +4,8 @@ import { isMayflyError, MayflyError } from '../../model/errors.ts';
 import { connectStore, type Store, type StoreOptions } from '../../store/connect.ts';
 import { Closers } from '../config/closers.ts';
 import type { Config } from '../config/config.ts';
-import { keysHere } from '../payloads/data-converter.ts';
-import { recallServers } from './remembered-servers.ts';
+import { loadLocalKeys } from '../payloads/data-converter.ts';
+import { loadServerAddresses } from './remembered-servers.ts';
 import { startStoreServer } from './store-server.ts';
 
 /**
@@ -61,13 +61,13 @@ export async function withPresentStore<T>(config: Config, use: (store: Store) =>
     const why = `There is no store in ${own} to ask which sandboxes are alive`;
     throw new MayflyError('store_unavailable', `${why}; set MONGODB_URI to the one that this host's worker uses.`);
   }
-  return withStore(config, await keysHere(config), use);
+  return withStore(config, await loadLocalKeys(config), use);
 }
 
 /** Returns the URI of the configured store, the running one, or one that it starts. */
 async function storeUri({ mongodbUri, stateDir }: Config, closers: Closers): Promise<string> {
   if (mongodbUri) return mongodbUri;
-  const running = await recallServers(stateDir);
+  const running = await loadServerAddresses(stateDir);
   if (running && (await answers(running.storeUri))) return running.storeUri;
   const server = await startStoreServer(join(stateDir, 'store'));
   closers.add('store server', () => server.stop());

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ExecError, exec } from '../../host/os/exec.ts';
-import { changedTables, listingOf, loadRules, removeTables } from '../../host/os/nft.ts';
+import { changedTables, listRules, loadRules, removeTables } from '../../host/os/nft.ts';
 import { joinGroup } from './server-process.ts';
 
 /** Address of an unguarded server. */
@@ -77,7 +77,7 @@ export async function unguard(ip: string): Promise<void> {
  */
 export async function isGuarded(ip: string, uids: readonly number[]): Promise<boolean> {
   try {
-    for (const uid of uids) if ((await changedTables(await listingOf(guardRules(ip, uid)))).length === 0) return true;
+    for (const uid of uids) if ((await changedTables(await listRules(guardRules(ip, uid)))).length === 0) return true;
     return false;
   } catch (error) {
     if (error instanceof ExecError) return false;

@@ -7,12 +7,12 @@ import { writeFileAtomic } from '../../host/os/atomic-file.ts';
 const remembered = z.object({ temporalAddress: z.string(), storeUri: z.string() });
 
 /** Saves the addresses of `mayfly up`'s servers for commands on this machine (`doctor`, `audit verify`). */
-export async function rememberServers(stateDir: string, servers: z.infer<typeof remembered>): Promise<void> {
+export async function saveServerAddresses(stateDir: string, servers: z.infer<typeof remembered>): Promise<void> {
   await writeFileAtomic(fileOf(stateDir), `${JSON.stringify(remembered.parse(servers))}\n`, 0o600);
 }
 
 /** Returns the saved addresses of the last `mayfly up`, which may have ended; null when there was none. */
-export async function recallServers(stateDir: string): Promise<z.infer<typeof remembered> | null> {
+export async function loadServerAddresses(stateDir: string): Promise<z.infer<typeof remembered> | null> {
   const text = await orAbsent(readFile(fileOf(stateDir), 'utf8'));
   return text === null ? null : remembered.parse(JSON.parse(text));
 }

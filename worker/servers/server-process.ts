@@ -71,7 +71,7 @@ const LAST_BYTES = 500;
  * Returns the last line of a server's log. @param from offset of this start in the log; the bytes before it belong to
  * an earlier start
  */
-export async function lastLineOf(logFile: string, from: number): Promise<string> {
+export async function readLastLine(logFile: string, from: number): Promise<string> {
   const log = await open(logFile);
   try {
     const { size } = await log.stat();

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { allEnded } from '../../host/os/abort.ts';
+import { allSettledOrThrow } from '../../host/os/abort.ts';
 import { ExecError } from '../../host/os/exec.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Closers } from '../config/closers.ts';
@@ -27,7 +27,7 @@ export async function ensureServers(
   const timed = progress(onProgress);
   const temporal = async () => {
     if (config.temporalAddress) return { temporalAddress: config.temporalAddress, temporalUiUrl: null };
-    const ip = await guardedAddress(config, onProgress);
+    const ip = await guardTemporalAddress(config, onProgress);
     const server = await timed('Temporal server', () =>
       startTemporalServer({ dir: join(config.stateDir, 'temporal'), ip, ui: true }),
     );
@@ -45,7 +45,7 @@ export async function ensureServers(
     deaths.push(server.died);
     return { storeUri: server.address };
   };
-  const [first, second] = await allEnded(temporal(), store());
+  const [first, second] = await allSettledOrThrow(temporal(), store());
   return { ...first, ...second, died: Promise.race([...deaths, new Promise<string>(() => {})]) };
 }
 
@@ -54,7 +54,10 @@ export async function ensureServers(
  * simulated host without root it is impossible, and reported.
  * @throws MayflyError temporal_unavailable
  */
-async function guardedAddress({ stateDir, hostKind }: Config, onProgress: (line: string) => void): Promise<string> {
+async function guardTemporalAddress(
+  { stateDir, hostKind }: Config,
+  onProgress: (line: string) => void,
+): Promise<string> {
   const ip = ownAddress(stateDir);
   try {
     await guardAddress(ip);

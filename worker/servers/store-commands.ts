@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { copyStore } from '../../store/copy.ts';
-import { type Resealed, reseal } from '../../store/reseal.ts';
+import { type ReencryptionResult, reencrypt } from '../../store/reseal.ts';
 import type { Config } from '../config/config.ts';
 import { installationKeys } from '../payloads/data-converter.ts';
 import { InstallationLock } from './installation-lock.ts';
@@ -29,10 +29,10 @@ export async function copyOwnStore({ mongodbUri: to, ...config }: Config): Promi
  * everything.
  * @throws MayflyError store_unavailable, payload_key_unusable
  */
-export async function resealStore(config: Config): Promise<Resealed> {
+export async function reencryptStore(config: Config): Promise<ReencryptionResult> {
   const keys = await installationKeys(config);
   return withOneStoreServer(config, async ({ mongodbUri }) => {
-    if (mongodbUri !== undefined) return reseal(mongodbUri, keys);
+    if (mongodbUri !== undefined) return reencrypt(mongodbUri, keys);
     throw new MayflyError('store_unavailable', 'There is no store here; set MONGODB_URI to the one that is meant.');
   });
 }

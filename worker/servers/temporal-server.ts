@@ -5,7 +5,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
 import { temporalBinary } from '../config/artifacts.mjs';
 import { getServerGroup, OPEN_ADDRESS } from './loopback-guard.ts';
-import { freePort, lastLineOf, type ServerProcess, serverProcess, sizeOf, startServer } from './server-process.ts';
+import { freePort, readLastLine, type ServerProcess, serverProcess, sizeOf, startServer } from './server-process.ts';
 
 /** Relative to the server's folder: its URI would end at a `#`, `?` or `%` of an absolute path. */
 const DATABASE = 'temporal.db';
@@ -96,7 +96,7 @@ async function start(
   child.stdout?.resume();
   const server = serverProcess(child, address, 'the Temporal server');
   const died = server.died.then(async (why) => {
-    const said = await lastLineOf(logFile, begin);
+    const said = await readLastLine(logFile, begin);
     return new MayflyError('temporal_unavailable', `${why} before it answered: ${said}; its log is ${logFile}`);
   });
   try {

@@ -5,12 +5,12 @@ import { isIP } from 'node:net';
 import { dirname } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import type { TLSConfig } from '@temporalio/client';
-import { checkPrivate } from '../../ca/key-file.ts';
+import { assertPrivate } from '../../ca/key-file.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { TemporalTls } from '../config/config.ts';
 
 /** Timeout of probing a server that refused a connection, ms. */
-const LOOK_MS = 3_000;
+const PROBE_TIMEOUT_MS = 3_000;
 const DEFAULT_PORT = 7233;
 
 /**
@@ -32,17 +32,17 @@ export async function readTemporalTls(
 }
 
 /** Returns why TLS made a server refuse a connection, or null for another cause. */
-export async function whyNoTls(address: string, tls: TLSConfig | null): Promise<string | null> {
+export async function findTlsProblem(address: string, tls: TLSConfig | null): Promise<string | null> {
   const socket = openTls(address, tls);
   try {
     await once(socket, 'secureConnect');
     if (tls === null) return 'it speaks TLS: set TEMPORAL_TLS_CA, TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY';
-    const refusal = await refusalOn(socket);
+    const refusal = await awaitRefusal(socket);
     if (refusal === null) return null;
     if (!tls.clientCertPair) return 'it wants a certificate of ours: set TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY';
     return `it does not take our certificate, TEMPORAL_TLS_CERT (${refusal})`;
   } catch (error) {
-    return tls === null ? null : inWords(error);
+    return tls === null ? null : formatTlsError(error);
   } finally {
     socket.destroy();
   }
@@ -53,7 +53,7 @@ export async function wantsCertificate(address: string, files: TemporalTls): Pro
   const socket = openTls(address, await readTemporalTls({ ...files, cert: undefined, key: undefined }));
   try {
     await once(socket, 'secureConnect');
-    return (await refusalOn(socket)) !== null;
+    return (await awaitRefusal(socket)) !== null;
   } finally {
     socket.destroy();
   }
@@ -70,14 +70,14 @@ function openTls(address: string, tls: TLSConfig | null): TLSSocket {
     ...(tls?.clientCertPair && { cert: Buffer.from(tls.clientCertPair.crt), key: Buffer.from(tls.clientCertPair.key) }),
     rejectUnauthorized: tls !== null,
   });
-  return socket.setTimeout(LOOK_MS, () => socket.destroy(new Error(`${address} says nothing`)));
+  return socket.setTimeout(PROBE_TIMEOUT_MS, () => socket.destroy(new Error(`${address} says nothing`)));
 }
 
 /**
  * Waits for the server's refusal: with TLS 1.3 it comes after the handshake. An accepted client gets HTTP/2 settings at
  * once.
  */
-async function refusalOn(socket: TLSSocket): Promise<string | null> {
+async function awaitRefusal(socket: TLSSocket): Promise<string | null> {
   const letIn = once(socket, 'data').then(() => null);
   const ended = once(socket, 'close').then(() => 'closed');
   return await Promise.race([letIn, ended]).catch(codeOf);
@@ -87,7 +87,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }
 
-function inWords(error: unknown): string | null {
+function formatTlsError(error: unknown): string | null {
   const code = codeOf(error);
   if (/ALTNAME/.test(code))
     return 'its certificate is for another name: correct TEMPORAL_ADDRESS, or set TEMPORAL_TLS_SERVER_NAME';
@@ -109,12 +109,12 @@ async function pairOf(
   const key = await textOf(variable, keyPath);
   try {
     // systemd's copies belong to root, and an ACL lets the unit in
-    if (dirname(keyPath) !== credentialsDir) await checkPrivate(keyPath, `key of ${variable}`);
+    if (dirname(keyPath) !== credentialsDir) await assertPrivate(keyPath, `key of ${variable}`);
   } catch (cause) {
-    throw unfit(variable, cause instanceof Error ? cause.message : String(cause), cause);
+    throw tlsFileError(variable, cause instanceof Error ? cause.message : String(cause), cause);
   }
   if (!certificate.checkPrivateKey(privateKeyOf(variable, keyPath, key))) {
-    throw unfit(variable, `${keyPath} is not the key of the certificate ${certPath}.`);
+    throw tlsFileError(variable, `${keyPath} is not the key of the certificate ${certPath}.`);
   }
   return { crt, key };
 }
@@ -123,7 +123,7 @@ function privateKeyOf(variable: string, path: string, pem: Buffer): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (cause) {
-    throw unfit(variable, `${path} is not a private key in PEM format, without a passphrase.`, cause);
+    throw tlsFileError(variable, `${path} is not a private key in PEM format, without a passphrase.`, cause);
   }
 }
 
@@ -133,12 +133,12 @@ async function certificateOf(variable: string, path: string): Promise<{ pem: Buf
   try {
     certificate = new X509Certificate(pem);
   } catch (cause) {
-    throw unfit(variable, `${path} is not a certificate in PEM format.`, cause);
+    throw tlsFileError(variable, `${path} is not a certificate in PEM format.`, cause);
   }
   const { validFrom, validTo } = certificate;
-  if (Date.parse(validTo) < Date.now()) throw unfit(variable, `${path} has expired at ${validTo}. Renew it.`);
+  if (Date.parse(validTo) < Date.now()) throw tlsFileError(variable, `${path} has expired at ${validTo}. Renew it.`);
   if (Date.parse(validFrom) > Date.now()) {
-    throw unfit(variable, `${path} is valid from ${validFrom}, by the clock of this machine not yet.`);
+    throw tlsFileError(variable, `${path} is valid from ${validFrom}, by the clock of this machine not yet.`);
   }
   return { pem, certificate };
 }
@@ -147,10 +147,14 @@ async function textOf(variable: string, path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (cause) {
-    throw unfit(variable, `${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+    throw tlsFileError(
+      variable,
+      `${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+      cause,
+    );
   }
 }
 
-function unfit(variable: string, why: string, cause?: unknown): MayflyError {
+function tlsFileError(variable: string, why: string, cause?: unknown): MayflyError {
   return new MayflyError('temporal_unavailable', `${variable}: ${why}`, { cause });
 }

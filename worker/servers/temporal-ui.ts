@@ -47,7 +47,7 @@ export function createTemporalUi(serverUrl: string, { namespace, codecs, writes 
   });
   app.post(`${CODEC}/decode`, bodyLimit({ maxSize: CODEC_BYTES }), async (c) => {
     const { payloads: sent } = Payloads.fromObject(await c.req.json());
-    const payloads = await Promise.all(sent.map((payload) => shown(payload, codecs)));
+    const payloads = await Promise.all(sent.map((payload) => decryptForDisplay(payload, codecs)));
     return c.json(Payloads.toObject(Payloads.create({ payloads }), { bytes: String }));
   });
   app.get('/api/v1/settings', async (c) => {
@@ -73,7 +73,7 @@ export function createTemporalUi(serverUrl: string, { namespace, codecs, writes 
 }
 
 /** Decrypts a payload for display; cleartext stays as it is. */
-async function shown(payload: Payload, codecs: readonly PayloadCodec[]): Promise<Payload> {
+async function decryptForDisplay(payload: Payload, codecs: readonly PayloadCodec[]): Promise<Payload> {
   if (!isEncrypted(payload)) return payload;
   let payloads = [payload];
   for (const codec of codecs) payloads = await codec.decode(payloads);

@@ -2,7 +2,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { MayflyError } from '../../model/errors.ts';
 import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
 import type { TemporalTls } from '../config/config.ts';
-import { readTemporalTls, whyNoTls } from './temporal-tls.ts';
+import { findTlsProblem, readTemporalTls } from './temporal-tls.ts';
 
 /** temporal.api.enums.v1.IndexedValueType. */
 const INDEXED_VALUE_TYPE_KEYWORD = 2;
@@ -19,7 +19,7 @@ export async function connectTemporal(address: string, tlsFiles: TemporalTls | n
   try {
     return await NativeConnection.connect({ address, tls, grpcCompression: { codec: 'none' } });
   } catch (cause) {
-    const why = await whyNoTls(address, tls);
+    const why = await findTlsProblem(address, tls);
     throw new MayflyError('temporal_unavailable', `Temporal does not answer at ${address}${why ? `: ${why}` : ''}`, {
       cause,
     });

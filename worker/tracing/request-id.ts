@@ -3,7 +3,7 @@ import type { WorkflowClientInterceptor } from '@temporalio/client';
 import { defaultPayloadConverter, type Headers } from '@temporalio/common';
 import type { ActivityInterceptors } from '@temporalio/worker';
 import { REQUEST_ID } from '../../model/sagas/request-id.ts';
-import { currentRequestId, isRequestId, onBehalfOf } from '../../store/audit/request-id.ts';
+import { currentRequestId, isRequestId, runWithRequestId } from '../../store/audit/request-id.ts';
 
 /** Adds the current request's id to all calls to Temporal. */
 export function requestIdOfClient(): WorkflowClientInterceptor {
@@ -29,7 +29,7 @@ export function requestIdOfActivity(_context: Context): ActivityInterceptors {
       execute(input, next) {
         const payload = input.headers[REQUEST_ID];
         const id: unknown = payload && defaultPayloadConverter.fromPayload(payload);
-        return onBehalfOf(isRequestId(id) ? id : undefined, () => next(input));
+        return runWithRequestId(isRequestId(id) ? id : undefined, () => next(input));
       },
     },
     outbound: {

@@ -15,7 +15,12 @@ const refusal = z.object({ code: z.string().refine(isErrorCode), message: z.stri
 /**
  * Removes residue in the worker of a machine: concurrently with its steps, serialized with those of the same sandbox.
  */
-export function ownRemoval(config: Config, storeUri: string, machine: HostMachine, mutex: KeyedMutex): ResidueRemoval {
+export function localRemoval(
+  config: Config,
+  storeUri: string,
+  machine: HostMachine,
+  mutex: KeyedMutex,
+): ResidueRemoval {
   const asked: Config = { ...config, mongodbUri: storeUri };
   const { signal } = new AbortController();
   return {
@@ -30,7 +35,7 @@ export function ownRemoval(config: Config, storeUri: string, machine: HostMachin
  * Requests the removal of residue from this machine's worker. @throws MayflyError of the worker's answer;
  * host_unavailable, store_unavailable
  */
-export function askedRemoval(config: Config): ResidueRemoval {
+export function remoteRemoval(config: Config): ResidueRemoval {
   const ask = (kind: keyof ResidueRemoval, body?: object) =>
     withPresentStore(config, async (store) => {
       const client = new RelayClient(store);

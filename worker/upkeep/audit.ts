@@ -3,8 +3,8 @@ import { entriesOf } from '../../host/os/directory.ts';
 import type { AuditFault } from '../../store/audit/audit-queue.ts';
 import type { Verification } from '../../store/audit/audit-verification.ts';
 import type { Store } from '../../store/connect.ts';
-import { keyChanges, type RegisterProblem, type RegisterWalk } from '../../store/register/register-walk.ts';
-import { auditReading } from '../audit/audit-access.ts';
+import { keyChanges, type LogVerification, type RegisterProblem } from '../../store/register/register-walk.ts';
+import { cliAuditAccess } from '../audit/audit-access.ts';
 import { expectedChains } from '../audit/expected-chains.ts';
 import type { Config } from '../config/config.ts';
 import { withPresentStore, withStore } from '../servers/local-store.ts';
@@ -30,10 +30,10 @@ export interface AuditVerification {
  * Needs the audit key of the control worker.
  */
 export async function verifyAudit(config: Config, ids: string[]): Promise<AuditVerification> {
-  return withStore(config, await auditReading(config), async (store) => {
+  return withStore(config, await cliAuditAccess(config), async (store) => {
     const expected = ids.length === 0 ? await expectedChains(store) : null;
     const walk = await store.audit.verifyRegister();
-    const register = await judged(walk, store);
+    const register = await verifyKeys(walk, store);
     if (expected) return { register, chains: await store.audit.verifyAll(expected, walk) };
     const chains = new Map<string, Verification>();
     for (const id of ids) chains.set(id, await store.audit.verify(id, walk));
@@ -46,11 +46,14 @@ export async function verifyAudit(config: Config, ids: string[]): Promise<AuditV
  * @returns number of gaps
  */
 export async function acceptLoss(config: Config, reason: string): Promise<number> {
-  return withStore(config, await auditReading(config), ({ audit }) => audit.acceptLoss(reason));
+  return withStore(config, await cliAuditAccess(config), ({ audit }) => audit.acceptLoss(reason));
 }
 
 /** Compares the present API keys with those in the transparency log. */
-export async function judged(walk: RegisterWalk, { apiKeys }: Pick<Store, 'apiKeys'>): Promise<RegisterVerification> {
+export async function verifyKeys(
+  walk: LogVerification,
+  { apiKeys }: Pick<Store, 'apiKeys'>,
+): Promise<RegisterVerification> {
   const { entries, notes } = walk;
   const present = new Map((await apiKeys.list()).map((key) => [key.id, key]));
   const changed = [...walk.keys].flatMap(([id, before]): RegisterProblem[] => {

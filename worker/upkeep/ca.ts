@@ -1,12 +1,12 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkPrivate } from '../../ca/key-file.ts';
+import { assertPrivate } from '../../ca/key-file.ts';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import {
   beginRotation,
   type CaKeys,
+  distrustPreviousKey,
   finishRotation,
-  forgetPrevious,
   readKeys,
   signingKeyPath,
 } from '../../ca/rotation.ts';
@@ -14,11 +14,11 @@ import { isNotFound } from '../../host/os/absent.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
-import { dataConverterOf, installationKeys, temporalClient } from '../payloads/data-converter.ts';
+import { createDataConverter, installationKeys, temporalClient } from '../payloads/data-converter.ts';
 import { withStore } from '../servers/local-store.ts';
-import { recallServers } from '../servers/remembered-servers.ts';
+import { loadServerAddresses } from '../servers/remembered-servers.ts';
 import { connectTemporal } from '../servers/temporal.ts';
-import { sandboxesAlive, type TellOptions, type Told, tellAudience } from './ca-audience.ts';
+import { type PushOptions, pushTrust, sandboxesAlive, type TrustResult } from './ca-audience.ts';
 
 export type RotationStep = 'begin' | 'finish' | 'forget';
 
@@ -31,7 +31,7 @@ export interface CaState {
 }
 
 /** Result of a step of a rotation. While `waiting` names a guest, the step is unfinished. */
-export interface RotationResult extends CaState, Told {}
+export interface RotationResult extends CaState, TrustResult {}
 
 /**
  * Returns the keys of the CA. @throws MayflyError not_found where the CA is missing: it is on the control worker's machine
@@ -50,15 +50,15 @@ export async function showCa(config: Config): Promise<CaState> {
  *
  * @throws MayflyError not_found, invalid_request when the step is out of order; temporal_unavailable, store_unavailable
  */
-export async function rotateCa(config: Config, step: RotationStep, options: TellOptions): Promise<RotationResult> {
+export async function rotateCa(config: Config, step: RotationStep, options: PushOptions): Promise<RotationResult> {
   const folder = await folderOf(config);
   const keys = await installationKeys(config);
   return withStore(config, { keys }, async (store) => {
     const connection = await connectTemporal(await temporalAddress(config), config.temporalTls);
     try {
-      const dataConverter = dataConverterOf(keys);
+      const dataConverter = createDataConverter(keys);
       const client = temporalClient({ connection, dataConverter, namespace: config.temporalNamespace });
-      const tell = () => tellAudience(client, store, options);
+      const tell = () => pushTrust(client, store, options);
       const outcome = await STEPS[step](folder, store, tell);
       return { ...stateOf(await readKeys(folder)), ...outcome };
     } finally {
@@ -67,7 +67,7 @@ export async function rotateCa(config: Config, step: RotationStep, options: Tell
   });
 }
 
-type Step = (folder: string, store: Store, tell: () => Promise<Told>) => Promise<Told>;
+type Step = (folder: string, store: Store, tell: () => Promise<TrustResult>) => Promise<TrustResult>;
 
 const STEPS: Record<RotationStep, Step> = {
   begin: async (folder, _store, tell) => {
@@ -85,7 +85,7 @@ const STEPS: Record<RotationStep, Step> = {
   },
   forget: async (folder, store, tell) => {
     await refuseWhileNeeded(folder, store);
-    await forgetPrevious(folder);
+    await distrustPreviousKey(folder);
     return tell();
   },
 };
@@ -135,12 +135,12 @@ async function folderOf({ stateDir }: Config): Promise<string> {
       { cause },
     );
   }
-  await checkPrivate(path);
+  await assertPrivate(path);
   return folder;
 }
 
 async function temporalAddress(config: Config): Promise<string> {
-  const address = config.temporalAddress ?? (await recallServers(config.stateDir))?.temporalAddress;
+  const address = config.temporalAddress ?? (await loadServerAddresses(config.stateDir))?.temporalAddress;
   if (address) return address;
   throw new MayflyError('temporal_unavailable', 'No installation has run here and TEMPORAL_ADDRESS is not set.');
 }

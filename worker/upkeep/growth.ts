@@ -2,7 +2,7 @@
 const IDLE_BYTES = 1_048_576;
 
 /** Tracks which sandboxes grow during a space shortage: the others need no suspension. */
-export class Growth {
+export class GrowthTracker {
   /** Minimum size since the shortage began, bytes, by resource and sandbox. */
   readonly #before = new Map<string, Map<string, number>>();
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { repeating } from '../../host/os/repeating.ts';
+import { setIntervalAsync } from '../../host/os/repeating.ts';
 import type { PeriodicTasks } from '../../store/periodic-tasks.ts';
 import type { Closers } from '../config/closers.ts';
 
@@ -41,6 +41,6 @@ export function startPeriodicTasks(
         await report(error instanceof Error ? error.message : String(error));
       }
     };
-    closers.add(name, repeating(turn, everyMs));
+    closers.add(name, setIntervalAsync(turn, everyMs));
   }
 }

@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { repeating } from '../../host/os/repeating.ts';
-import { TemporalSagas } from '../../temporal/temporal-sagas.ts';
+import { setIntervalAsync } from '../../host/os/repeating.ts';
+import { ApiTemporalClient } from '../../temporal/temporal-sagas.ts';
 import type { Config } from '../config/config.ts';
 import { registerSearchAttributes } from '../servers/temporal.ts';
 
@@ -19,7 +19,7 @@ interface ReconcileKeeperDeps {
  */
 export async function keepReconciling(deps: ReconcileKeeperDeps): Promise<() => Promise<void>> {
   const { client, connection, config, logger } = deps;
-  const { reconciler } = new TemporalSagas(client);
+  const { reconciler } = new ApiTemporalClient(client);
   const keep = async (ensure: () => Promise<void>) => {
     try {
       await registerSearchAttributes(connection, config.temporalNamespace);
@@ -29,5 +29,5 @@ export async function keepReconciling(deps: ReconcileKeeperDeps): Promise<() => 
     }
   };
   await keep(() => reconciler.reconcileNow(config.reconcile));
-  return repeating(() => keep(() => reconciler.ensure(config.reconcile)), config.reconcile.everyMs);
+  return setIntervalAsync(() => keep(() => reconciler.ensure(config.reconcile)), config.reconcile.everyMs);
 }

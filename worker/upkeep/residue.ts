@@ -8,7 +8,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
 import type { Config } from '../config/config.ts';
 import { type HostMachine, openHostMachine } from '../machine/host-machine.ts';
-import { hypervisorMarks } from '../machine/hypervisor.ts';
+import { readMarks } from '../machine/hypervisor.ts';
 import { withPresentStore } from '../servers/local-store.ts';
 
 /**
@@ -18,13 +18,13 @@ import { withPresentStore } from '../servers/local-store.ts';
  */
 export async function findResidue(config: Config): Promise<Mark[]> {
   // Machine first: a sandbox created between the two reads is in the store by then.
-  const marks = await marksOn(config);
-  const alive = await aliveOf(config, new Set(marks.map((mark) => mark.sandboxId)));
+  const marks = await readMachineMarks(config);
+  const alive = await findAlive(config, new Set(marks.map((mark) => mark.sandboxId)));
   const found = marks.filter((mark) => !alive.has(mark.sandboxId));
   if (found.length === 0) return [];
   // Read again: a sandbox destroyed in between left the machine before the store recorded it.
-  const still = await marksOn(config);
-  return found.filter((mark) => still.some((other) => isSame(mark, other)));
+  const still = await readMachineMarks(config);
+  return found.filter((mark) => still.some((other) => isSameMark(mark, other)));
 }
 
 /**
@@ -38,18 +38,18 @@ export async function removeResidue(config: Config, sandboxIds: Iterable<string>
 
 /**
  * Like {@link removeResidue}, on a machine that is open.
- * @param inTurn serializes with other work on the sandbox, `@default` runs at once: no other process serves the machine
+ * @param serialize serializes with other work on the sandbox, `@default` runs at once: no other process serves the machine
  */
 export async function removeResidueFrom(
   machine: HostMachine,
   config: Config,
   sandboxIds: Iterable<string>,
-  inTurn: (sandboxId: string, remove: () => Promise<void>) => Promise<void> = (_id, remove) => remove(),
+  serialize: (sandboxId: string, remove: () => Promise<void>) => Promise<void> = (_id, remove) => remove(),
 ): Promise<void> {
   const ids = new Set(sandboxIds);
   await refuseAlive(config, ids);
   for (const id of ids) {
-    await inTurn(id, async () => {
+    await serialize(id, async () => {
       await refuseAlive(config, new Set([id])); // it may have had to wait
       await removeOne(machine, id);
     });
@@ -57,7 +57,7 @@ export async function removeResidueFrom(
 }
 
 async function refuseAlive(config: Config, ids: Set<string>): Promise<void> {
-  for (const id of await aliveOf(config, ids)) {
+  for (const id of await findAlive(config, ids)) {
     throw new MayflyError('internal', `the store says that ${id} is alive; destroy it instead`);
   }
 }
@@ -76,7 +76,7 @@ export async function withMachine<T>(config: Config, use: (machine: HostMachine)
   }
 }
 
-export function isSame(one: Mark, other: Mark): boolean {
+export function isSameMark(one: Mark, other: Mark): boolean {
   return one.sandboxId === other.sandboxId && one.observation.layer === other.observation.layer;
 }
 
@@ -92,17 +92,17 @@ async function removeOne({ credentials, hypervisor, ledger }: HostMachine, sandb
     throw new MayflyError('cleanup_incomplete', left.map((look) => look.found ?? look.lookedAt).join('; '));
 }
 
-async function marksOn(config: Config): Promise<Mark[]> {
+async function readMachineMarks(config: Config): Promise<Mark[]> {
   const state = new StateDir(config.stateDir);
   const marks = await Promise.all([
-    hypervisorMarks(config, state),
+    readMarks(config, state),
     (await entriesOf(state.credentials)) ? new Credentials(state).marks() : [],
     (await entriesOf(state.reservations)) ? new Ledger(state).marks() : [],
   ]);
   return marks.flat();
 }
 
-async function aliveOf(config: Config, ids: Set<string>): Promise<Set<string>> {
+async function findAlive(config: Config, ids: Set<string>): Promise<Set<string>> {
   if (ids.size === 0) return new Set();
   return withPresentStore(config, async (store) => {
     const alive = new Set<string>();

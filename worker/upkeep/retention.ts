@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { isMayflyError } from '../../model/errors.ts';
 import type { Verification } from '../../store/audit/audit-verification.ts';
 import type { Store } from '../../store/connect.ts';
-import type { RegisterWalk } from '../../store/register/register-walk.ts';
+import type { LogVerification } from '../../store/register/register-walk.ts';
 import type { Exported } from '../../store/retention/retained.ts';
 import type { EndedSandbox, Removed } from '../../store/retention/retention.ts';
 import type { RetentionSettings } from '../config/config.ts';
@@ -26,15 +26,15 @@ interface RetentionDeps {
 }
 
 /** Treats a chain with an entry of an unknown key as broken, so that it does not block the others. */
-function unverified(error: unknown): Pick<Verification, 'ok' | 'waiting' | 'expired'> {
+function treatAsBroken(error: unknown): Pick<Verification, 'ok' | 'waiting' | 'expired'> {
   if (isMayflyError(error, 'payload_key_unusable')) return { ok: false };
   throw error;
 }
 
 /** Returns the pause between two passes: 1/24 of the retention, which is days except in trials. */
-export function passMs({ recordDays }: RetentionSettings): number {
-  const wished = ((recordDays ?? Infinity) * DAY_MS) / 24;
-  return Math.min(PASS_MS.most, Math.max(PASS_MS.least, wished));
+export function passIntervalMs({ recordDays }: RetentionSettings): number {
+  const intervalMs = ((recordDays ?? Infinity) * DAY_MS) / 24;
+  return Math.min(PASS_MS.most, Math.max(PASS_MS.least, intervalMs));
 }
 
 /**
@@ -57,7 +57,7 @@ export class RetentionPass {
       (after, limit) => retention.due({ before: past, after, limit }),
       signal,
       async (page) => {
-        const due = await filtered(page, free);
+        const due = await filterAsync(page, free);
         const path = await this.#export(due, ({ id }) => retention.documents(id));
         for (const one of due) {
           if (!signal.aborted && !(await retention.isNeeded(one.id))) await this.#count(await retention.remove(one));
@@ -69,14 +69,14 @@ export class RetentionPass {
 
   async #chains(past: string, signal: AbortSignal): Promise<void> {
     const { auditRetention } = this.deps.store;
-    let register: RegisterWalk | null = null;
+    let register: LogVerification | null = null;
     await this.#batches(
       (after, limit) => auditRetention.due({ before: past, after, limit }),
       signal,
       async (page) => {
         register ??= await this.deps.store.audit.verifyRegister();
         const known = register;
-        const due = await filtered(page, ({ id }) => this.#isPast(id, past, known));
+        const due = await filterAsync(page, ({ id }) => this.#isPast(id, past, known));
         const path = await this.#export(due, ({ id }) => auditRetention.documents(id));
         for (const { id } of due) {
           if (!signal.aborted) await this.#count({ audit: await auditRetention.remove(id) });
@@ -87,10 +87,10 @@ export class RetentionPass {
   }
 
   /** Reports whether a chain is intact, also by the transparency log, and old enough: a broken one is evidence. */
-  async #isPast(id: string, past: string, register: RegisterWalk): Promise<boolean> {
+  async #isPast(id: string, past: string, register: LogVerification): Promise<boolean> {
     const { audit, auditRetention, sandboxes } = this.deps.store;
     if ((await sandboxes.get(id)) !== null || (await this.deps.isOpen(id))) return false;
-    const { ok, waiting, expired } = await audit.verify(id, register).catch(unverified);
+    const { ok, waiting, expired } = await audit.verify(id, register).catch(treatAsBroken);
     if (!ok || waiting) {
       this.deps.logger.warn({ id }, 'an audit trail is past, but broken: it is kept. Run `mayfly audit verify`');
       return false;
@@ -137,7 +137,7 @@ function before(days: number): string {
   return new Date(Date.now() - days * DAY_MS).toISOString();
 }
 
-async function filtered<T>(all: readonly T[], keep: (one: T) => Promise<boolean>): Promise<T[]> {
+async function filterAsync<T>(all: readonly T[], keep: (one: T) => Promise<boolean>): Promise<T[]> {
   const kept: T[] = [];
   for (const one of all) if (await keep(one)) kept.push(one);
   return kept;

@@ -4,7 +4,7 @@ import type { TemplateState } from '../../model/templates/template.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
 import type { HostMachine } from '../machine/host-machine.ts';
-import { closedHypervisor } from '../machine/hypervisor.ts';
+import { readOnlyHypervisor } from '../machine/hypervisor.ts';
 import { withPresentStore } from '../servers/local-store.ts';
 import { withMachine } from './residue.ts';
 
@@ -47,7 +47,7 @@ const KINDS: Record<SavedKind, Saved> = {
 };
 
 /** States in which a workflow still removes or finishes it. */
-const UNDER_WAY: readonly Recorded[] = ['creating', 'deleting'];
+const IN_PROGRESS: readonly Recorded[] = ['creating', 'deleting'];
 const OVER: readonly Recorded[] = ['failed', 'deleted'];
 
 /**
@@ -56,7 +56,7 @@ const OVER: readonly Recorded[] = ['failed', 'deleted'];
  * @throws MayflyError store_unavailable
  */
 export async function findSavedResidue(config: Config, kind: SavedKind): Promise<SavedResidue[]> {
-  const list = () => KINDS[kind].list(closedHypervisor(config, new StateDir(config.stateDir)));
+  const list = () => KINDS[kind].list(readOnlyHypervisor(config, new StateDir(config.stateDir)));
   // Machine first: one created between the two reads is in the store by then.
   const present = await list();
   if (present.length === 0) return [];
@@ -69,7 +69,7 @@ export async function findSavedResidue(config: Config, kind: SavedKind): Promise
     ),
   );
   const residue = found.filter(({ state, recorded }) => {
-    return !UNDER_WAY.includes(recorded) && !(state === 'whole' && recorded === 'ready');
+    return !IN_PROGRESS.includes(recorded) && !(state === 'whole' && recorded === 'ready');
   });
   if (residue.length === 0) return [];
   // Read again: one removed in between left the machine before the store recorded it.

@@ -4,28 +4,28 @@ import { everyQuota, excessOfSandbox, excessOfShared } from '../../activities/sn
 import type { StorageRoom } from '../../activities/snapshot/storage-room.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
-import { repeating } from '../../host/os/repeating.ts';
+import { setIntervalAsync } from '../../host/os/repeating.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { isSameHost, type Observer } from '../../model/host.ts';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import { DEFAULT_INTERVALS, type Intervals } from '../../model/intervals.ts';
 import type { Operation } from '../../model/sagas/messages.ts';
 import type { SpaceSuspensionCause } from '../../model/sandbox/sandbox.ts';
-import { fullness, type HostDisk, hasRoomAgain, isFull } from '../../model/snapshots/storage.ts';
+import { formatFreeSpace, type HostDisk, hasSpaceToResume, isFull } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
 import type { MeasuredDisk } from '../../store/sandboxes/measured-disks.ts';
-import { storedParts } from '../../store/stored-parts.ts';
-import type { Sagas } from '../../temporal/temporal-sagas.ts';
-import { Growth } from './growth.ts';
+import { listStorageUse } from '../../store/stored-parts.ts';
+import type { ApiWorkflows } from '../../temporal/temporal-sagas.ts';
+import { GrowthTracker } from './growth.ts';
 
 /** Sandboxes measured per poll while space is ample: the cost of a poll must not grow with their number. */
 const MEASURED_AT_ONCE = 4;
 /** Polls per write of measurements to the store while space is ample: the document has every sandbox of the host. */
-const TELL_EVERY = 5;
+const REPORT_EVERY_POLLS = 5;
 /**
  * Polls per query of libvirt for guests that found no space while the disk has some: a quota of the host stopped them.
  */
-const ASK_EVERY = 15;
+const QUERY_EVERY_POLLS = 15;
 /** Time limit of an operation that the watch requests, ms. */
 const OPERATION_MS = 60_000;
 
@@ -35,7 +35,7 @@ export interface StorageWatchDeps {
   ledger: Pick<Ledger, 'sandboxIds'>;
   room: Pick<StorageRoom, 'check'>;
   store: Store;
-  sagas: Pick<Sagas, 'sandboxes'>;
+  sagas: Pick<ApiWorkflows, 'sandboxes'>;
   logger: Logger;
   /** `@default` {@link DEFAULT_INTERVALS} */
   intervals?: Pick<Intervals, 'storageMs' | 'measureMs'>;
@@ -50,7 +50,7 @@ interface Measured {
 type Limited = Awaited<ReturnType<typeof everyQuota>>;
 
 /** Reason to suspend a sandbox. */
-interface Trouble {
+interface SuspensionReason {
   cause: SpaceSuspensionCause;
   why: string;
 }
@@ -63,7 +63,7 @@ interface Trouble {
 export class StorageWatch {
   readonly #deps: StorageWatchDeps;
   readonly #stopped = new AbortController();
-  readonly #growth = new Growth();
+  readonly #growth = new GrowthTracker();
   /** Sandboxes possibly suspended for space; their records decide. */
   #suspended = new Set<string>();
   readonly #asked = new Map<string, Promise<void>>();
@@ -87,7 +87,7 @@ export class StorageWatch {
     const before = (await store.measuredDisks.list()).find((one) => one.hostId === hostId);
     for (const { id, bytes } of before?.sandboxes ?? []) this.#measured.set(id, { bytes, at: -Infinity });
     await this.#look();
-    this.#stopLoop = repeating(() => this.#look(), this.#intervals.storageMs, false);
+    this.#stopLoop = setIntervalAsync(() => this.#look(), this.#intervals.storageMs, false);
   }
 
   async stop(): Promise<void> {
@@ -101,10 +101,10 @@ export class StorageWatch {
     try {
       const limited = await everyQuota(store);
       const disk = await hypervisor.disk();
-      const sizes = await this.#measure(limited.keys.length + limited.shared.length > 0 || !hasRoomAgain(disk));
+      const sizes = await this.#measure(limited.keys.length + limited.shared.length > 0 || !hasSpaceToResume(disk));
       const troubles = await this.#troubles(sizes, disk, limited);
       for (const [sandboxId, trouble] of troubles) await this.#suspend(sandboxId, trouble);
-      if (!hasRoomAgain(disk)) return;
+      if (!hasSpaceToResume(disk)) return;
       for (const sandboxId of this.#suspended) if (!troubles.has(sandboxId)) await this.#resume(sandboxId);
     } catch (error) {
       logger.warn({ err: error }, 'the disk of this host could not be watched; it is tried again');
@@ -128,7 +128,7 @@ export class StorageWatch {
     const ids = new Set(ledger.sandboxIds());
     const known = this.#measured.size;
     for (const id of this.#measured.keys()) if (!ids.has(id)) this.#measured.delete(id);
-    const due = all ? [...ids] : this.#longestAgo([...ids]);
+    const due = all ? [...ids] : this.#leastRecentlyMeasured([...ids]);
     if (due.length > 0 || this.#measured.size < known) {
       const held = await hypervisor.heldBytes(); // first: data merged in between counts twice, never zero times
       await Promise.all(
@@ -139,12 +139,12 @@ export class StorageWatch {
       );
       this.#untold = this.#sizes().map(([id, bytes]) => ({ id, bytes: bytes + (held.get(id) ?? 0) }));
     }
-    if (all || this.#looks % TELL_EVERY === 0) await this.#tell();
+    if (all || this.#looks % REPORT_EVERY_POLLS === 0) await this.#reportUsage();
     return new Map(this.#sizes());
   }
 
   /** Writes unchanged measurements again after a while, with a new time. */
-  async #tell(): Promise<void> {
+  async #reportUsage(): Promise<void> {
     const { store } = this.#deps;
     const { hostId } = this.#deps.observer;
     const sandboxes = this.#untold;
@@ -161,30 +161,38 @@ export class StorageWatch {
     return [...this.#measured].filter(([, { bytes }]) => bytes > 0).map(([id, { bytes }]) => [id, bytes]);
   }
 
-  #longestAgo(ids: string[]): string[] {
+  #leastRecentlyMeasured(ids: string[]): string[] {
     const before = performance.now() - this.#intervals.measureMs;
     const at = (id: string) => this.#measured.get(id)?.at ?? -Infinity;
     const due = ids.filter((id) => at(id) < before).toSorted((a, b) => at(a) - at(b));
     return due.slice(0, MEASURED_AT_ONCE);
   }
 
-  async #troubles(sizes: ReadonlyMap<string, number>, disk: HostDisk, limited: Limited): Promise<Map<string, Trouble>> {
+  async #troubles(
+    sizes: ReadonlyMap<string, number>,
+    disk: HostDisk,
+    limited: Limited,
+  ): Promise<Map<string, SuspensionReason>> {
     const { hypervisor } = this.#deps;
     const troubles = await this.#overQuota(sizes, limited);
-    const isLow = !hasRoomAgain(disk);
-    const why = `room on its host: ${fullness(disk)}. Delete snapshots or sandboxes there; it goes on by itself then`;
-    const trouble: Trouble = { cause: 'host_disk_full', why };
+    const isLow = !hasSpaceToResume(disk);
+    const why = `room on its host: ${formatFreeSpace(disk)}. Delete snapshots or sandboxes there; it goes on by itself then`;
+    const trouble: SuspensionReason = { cause: 'host_disk_full', why };
     if (isFull(disk)) for (const id of this.#growth.during('host', sizes)) troubles.set(id, trouble);
     else this.#growth.over('host');
-    if (isLow || this.#looks % ASK_EVERY === 0) for (const id of await hypervisor.stopped()) troubles.set(id, trouble);
+    if (isLow || this.#looks % QUERY_EVERY_POLLS === 0)
+      for (const id of await hypervisor.stopped()) troubles.set(id, trouble);
     return troubles;
   }
 
-  async #overQuota(sizes: ReadonlyMap<string, number>, { keys, shared }: Limited): Promise<Map<string, Trouble>> {
+  async #overQuota(
+    sizes: ReadonlyMap<string, number>,
+    { keys, shared }: Limited,
+  ): Promise<Map<string, SuspensionReason>> {
     const { store } = this.#deps;
-    const troubles = new Map<string, Trouble>();
+    const troubles = new Map<string, SuspensionReason>();
     if (keys.length + shared.length === 0) return troubles;
-    const parts = await storedParts(store);
+    const parts = await listStorageUse(store);
     const exceed = (id: string, excess: string) =>
       troubles.set(id, { cause: 'quota_exceeded', why: `room in a quota: ${excess}; it goes on by itself then` });
     const here = parts.filter(({ kind, id }) => kind === 'workspace' && sizes.has(id));
@@ -203,7 +211,7 @@ export class StorageWatch {
     return troubles;
   }
 
-  async #suspend(sandboxId: string, { cause, why }: Trouble): Promise<void> {
+  async #suspend(sandboxId: string, { cause, why }: SuspensionReason): Promise<void> {
     const record = await this.#deps.store.sandboxes.get(sandboxId);
     if (record?.state === 'paused' && record.stalledBy) this.#suspended.add(sandboxId);
     if (record?.state !== 'running') return;

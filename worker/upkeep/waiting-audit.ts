@@ -4,7 +4,7 @@ import type { AuditFault } from '../../store/audit/audit-queue.ts';
 import type { Store } from '../../store/connect.ts';
 
 /** Appends delayed audit events, and shows pending ones in the records of their sandboxes. */
-export class WaitingAudit {
+export class PendingAudit {
   readonly #told = new Set<string>();
 
   constructor(
@@ -16,18 +16,18 @@ export class WaitingAudit {
     for (const id of await this.store.audit.appendWaiting()) {
       this.logger.info({ id }, 'the audit trail goes on: all that waited was appended');
       this.#told.delete(id);
-      await this.#say(id, null);
+      await this.#writeFault(id, null);
     }
-    for (const fault of await this.store.audit.faults()) await this.#tell(fault);
+    for (const fault of await this.store.audit.faults()) await this.#showFault(fault);
   }
 
-  async #tell({ sandboxId: id, why, waiting, since }: AuditFault): Promise<void> {
+  async #showFault({ sandboxId: id, why, waiting, since }: AuditFault): Promise<void> {
     if (!this.#told.has(id)) this.logger.error({ id, why, waiting, since }, 'events wait for the audit trail');
     this.#told.add(id);
-    await this.#say(id, why);
+    await this.#writeFault(id, why);
   }
 
-  async #say(id: string, auditFault: string | null): Promise<void> {
+  async #writeFault(id: string, auditFault: string | null): Promise<void> {
     const record = isSandboxId(id) ? await this.store.sandboxes.get(id) : null;
     if (record && (record.auditFault ?? null) !== auditFault) await this.store.sandboxes.update(id, { auditFault });
   }

@@ -1,5 +1,5 @@
 import { type ChildWorkflowHandle, condition, log } from '@temporalio/workflow';
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../../model/sandbox/certificate-saga.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
 import { startUnlessPresent, trySignal } from '../saga/subscription.ts';
@@ -19,14 +19,14 @@ export async function renewTrust({ id }: SandboxEntity): Promise<void> {
       workflowId,
       args: [{ sandboxId: id }],
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      staticSummary: readable(`what ${id} trusts`),
+      staticSummary: markReadable(`what ${id} trusts`),
     });
-    if (run) return told(run, id);
+    if (run) return awaitRun(run, id);
     if (await trySignal(workflowId, TRUST_CHANGED, null)) return; // false: that run has just ended
   }
 }
 
-async function told(run: ChildWorkflowHandle<typeof trust>, sandboxId: string): Promise<void> {
+async function awaitRun(run: ChildWorkflowHandle<typeof trust>, sandboxId: string): Promise<void> {
   let isOver = false;
   const over = () => {
     isOver = true;

@@ -18,7 +18,7 @@ import { onHost } from '../saga/host-activities.ts';
 import { now } from '../saga/now.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 
-const changed = defineSignal<[Revocation | null]>(TRUST_CHANGED);
+const trustChanged = defineSignal<[Revocation | null]>(TRUST_CHANGED);
 
 /** Pause after a round in which all attempts on the host failed. */
 const PAUSE = '5s';
@@ -33,26 +33,27 @@ const PAUSE = '5s';
  * @returns true when the guest has the newest trust; false when the sandbox ended first, so nothing opens it
  */
 export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
-  const wishes: { revocation: Revocation | null; at: string }[] = [];
+  const requests: { revocation: Revocation | null; at: string }[] = [];
   let isNew = true;
   let events = 0;
-  setHandler(changed, (revocation) => {
-    wishes.push({ revocation, at: now() });
+  setHandler(trustChanged, (revocation) => {
+    requests.push({ revocation, at: now() });
     isNew = true;
   });
   for (;;) {
     isNew = false;
-    for (const { revocation, at } of wishes.splice(0)) {
+    for (const { revocation, at } of requests.splice(0)) {
       if (!revocation) continue;
       await controlUntilDone.revokeCertificates({ sandboxId, ...revocation, at, eventId: eventIdOf(events++) });
     }
     const guest = await controlUntilDone.trustOf({ sandboxId });
     if (!guest) return false;
-    const held = await pushToGuest(sandboxId, guest);
-    if (held && !isNew && !guest.hasMore) return true;
-    if (held) continue;
+    const isApplied = await pushToGuest(sandboxId, guest);
+    if (isApplied && !isNew && !guest.hasMore) return true;
+    if (isApplied) continue;
     await condition(() => isNew, PAUSE);
-    if (workflowInfo().continueAsNewSuggested && wishes.length === 0) await continueAsNew<typeof trust>({ sandboxId });
+    if (workflowInfo().continueAsNewSuggested && requests.length === 0)
+      await continueAsNew<typeof trust>({ sandboxId });
   }
 }
 

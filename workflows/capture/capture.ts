@@ -1,5 +1,5 @@
 import type { ActivityOptions } from '@temporalio/workflow';
-import type { CaptureRemembrance } from '../../activities/source/capture-record.ts';
+import type { CaptureChange } from '../../activities/source/capture-record.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { CaptureRecord, SavedCapture } from '../../model/snapshots/capture.ts';
 import { type CaptureCreation, type CaptureInput, newCapture } from '../../model/snapshots/capture-saga.ts';
@@ -9,7 +9,7 @@ import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga } from '../saga/saga.ts';
-import { RecordedTask, taskSteps, taskUndos } from '../source/task-life.ts';
+import { RecordedTask, taskCompensations, taskSteps } from '../source/task-life.ts';
 
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const STEP = PROFILE.step(2 * MINUTE_MS, { totalMs: 8 * MINUTE_MS });
@@ -25,7 +25,7 @@ export async function capture(input: CaptureInput): Promise<void> {
   else await deleteCapture(task);
 }
 
-class CaptureTask extends RecordedTask<CaptureRemembrance['changes'], CaptureRecord> {
+class CaptureTask extends RecordedTask<CaptureChange['changes'], CaptureRecord> {
   constructor(private readonly input: CaptureInput) {
     const { captureId, actor, hostId } = input;
     super({ actor, hostId, detail: { captureId } }, input.timeouts);
@@ -47,11 +47,11 @@ class CaptureTask extends RecordedTask<CaptureRemembrance['changes'], CaptureRec
   }
 
   get undos() {
-    return taskUndos(this, this.input, this.#target, this.#summary);
+    return taskCompensations(this, this.input, this.#target, this.#summary);
   }
 
   protected override write(
-    { updatedAt: _at, ...changes }: CaptureRemembrance['changes'] & { updatedAt: string },
+    { updatedAt: _at, ...changes }: CaptureChange['changes'] & { updatedAt: string },
     event: AuditEvent | null,
   ): Promise<CaptureRecord> {
     const { captureId, sourceId } = this.input;

@@ -1,9 +1,9 @@
 import { CancellationScope, setHandler } from '@temporalio/workflow';
-import { TOO_OLD_MS } from '../../model/pools/pool-saga.ts';
+import { MIN_CLAIM_TTL_MS } from '../../model/pools/pool-saga.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import type { Membership } from '../../model/sandbox/sandbox.ts';
-import { hostOf } from '../../model/sandbox/sandbox-state.ts';
+import { getHost } from '../../model/sandbox/sandbox-state.ts';
 import { control, controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
@@ -45,20 +45,20 @@ async function claimOnce(entity: SandboxEntity, request: ClaimRequest): Promise<
   check(entity, request);
   await probeGuest(entity, request);
   entity.checkLiving();
-  if (entity.record.project === NO_PROJECT) await giveShared(entity, request);
-  else await give(entity, request);
+  if (entity.record.project === NO_PROJECT) await assignSharedMember(entity, request);
+  else await assignMember(entity, request);
   entity.state.usedAt = Date.now();
 }
 
 /** Assigns a member of a shared pool, after counting it in the quotas of the claiming project. */
-async function giveShared(entity: SandboxEntity, request: ClaimRequest): Promise<void> {
+async function assignSharedMember(entity: SandboxEntity, request: ClaimRequest): Promise<void> {
   const { size, actor } = request;
   const { project, apiKeyId } = actor;
   const counted = { sandboxId: entity.id, pool: membershipOf(entity).name, project };
   try {
     await control.admitClaim({ ...counted, size, apiKeyId });
     entity.checkLiving();
-    await give(entity, request);
+    await assignMember(entity, request);
   } catch (error) {
     await CancellationScope.nonCancellable(() => controlUntilDone.releaseClaim(counted));
     throw error;
@@ -66,7 +66,7 @@ async function giveShared(entity: SandboxEntity, request: ClaimRequest): Promise
 }
 
 /** Makes the caller the owner in the record, as if the sandbox had been created for them. */
-async function give(
+async function assignMember(
   entity: SandboxEntity,
   { requestId, name, spec, size, actor, requestedAt, builds }: ClaimRequest,
 ): Promise<void> {
@@ -96,7 +96,7 @@ async function give(
 /** @throws ApplicationFailure sandbox_not_running: its guest does not answer, or its source has changed */
 async function probeGuest(entity: SandboxEntity, { spec }: ClaimRequest): Promise<void> {
   const { id, record, timeouts } = entity;
-  const host = hostOf(record);
+  const host = getHost(record);
   if (host === null) throw refusal('internal', `${id} is warm, and on no host.`);
   const within = { scheduleToCloseTimeout: timeouts.greetMs, retry: { maximumAttempts: 1 } };
   const answer = await onHost(host, within)
@@ -116,16 +116,16 @@ function check(entity: SandboxEntity, { spec, size, actor }: ClaimRequest): void
   if (claimedBy !== null) throw refusal('sandbox_busy', `${id} is another's.`);
   entity.checkLiving();
   if (record.state !== 'warm') throw refusal('sandbox_not_running', `${id} is ${record.state}.`);
-  if (Date.parse(record.expiresAt) - Date.now() < TOO_OLD_MS) {
+  if (Date.parse(record.expiresAt) - Date.now() < MIN_CLAIM_TTL_MS) {
     throw refusal('sandbox_not_running', `${id} is too old.`);
   }
   const own = record.spec;
-  const isWished =
+  const isMatching =
     spec.source === own.source &&
     spec.network.egress === own.network.egress &&
     size.cpus === record.size?.cpus &&
     size.memoryMib === record.size.memoryMib;
-  if (!isWished) throw refusal('sandbox_not_running', `${id} is not what is asked for.`);
+  if (!isMatching) throw refusal('sandbox_not_running', `${id} is not what is asked for.`);
 }
 
 function membershipOf({ record }: SandboxEntity): Membership {

@@ -1,7 +1,7 @@
 import { ActivityFailure, ApplicationFailure, setHandler, TimeoutFailure } from '@temporalio/workflow';
 import type { Prepared } from '../../activities/sandbox/create.ts';
 import type { HostRef } from '../../model/host.ts';
-import type { StepUnderWay } from '../../model/sagas/messages.ts';
+import type { StepProgress } from '../../model/sagas/messages.ts';
 import { isMultiStepFailure, isMultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
 import type { StepTiming } from '../../model/sandbox/sandbox.ts';
 import { onHost } from '../saga/host-activities.ts';
@@ -67,7 +67,7 @@ async function reportingSteps<T extends { steps: StepTiming[] }>(
 ): Promise<T> {
   const before = entity.state.steps;
   let isOver = false;
-  setHandler(atStep, async ({ phase, steps, ssh }: StepUnderWay) => {
+  setHandler(atStep, async ({ phase, steps, ssh }: StepProgress) => {
     if (isOver) return;
     entity.state.steps = [...before, ...steps];
     await entity.recordChange('sandbox.state', { state: 'creating', phase, ...(ssh && { ssh }) });

@@ -9,8 +9,8 @@ export async function watchDeadline(entity: SandboxEntity, hibernate: () => void
   while (state.end === null) {
     const { at } = getDeadline(entity);
     const leftMs = at - Date.now();
-    const isEarlier = () => state.end !== null || getDeadline(entity).at < at;
-    if (leftMs > 0) await condition(isEarlier, leftMs);
+    const isDeadlineEarlier = () => state.end !== null || getDeadline(entity).at < at;
+    if (leftMs > 0) await condition(isDeadlineEarlier, leftMs);
     else await inbox.run(() => handleDeadline(entity, hibernate));
   }
 }

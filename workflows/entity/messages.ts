@@ -2,9 +2,9 @@ import { condition, setHandler } from '@temporalio/workflow';
 import { isSameHost } from '../../model/host.ts';
 import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import { isFinal, isSettled } from '../../model/sandbox/sandbox-state.ts';
+import { isCreateFinished, isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { accepted, destroy, hostForgotten, restoreRecord, settled } from '../saga/messages.ts';
+import { accepted, destroy, hostDecommissioned, restoreRecord, settled } from '../saga/messages.ts';
 import { addSubscriber, handleSubscriptions } from '../saga/subscription.ts';
 import type { SandboxEntity } from './entity.ts';
 
@@ -19,7 +19,7 @@ export function handleMessages(entity: SandboxEntity): void {
     if (!isFinal(entity.record.state)) await entity.recordChange('sandbox.state'); // which checks the store's
   };
   setHandler(restoreRecord, restore, { validator });
-  setHandler(hostForgotten, ({ hostId, actor }) => {
+  setHandler(hostDecommissioned, ({ hostId, actor }) => {
     const { record, state } = entity;
     const candidates = record.askedHosts.filter((host) => host.hostId === hostId);
     if (candidates.some((host) => isSameHost(record, host))) {
@@ -37,6 +37,6 @@ export function handleMessages(entity: SandboxEntity): void {
 
 async function awaitSettled(entity: SandboxEntity): Promise<void> {
   await entity.begun;
-  await condition(() => isSettled(entity.record.state) || entity.isClosing);
-  if (!isSettled(entity.record.state)) entity.checkOpen();
+  await condition(() => isCreateFinished(entity.record.state) || entity.isClosing);
+  if (!isCreateFinished(entity.record.state)) entity.checkOpen();
 }

@@ -1,17 +1,17 @@
 import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
-import { hostOf } from '../../model/sandbox/sandbox-state.ts';
+import { getHost } from '../../model/sandbox/sandbox-state.ts';
 import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import type { SnapshotKind } from '../../model/snapshots/snapshot.ts';
 import { refusal } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { PROFILE } from '../saga/profiles.ts';
 import type { SandboxEntity } from './entity.ts';
-import { startSteps, stepsWithin, undosOn } from './steps.ts';
+import { compensationsOn, startSteps, stepsWithin } from './steps.ts';
 
 /** Returns the steps of an operation, or of its compensation, on the sandbox's host. */
 export function stepsOn(entity: SandboxEntity, generation: number): OperationSteps {
-  const host = hostOf(entity.record);
+  const host = getHost(entity.record);
   if (host === null) throw refusal('internal', `${entity.id} runs, but its record names no host.`);
   return operationSteps(entity, host, generation);
 }
@@ -27,8 +27,8 @@ function operationSteps(entity: SandboxEntity, host: HostRef, generation: number
   const newer = { ...target, generation: generation + 1 };
   const step = stepsWithin(entity, host);
   const flattening = PROFILE.work(timeouts.flattenMs, { heartbeatMs: timeouts.heartbeatMs });
-  const undo = undosOn(entity, host, `${id} on ${hostId}`);
-  const undoUnlessOff = undosOn(entity, host, `${id} on ${hostId}`, unlessOff);
+  const undo = compensationsOn(entity, host, `${id} on ${hostId}`);
+  const compensateIfOn = compensationsOn(entity, host, `${id} on ${hostId}`, ignoreMachineOff);
 
   return {
     ...startSteps(entity, host, generation),
@@ -65,15 +65,15 @@ function operationSteps(entity: SandboxEntity, host: HostRef, generation: number
     wake: (wished: 'running' | 'paused') => step(timeouts.hibernateMs, id).wake({ ...target, wished }),
     yieldMemory: () => undo.yieldMemory(target),
     retakeMemory: () => step(timeouts.reserveMs, `${id} on ${hostId}`).retakeMemory(target),
-    undoPause: () => undoUnlessOff.resume(newer),
-    undoResume: () => undoUnlessOff.pause(newer),
+    undoPause: () => compensateIfOn.resume(newer),
+    undoResume: () => compensateIfOn.pause(newer),
   };
 }
 
 export type OperationSteps = ReturnType<typeof operationSteps>;
 
 /** Ignores `sandbox_not_running`: a machine that went off needs no compensation of a pause or resume. */
-export async function unlessOff<T>(undo: Promise<T>): Promise<T | undefined> {
+export async function ignoreMachineOff<T>(undo: Promise<T>): Promise<T | undefined> {
   try {
     return await undo;
   } catch (error) {

@@ -7,9 +7,9 @@ import {
   Trigger,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import { type EntityState, newEntityState } from '../../model/sagas/entity-state.ts';
+import { type EntityState, initialEntityState } from '../../model/sagas/entity-state.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import { requestedRecord } from '../../model/sagas/requested-record.ts';
+import { newSandboxRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor, SandboxPhase, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { SandboxState } from '../../model/sandbox/sandbox-state.ts';
@@ -24,7 +24,7 @@ import { SerialQueue } from '../saga/serial-queue.ts';
 const { recordRequested, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
 
 /** States in which a repeated create continues: its steps check before they act. */
-const IN_CREATE: ReadonlySet<SandboxState> = new Set(['requested', 'creating']);
+const CREATING_STATES: ReadonlySet<SandboxState> = new Set(['requested', 'creating']);
 
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'updatedAt'>>;
 
@@ -47,7 +47,7 @@ export class RecordWriter {
 
   constructor(readonly input: SandboxInput) {
     this.id = input.id;
-    this.state = input.continued ?? newEntityState(requestedRecord(input), Date.now());
+    this.state = input.continued ?? initialEntityState(newSandboxRecord(input), Date.now());
   }
 
   /** Record as in the store. */
@@ -76,7 +76,7 @@ export class RecordWriter {
       throw error;
     }
     this.state.steps = this.record.steps;
-    this.#isReset = begin === 'create' && !IN_CREATE.has(this.record.state);
+    this.#isReset = begin === 'create' && !CREATING_STATES.has(this.record.state);
     this.begun.resolve();
   }
 
@@ -119,16 +119,16 @@ export class RecordWriter {
 
   /** Writes the changes; the whole record when the store was restored to an earlier time. */
   async #write(changes: WrittenChanges, event: AuditEvent): Promise<SandboxRecord> {
-    const known = { ...this.record, ...changes };
+    const updated = { ...this.record, ...changes };
     try {
       const stored = await remember({ sandboxId: this.id, changes, event });
-      if (hasSame(stored, known)) return stored;
+      if (hasSame(stored, updated)) return stored;
     } catch (error) {
       const { code } = failureOf(error, 'remember');
-      if (code === 'sandbox_ended') return known; // Temporal was restored to an earlier time
+      if (code === 'sandbox_ended') return updated; // Temporal was restored to an earlier time
       if (code !== 'sandbox_not_found') throw error;
     }
-    return rewriteRecord({ record: known, event });
+    return rewriteRecord({ record: updated, event });
   }
 
   /** Runs a step and records its time, or its failure in {@link failedStep}. */
@@ -150,10 +150,18 @@ export class RecordWriter {
 }
 
 /** Fields that decide about a sandbox and its proof. */
-const DECISIVE = ['state', 'hostId', 'createdAt', 'runningAt', 'expiresAt', 'stopReason', 'parentSnapshotId'] as const;
+const DECISIVE_FIELDS = [
+  'state',
+  'hostId',
+  'createdAt',
+  'runningAt',
+  'expiresAt',
+  'stopReason',
+  'parentSnapshotId',
+] as const;
 
 function hasSame(one: SandboxRecord, other: SandboxRecord): boolean {
-  return DECISIVE.every((field) => one[field] === other[field]);
+  return DECISIVE_FIELDS.every((field) => one[field] === other[field]);
 }
 
 /** Shows the sandbox's state in the Temporal UI, in one upsert of the changes. */

@@ -1,10 +1,10 @@
 import type { ActivityOptions } from '@temporalio/workflow';
 import type { SignedCertificate } from '../../activities/access/certificate.ts';
 import type { HostActivities } from '../../activities/host.ts';
-import type { LookResult } from '../../activities/step/steps.ts';
+import type { InspectionResult } from '../../activities/step/steps.ts';
 import type { HostRef } from '../../model/host.ts';
 import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
-import { foreignLook } from '../../model/sandbox/layers.ts';
+import { findForeignObservation } from '../../model/sandbox/layers.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import { control } from '../saga/control.ts';
@@ -46,7 +46,7 @@ export function stepsWithin(
  * Builds compensations and removals on a host, each retried until success: see {@link retryOn}.
  * @param settle turns a failure that proves the work done into a success. `@default` none
  */
-export function undosOn(
+export function compensationsOn(
   entity: SandboxEntity,
   host: HostRef,
   summary: string,
@@ -108,7 +108,7 @@ export function cleanupSteps(entity: SandboxEntity, host: HostRef) {
   const { id } = entity;
   const { hostId } = host;
   const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
-  const cleanup = undosOn(entity, host, `${id} · ${hostId}`);
+  const cleanup = compensationsOn(entity, host, `${id} · ${hostId}`);
   return {
     host,
     removeCredentials: () => cleanup.removeCredentials(gone),
@@ -121,7 +121,7 @@ export function cleanupSteps(entity: SandboxEntity, host: HostRef) {
       retryOn(entity, host, 'lookAgain', async (options) => {
         const look = { ...options, summary: `${id} · ${hostId}: is anything left?` };
         const result = await onHost(host, look).lookAgain(gone);
-        refuseForeign(host, result);
+        assertOwnObservations(host, result);
         return result;
       }),
   };
@@ -130,8 +130,8 @@ export function cleanupSteps(entity: SandboxEntity, host: HostRef) {
 export type CleanupSteps = ReturnType<typeof cleanupSteps>;
 
 /** @throws ApplicationFailure another_installation */
-function refuseForeign(host: HostRef, { observations }: LookResult): void {
-  const foreign = foreignLook(observations, host);
+function assertOwnObservations(host: HostRef, { observations }: InspectionResult): void {
+  const foreign = findForeignObservation(observations, host);
   if (!foreign) return;
   const seen = foreign.by ? `${foreign.by.installationId} on host ${foreign.by.hostId}` : 'who did not say where';
   throw refusal('another_installation', `${host.installationId} was asked, and it was ${seen} that looked`);

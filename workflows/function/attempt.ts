@@ -1,7 +1,7 @@
 import type { AttemptSandbox } from '../../activities/function/attempt/attempt-sandbox.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
 import type { RunRecord } from '../../model/functions/run.ts';
-import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import type { StartedAttempt } from '../../model/functions/run-saga.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
 import type { HostRef } from '../../model/host.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
@@ -17,9 +17,9 @@ import { trySignal } from '../saga/subscription.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import { taskSteps } from '../source/task-life.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
-import type { Diffing } from './diff.ts';
-import { type RunLife, saidOf } from './run-life.ts';
-import { Waits } from './waits.ts';
+import type { DiffRecorder } from './diff.ts';
+import { attemptRef, type RunState } from './run-life.ts';
+import { WaitpointFollower } from './waits.ts';
 
 /** Profile of copies of gigabytes out of an emulated guest. */
 const STEP = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 2 * MINUTE_MS });
@@ -31,22 +31,22 @@ const COLLECT_PAUSE_MS = 1_000;
 type Fetched = Partial<Pick<RunRecord, 'result'> & { artifactCount: number }>;
 
 /** Outcome of an attempt, and its fetched output. */
-export interface Ended {
+export interface AttemptResult {
   end: AttemptEnd;
   fetched: Fetched;
 }
 
 /** Attempt and its sandbox. */
-interface OwnMachine {
-  begun: BegunAttempt;
+interface AttemptMachine {
+  begun: StartedAttempt;
   sandbox: TaskSandbox;
 }
 
 /** Returns the sandbox of an attempt, new or found by a workflow that resumes a lost run; or why it is refused. */
-export async function attemptSandbox(
-  life: RunLife,
-  begun: BegunAttempt,
-): Promise<OwnMachine | { begun: BegunAttempt; refusal: RunFailure }> {
+export async function loadAttemptSandbox(
+  life: RunState,
+  begun: StartedAttempt,
+): Promise<AttemptMachine | { begun: StartedAttempt; refusal: RunFailure }> {
   try {
     const { sandboxId, ...made } = await control.attemptSandbox({ runId: begun.runId });
     const own = { ...begun, sandboxId };
@@ -58,8 +58,8 @@ export async function attemptSandbox(
 }
 
 function sandboxOf(
-  life: RunLife,
-  { sandboxId: id, begunAt, isPresent }: BegunAttempt,
+  life: RunState,
+  { sandboxId: id, begunAt, isPresent }: StartedAttempt,
   { spec, size, isMember, host }: Omit<AttemptSandbox, 'sandboxId'>,
 ): TaskSandbox {
   const { actor, timeouts } = life.input;
@@ -84,31 +84,39 @@ function sandboxOf(
  *
  * A cancel ends it before its process starts; later it ends the process, and the output is collected all the same.
  */
-export async function attempt(life: RunLife, machine: OwnMachine, diffing: Diffing): Promise<Ended> {
+export async function runAttempt(
+  life: RunState,
+  machine: AttemptMachine,
+  diffing: DiffRecorder,
+): Promise<AttemptResult> {
   const { begun } = machine;
   let hasStarted = begun.isStarted;
   try {
-    const prepare = () => prepared(life, machine, diffing);
+    const prepare = () => prepareCommand(life, machine, diffing);
     const command = await runUntil(() => !hasStarted && life.cancelledBy !== null, prepare);
-    if (!command) return { end: { ...NOTHING, outcome: 'cancelled' }, fetched: {} };
-    if (!command.value) return neverBegan(null);
+    if (!command) return { end: { ...EMPTY_END, outcome: 'cancelled' }, fetched: {} };
+    if (!command.value) return notStarted(null);
     hasStarted = true;
-    return await followed(life, begun, command.value);
+    return await followCommand(life, begun, command.value);
   } catch (error) {
     const { code, step, message } = failureOf(error, life.failedStep);
     const failure = { code, message: `${step}: ${message}` };
-    return hasStarted ? { end: { ...NOTHING, outcome: 'unknown', failure }, fetched: {} } : neverBegan(failure);
+    return hasStarted ? { end: { ...EMPTY_END, outcome: 'unknown', failure }, fetched: {} } : notStarted(failure);
   }
 }
 
 /** @param failure null: the run was cancelled, or has expired */
-export function neverBegan(failure: RunFailure | null): Ended {
-  return { end: { ...NOTHING, outcome: 'not-started', failure }, fetched: {} };
+export function notStarted(failure: RunFailure | null): AttemptResult {
+  return { end: { ...EMPTY_END, outcome: 'not-started', failure }, fetched: {} };
 }
 
-const NOTHING = { exitCode: null, signal: null, startedAt: null, failure: null };
+const EMPTY_END = { exitCode: null, signal: null, startedAt: null, failure: null };
 
-async function prepared(life: RunLife, { begun, sandbox }: OwnMachine, diffing: Diffing): Promise<CommandInput | null> {
+async function prepareCommand(
+  life: RunState,
+  { begun, sandbox }: AttemptMachine,
+  diffing: DiffRecorder,
+): Promise<CommandInput | null> {
   const { runId, isStarted } = begun;
   const host = await life.step('startSandbox', () => sandbox.start({ mayBeAsleep: isStarted }));
   const step = stepsOn(life, begun, host);
@@ -120,29 +128,34 @@ async function prepared(life: RunLife, { begun, sandbox }: OwnMachine, diffing: 
 }
 
 /** Follows the process to its end. From here on it may have had effects that can't be undone: only the guest knows. */
-async function followed(life: RunLife, begun: BegunAttempt, command: CommandInput): Promise<Ended> {
+async function followCommand(life: RunState, begun: StartedAttempt, command: CommandInput): Promise<AttemptResult> {
   const { runId, sandboxId } = begun;
   const cancel = (actor: Actor) => trySignal(commandWorkflowIdOf(command.commandId), CANCEL_COMMAND, actor);
-  const waits = new Waits(life, begun, cancel);
+  const waits = new WaitpointFollower(life, begun, cancel);
   const run = life.step('runCommand', () => runTaskCommand(command, `${runId} in ${sandboxId}`));
   const ended = Promise.all([run.finally(() => waits.end()), waits.passOnCancel(), waits.limit.enforce()]);
   ended.catch(() => undefined); // thrown below, unless the attempt ended while suspended
-  const endedAsleep = await waits.follow(command);
-  if (endedAsleep) return { end: endedAsleep, fetched: {} };
+  const suspendedEnd = await waits.follow(command);
+  if (suspendedEnd) return { end: suspendedEnd, fetched: {} };
   await ended;
-  const end = waits.limit.asLimited(await controlUntilDone.commandEnd(saidOf(begun)));
+  const end = waits.limit.asLimited(await controlUntilDone.commandEnd(attemptRef(begun)));
   if (end.outcome === 'not-started' || end.outcome === 'unknown') return { end, fetched: {} };
-  return collected(life, begun, end, command);
+  return collectOutput(life, begun, end, command);
 }
 
 /**
  * Collects the output. Missing output is the failure of a process that succeeded; of any other, collects what exists.
  */
-async function collected(life: RunLife, begun: BegunAttempt, end: AttemptEnd, host: CommandInput): Promise<Ended> {
+async function collectOutput(
+  life: RunState,
+  begun: StartedAttempt,
+  end: AttemptEnd,
+  host: CommandInput,
+): Promise<AttemptResult> {
   const isPartial = end.outcome !== 'succeeded';
   const step = stepsOn(life, begun, host);
   try {
-    const { result, artifactCount, failure } = await whileItLives(life, begun, () => step.collectRun({ isPartial }));
+    const { result, artifactCount, failure } = await retryWhileAlive(life, begun, () => step.collectRun({ isPartial }));
     const fetched = { result, artifactCount };
     if (isPartial || !failure) return { end, fetched };
     return { end: { ...end, outcome: 'failed', failure }, fetched };
@@ -154,7 +167,7 @@ async function collected(life: RunLife, begun: BegunAttempt, end: AttemptEnd, ho
 }
 
 /** Retries while the host is away and the sandbox lives: the output is on that host's disk. @throws the last failure */
-async function whileItLives<T>(life: RunLife, { sandboxId }: BegunAttempt, run: () => Promise<T>): Promise<T> {
+async function retryWhileAlive<T>(life: RunState, { sandboxId }: StartedAttempt, run: () => Promise<T>): Promise<T> {
   const collect = async () => {
     try {
       return { value: await run() };
@@ -171,6 +184,6 @@ async function whileItLives<T>(life: RunLife, { sandboxId }: BegunAttempt, run: 
   return outcome.value;
 }
 
-function stepsOn(life: RunLife, { runId, sandboxId: attemptId }: BegunAttempt, host: HostRef) {
+function stepsOn(life: RunState, { runId, sandboxId: attemptId }: StartedAttempt, host: HostRef) {
   return taskSteps(life, host, { sandboxId: runId, runId, attemptId }, { ...STEP, summary: runId });
 }

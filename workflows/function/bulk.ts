@@ -1,7 +1,7 @@
 import { continueAsNew } from '@temporalio/workflow';
 import type { BulkInput } from '../../model/functions/bulk.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continue-as-new.ts';
+import { shouldContinueAsNew } from '../saga/continue-as-new.ts';
 import { controlUntilDone } from '../saga/control.ts';
 
 /**
@@ -23,6 +23,6 @@ export async function bulk(input: BulkInput): Promise<void> {
     if (!page) return;
     const done = await controlUntilDone.actOnBulk({ bulkId, runs: page.runs });
     await controlUntilDone.recordBulk({ bulkId, page, done });
-    if (shallContinue() && !isCancelled) return continueAsNew<typeof bulk>(input);
+    if (shouldContinueAsNew() && !isCancelled) return continueAsNew<typeof bulk>(input);
   }
 }

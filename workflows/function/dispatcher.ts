@@ -1,5 +1,5 @@
 import { continueAsNew } from '@temporalio/workflow';
-import { type DispatcherInput, LOOK } from '../../model/functions/run-saga.ts';
+import { type DispatcherInput, WAKE_DISPATCHER } from '../../model/functions/run-saga.ts';
 import { repeatTurns } from '../saga/continue-as-new.ts';
 import { control } from '../saga/control.ts';
 
@@ -22,5 +22,5 @@ export async function dispatcher({ project, name, after = '' }: DispatcherInput)
     if (found.isEmpty) return null;
     return found.isMore ? 0 : Math.min(found.waitMs ?? POLL_MS, POLL_MS);
   };
-  await repeatTurns(LOOK, admit, () => continueAsNew<typeof dispatcher>({ project, name, after: at }));
+  await repeatTurns(WAKE_DISPATCHER, admit, () => continueAsNew<typeof dispatcher>({ project, name, after: at }));
 }

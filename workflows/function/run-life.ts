@@ -1,6 +1,6 @@
 import { condition, defineSignal, setCurrentDetails, setHandler } from '@temporalio/workflow';
-import type { SaidAttempt } from '../../activities/function/known-attempt.ts';
-import { type BegunAttempt, CANCEL_RUN, LOOK_AT_WAITS, type RunInput } from '../../model/functions/run-saga.ts';
+import type { AttemptRef } from '../../activities/function/known-attempt.ts';
+import { CANCEL_RUN, type RunInput, type StartedAttempt, WAKE_WAITS } from '../../model/functions/run-saga.ts';
 import { TEMPORAL_OPERATOR } from '../../model/sagas/cancellation.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
@@ -10,10 +10,10 @@ import { controlUntilDone } from '../saga/control.ts';
 import { TaskLife } from '../source/task-life.ts';
 
 const cancel = defineSignal<[Actor]>(CANCEL_RUN);
-const lookAtWaits = defineSignal(LOOK_AT_WAITS);
+const wakeRun = defineSignal(WAKE_WAITS);
 
 /** State of one run in its workflow. */
-export class RunLife extends TaskLife {
+export class RunState extends TaskLife {
   cancelledBy: Actor | null = null;
   /** Number of signals to poll its waitpoints. */
   looks = 0;
@@ -28,7 +28,7 @@ export class RunLife extends TaskLife {
     whenCancelled(() => {
       this.cancelling = controlUntilDone.cancelRun({ runId: input.runId, actor: TEMPORAL_OPERATOR });
     });
-    setHandler(lookAtWaits, () => {
+    setHandler(wakeRun, () => {
       this.looks += 1;
     });
   }
@@ -52,6 +52,6 @@ export class RunLife extends TaskLife {
 }
 
 /** Returns the identity of an attempt, from which a store that was reset to an earlier time recovers it. */
-export function saidOf({ runId, n, sandboxId, commandId, begunAt, tries }: BegunAttempt): SaidAttempt {
+export function attemptRef({ runId, n, sandboxId, commandId, begunAt, tries }: StartedAttempt): AttemptRef {
   return { runId, n, sandboxId, commandId, begunAt, tries };
 }

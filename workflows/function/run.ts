@@ -9,11 +9,11 @@ import {
 import type { ControlActivities } from '../../activities/control.ts';
 import type { ErrorCode } from '../../model/errors.ts';
 import {
-  type BegunAttempt,
-  dispatcherWorkflowIdOf,
-  LOOK,
-  type NextOfRun,
+  dispatcherWorkflowId,
   type RunInput,
+  type RunNextStep,
+  type StartedAttempt,
+  WAKE_DISPATCHER,
 } from '../../model/functions/run-saga.ts';
 import type { RunFailure } from '../../model/functions/run-state.ts';
 import { WAKE_SCHEDULE } from '../../model/schedules/schedule-saga.ts';
@@ -22,9 +22,9 @@ import { failureOf } from '../saga/failure.ts';
 import { outcomeAttribute } from '../saga/messages.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { trySignal } from '../saga/subscription.ts';
-import { attempt, attemptSandbox, type Ended, neverBegan } from './attempt.ts';
-import { Diffing } from './diff.ts';
-import { RunLife, saidOf } from './run-life.ts';
+import { type AttemptResult, loadAttemptSandbox, notStarted, runAttempt } from './attempt.ts';
+import { DiffRecorder } from './diff.ts';
+import { attemptRef, RunState } from './run-life.ts';
 
 /** Profile of a disk snapshot, which takes seconds. After a timeout the sandbox is destroyed without one. */
 const { keepAttempt } = proxyActivities<ControlActivities>(PROFILE.work(5 * MINUTE_MS, { totalMs: 10 * MINUTE_MS }));
@@ -44,7 +44,7 @@ const SLOTS_MS = { first: 15_000, most: 600_000, factor: 1.5 };
  */
 export async function run(input: RunInput): Promise<void> {
   const { runId } = input;
-  const life = new RunLife(input);
+  const life = new RunState(input);
   for (;;) {
     const begun = await controlUntilDone.beginAttempt({ runId });
     if (!begun) {
@@ -52,7 +52,7 @@ export async function run(input: RunInput): Promise<void> {
       return wakeSchedule(input);
     }
     if ('lacksSlot' in begun) {
-      await awaitSlots(life);
+      await awaitConcurrencySlots(life);
       continue;
     }
     life.cancelledBy ??= begun.cancelledBy ?? null;
@@ -64,28 +64,28 @@ export async function run(input: RunInput): Promise<void> {
   }
   await life.cancelling;
   const { project, function: name } = input;
-  await trySignal(dispatcherWorkflowIdOf({ project, name }), LOOK);
+  await trySignal(dispatcherWorkflowId({ project, name }), WAKE_DISPATCHER);
   await wakeSchedule(input);
 }
 
-async function attempted(life: RunLife, found: BegunAttempt): Promise<NextOfRun> {
-  const made = await attemptSandbox(life, found);
+async function attempted(life: RunState, found: StartedAttempt): Promise<RunNextStep> {
+  const made = await loadAttemptSandbox(life, found);
   const { begun } = made;
-  const diffing = new Diffing(life, begun);
+  const diffing = new DiffRecorder(life, begun);
   if (!begun.hasEnded) {
-    const ended: Ended = 'sandbox' in made ? await attempt(life, made, diffing) : neverBegan(made.refusal);
-    await controlUntilDone.endAttempt({ ...saidOf(begun), ...ended, event: life.event('run.ended') });
+    const ended: AttemptResult = 'sandbox' in made ? await runAttempt(life, made, diffing) : notStarted(made.refusal);
+    await controlUntilDone.endAttempt({ ...attemptRef(begun), ...ended, event: life.event('run.ended') });
   }
   if ('sandbox' in made) {
     await diffing.after();
-    const notKept = begun.keeps ? await keep(begun) : null;
+    const retentionFailure = begun.keeps ? await retainDisks(begun) : null;
     await life.retryUntilDone('destroySandbox', () => made.sandbox.destroy());
     // after the sandbox's end, no one can still finish a snapshot
-    if (begun.keeps) await controlUntilDone.settleKept({ ...saidOf(begun), failure: notKept });
+    if (begun.keeps) await controlUntilDone.settleKept({ ...attemptRef(begun), failure: retentionFailure });
     await diffing.release();
   }
   return life.retryUntilDone('leaveAttempt', () =>
-    controlUntilDone.leaveAttempt({ ...saidOf(begun), event: life.event('run.cleaned') }),
+    controlUntilDone.leaveAttempt({ ...attemptRef(begun), event: life.event('run.cleaned') }),
   );
 }
 
@@ -93,9 +93,9 @@ async function attempted(life: RunLife, found: BegunAttempt): Promise<NextOfRun>
  * Snapshots the disks of a failed attempt, without effect on the run's outcome.
  * @returns the failure; null: it is kept
  */
-async function keep(begun: BegunAttempt): Promise<RunFailure | null> {
+async function retainDisks(begun: StartedAttempt): Promise<RunFailure | null> {
   try {
-    return await keepAttempt(saidOf(begun));
+    return await keepAttempt(attemptRef(begun));
   } catch (error) {
     const { code, message } = failureOf(error, 'keepAttempt');
     return { code, message };
@@ -103,7 +103,7 @@ async function keep(begun: BegunAttempt): Promise<RunFailure | null> {
 }
 
 /** Waits in the function's queue until the run has reacquired its slots, or is cancelled. */
-async function awaitSlots(life: RunLife): Promise<void> {
+async function awaitConcurrencySlots(life: RunState): Promise<void> {
   const { runId } = life.input;
   for (let pauseMs = SLOTS_MS.first; ; pauseMs = Math.min(SLOTS_MS.most, pauseMs * SLOTS_MS.factor)) {
     const { looks } = life;

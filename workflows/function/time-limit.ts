@@ -1,19 +1,19 @@
 import { condition, sleep } from '@temporalio/workflow';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
-import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import type { StartedAttempt } from '../../model/functions/run-saga.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import type { RunLife } from './run-life.ts';
-import type { Sleep } from './sleep.ts';
+import type { RunState } from './run-life.ts';
+import type { Suspension } from './sleep.ts';
 
 /** Pauses between two polls until the host is back and has started the process. Milliseconds. */
-const STARTED_MS = { first: 2_000, most: 300_000, factor: 2 };
+const START_POLL_MS = { first: 2_000, most: 300_000, factor: 2 };
 
 /** Cancels a process by its workflow. @returns false: no such workflow runs now */
 export type CancelProcess = (actor: Actor) => Promise<boolean>;
 
 /** Repeats a signal until it is accepted: the target is starting, or has just ended. */
-export async function untilHeard(send: () => Promise<boolean>, isOver: () => boolean): Promise<void> {
+export async function signalUntilAccepted(send: () => Promise<boolean>, isOver: () => boolean): Promise<void> {
   while (!isOver() && !(await send())) await sleep('1s');
 }
 
@@ -27,9 +27,9 @@ export class TimeLimit {
   #turn = 0;
 
   constructor(
-    private readonly life: RunLife,
-    private readonly begun: BegunAttempt,
-    private readonly slept: Pick<Sleep, 'isAsleep' | 'hasSlept'>,
+    private readonly life: RunState,
+    private readonly begun: StartedAttempt,
+    private readonly slept: Pick<Suspension, 'isAsleep' | 'hasSlept'>,
     private readonly cancel: CancelProcess,
     private readonly hasEnded: () => boolean,
   ) {}
@@ -42,7 +42,7 @@ export class TimeLimit {
   async enforce(): Promise<void> {
     const { runId, sandboxId: attemptId, stops = false } = this.begun;
     const { slept, hasEnded } = this;
-    for (let startedMs = STARTED_MS.first; ; ) {
+    for (let startedMs = START_POLL_MS.first; ; ) {
       await condition(() => hasEnded() || (!slept.isAsleep && (stops || slept.hasSlept)));
       if (hasEnded()) return;
       const turn = this.#turn;
@@ -55,7 +55,7 @@ export class TimeLimit {
       } else if (left.is === 'stands') await condition(isNext);
       else {
         await condition(isNext, startedMs);
-        startedMs = Math.min(STARTED_MS.most, startedMs * STARTED_MS.factor);
+        startedMs = Math.min(START_POLL_MS.most, startedMs * START_POLL_MS.factor);
       }
     }
   }
@@ -72,6 +72,6 @@ export class TimeLimit {
   async #end(): Promise<void> {
     if (this.life.cancelledBy !== null) return;
     this.isOver = true;
-    await untilHeard(() => this.cancel(this.life.input.actor), this.hasEnded);
+    await signalUntilAccepted(() => this.cancel(this.life.input.actor), this.hasEnded);
   }
 }

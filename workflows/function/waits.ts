@@ -1,29 +1,29 @@
 import { CancellationScope, condition } from '@temporalio/workflow';
 import type { ChangedWaits } from '../../activities/waitpoint/on-host.ts';
 import type { AttemptEnd } from '../../model/functions/command-end.ts';
-import type { BegunAttempt } from '../../model/functions/run-saga.ts';
+import type { StartedAttempt } from '../../model/functions/run-saga.ts';
 import type { HostRef } from '../../model/host.ts';
-import type { AskedWaitpoint } from '../../model/waitpoints/waitpoint.ts';
+import type { WaitpointRequest } from '../../model/waitpoints/waitpoint.ts';
 import { runUntil } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { PROFILE } from '../saga/profiles.ts';
-import type { RunLife } from './run-life.ts';
-import { Sleep } from './sleep.ts';
-import { type CancelProcess, TimeLimit, untilHeard } from './time-limit.ts';
+import type { RunState } from './run-life.ts';
+import { Suspension } from './sleep.ts';
+import { type CancelProcess, signalUntilAccepted, TimeLimit } from './time-limit.ts';
 
 /** Delay before a process is followed, ms: brief ones never are. */
-const FIRST_LOOK_MS = 1_000;
+const FIRST_POLL_MS = 1_000;
 /** Time a woken process may stay idle before it is suspended again. Milliseconds. */
-const WOKEN_MS = 60_000;
+const IDLE_AFTER_WAKE_MS = 60_000;
 
 /**
  * Follows the waitpoints of an attempt's process: records new ones, delivers data, and hibernates the machine in
  * between.
  */
-export class Waits {
-  readonly #asked: AskedWaitpoint[] = [];
-  readonly #sleep: Sleep;
+export class WaitpointFollower {
+  readonly #asked: WaitpointRequest[] = [];
+  readonly #sleep: Suspension;
   /** Enforces the time limit that its guest cannot. */
   readonly limit: TimeLimit;
   #given: string[] = [];
@@ -32,20 +32,20 @@ export class Waits {
   #isOver = false;
 
   constructor(
-    private readonly life: RunLife,
-    private readonly begun: BegunAttempt,
+    private readonly life: RunState,
+    private readonly begun: StartedAttempt,
     private readonly cancel: CancelProcess,
   ) {
-    this.#sleep = new Sleep(life, begun, () => this.#isOver);
+    this.#sleep = new Suspension(life, begun, () => this.#isOver);
     this.limit = new TimeLimit(life, begun, this.#sleep, cancel, () => this.#isOver);
   }
 
   /** @returns the end of an attempt that ends while its machine is hibernated; null: its process has ended */
   async follow(host: HostRef): Promise<AttemptEnd | null> {
-    if (await condition(() => this.#isOver, FIRST_LOOK_MS)) return null;
+    if (await condition(() => this.#isOver, FIRST_POLL_MS)) return null;
     const done = await runUntil(
       () => this.#isOver,
-      () => this.#followed(host),
+      () => this.#followGuest(host),
     );
     return done?.value ?? null;
   }
@@ -56,7 +56,7 @@ export class Waits {
     const { cancelledBy } = this.life;
     if (cancelledBy === null) return;
     const send = async () => this.#sleep.isAsleep || (await this.cancel(cancelledBy));
-    await untilHeard(send, () => this.#isOver);
+    await signalUntilAccepted(send, () => this.#isOver);
   }
 
   /** Marks the process as ended. */
@@ -64,15 +64,15 @@ export class Waits {
     this.#isOver = true;
   }
 
-  async #followed(host: HostRef): Promise<AttemptEnd | null> {
+  async #followGuest(host: HostRef): Promise<AttemptEnd | null> {
     const { runId, sandboxId: attemptId } = this.begun;
     const onItsHost = onHost(host, { ...PROFILE.follow(), summary: runId });
     let isAsleep = this.begun.isStarted && (await controlUntilDone.isAsleep({ runId, attemptId }));
-    for (let restMs: number | null = null; ; ) {
+    for (let suspendAfterMs: number | null = null; ; ) {
       if (isAsleep) {
-        const ended = await CancellationScope.nonCancellable(() => this.#through());
+        const ended = await CancellationScope.nonCancellable(() => this.#suspend());
         if (ended || this.#isOver) return ended;
-        restMs = this.#sleep.hasSlept ? WOKEN_MS : this.#sleep.againMs;
+        suspendAfterMs = this.#sleep.hasSlept ? IDLE_AFTER_WAKE_MS : this.#sleep.againMs;
       }
       const asked = this.#asked.map(({ name }) => name);
       const changed: ChangedWaits = await onItsHost.followWaitpoints({
@@ -80,11 +80,11 @@ export class Waits {
         attemptId,
         asked,
         given: this.#given,
-        restMs,
+        restMs: suspendAfterMs,
       });
       isAsleep = changed.isStill === true && !this.#isToEnd;
-      if (changed.isStill) restMs = null;
-      else restMs = await CancellationScope.nonCancellable(() => this.#record(changed));
+      if (changed.isStill) suspendAfterMs = null;
+      else suspendAfterMs = await CancellationScope.nonCancellable(() => this.#record(changed));
     }
   }
 
@@ -93,7 +93,7 @@ export class Waits {
     return this.life.cancelledBy !== null || this.limit.isOver;
   }
 
-  async #through(): Promise<AttemptEnd | null> {
+  async #suspend(): Promise<AttemptEnd | null> {
     const ended = await this.#sleep.through(this.#given);
     this.limit.changed();
     return ended;

@@ -9,7 +9,7 @@ import { now } from '../saga/now.ts';
 import { TaskLife } from '../source/task-life.ts';
 
 /** State of one build in its workflow, and the only writer of its record. */
-export class ImageLife extends TaskLife {
+export class ImageState extends TaskLife {
   /** Failure of a step of the Dockerfile; null: none. */
   failure: ImageFailure | null = null;
 
@@ -30,18 +30,18 @@ export class ImageLife extends TaskLife {
     const builders = stages.map((stage) => stage.builder.id);
     const { source, network } = builder.spec;
     const cached = this.#done;
-    this.#tell('image.requested', actor, { name, source, network, steps, cached, builders, bakeId });
+    this.#addEvent('image.requested', actor, { name, source, network, steps, cached, builders, bakeId });
   }
 
   cancelAsked({ actor }: CancelImage): void {
-    this.#tell('image.cancel-asked', actor, {});
+    this.#addEvent('image.cancel-asked', actor, {});
   }
 
   /** Ends the build, with the outcome in the audit trail before the record. */
   async over(state: 'ready' | 'failed' | 'cancelled', changes: Partial<ImageRecord>): Promise<void> {
     const { code, line, exitCode } = changes.failure ?? {};
     const snapshotId = this.lastSnapshot ?? this.input.snapshotId;
-    this.#tell(`image.${state}`, this.input.actor, { done: this.#done, snapshotId, code, line, exitCode });
+    this.#addEvent(`image.${state}`, this.input.actor, { done: this.#done, snapshotId, code, line, exitCode });
     await this.recordChange({ ...changes, state, waitingFor: null });
   }
 
@@ -61,7 +61,7 @@ export class ImageLife extends TaskLife {
     return CancellationScope.nonCancellable(() => controlUntilDone.rememberImage(change));
   }
 
-  #tell(kind: AuditKind, actor: Actor, detail: Record<string, unknown>): void {
+  #addEvent(kind: AuditKind, actor: Actor, detail: Record<string, unknown>): void {
     this.#untold.push(auditEvent(this.#events++, { kind, actor, hostId: null, detail }));
   }
 }

@@ -1,20 +1,20 @@
-import type { ImageStageInput, ImageStepPlace, ImageStepRef } from '../../model/image/image-saga.ts';
+import type { ImageStageInput, ImageStepLocation, ImageStepRef } from '../../model/image/image-saga.ts';
 import type { CommandInput } from '../../model/sandbox/command-saga.ts';
 import { control } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { runTaskCommand } from '../source/task-command.ts';
-import type { ImageLife } from './image-life.ts';
+import type { ImageState } from './image-life.ts';
 
 /** Profile of copying gigabytes from one guest to another. */
-const CARRYING = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 30 * MINUTE_MS });
+const COPY_PROFILE = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 30 * MINUTE_MS });
 
 /** Copies the files of a `COPY --from` between two sandboxes on one host; no other worker sees them. */
-export async function copyFiles(life: ImageLife, index: number, stage: ImageStageInput, from: string): Promise<void> {
+export async function copyFiles(life: ImageState, index: number, stage: ImageStageInput, from: string): Promise<void> {
   const { hostId, installationId } = await runStep(life, { imageId: life.input.imageId, index, part: 'pack' });
   const summary = `step ${index + 1}: files of ${from}`;
-  const host = onHost({ hostId, installationId }, { ...CARRYING, summary });
+  const host = onHost({ hostId, installationId }, { ...COPY_PROFILE, summary });
   await life.step('carryImageFiles', () => host.carryImageFiles({ from, to: stage.builder.id }));
 }
 
@@ -24,7 +24,7 @@ export async function copyFiles(life: ImageLife, index: number, stage: ImageStag
  * @returns its host
  * @throws ApplicationFailure image_step_failed
  */
-export function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Promise<CommandInput> {
+export function runStep(life: ImageState, ref: ImageStepRef, isSent = false): Promise<CommandInput> {
   return life.step('runStep', async () => {
     if (isSent) await sendFiles(ref, await control.imageStepPlace(ref));
     const begun = await control.beginImageStep(ref);
@@ -36,9 +36,9 @@ export function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Pro
   });
 }
 
-async function sendFiles({ imageId, index }: ImageStepRef, to: ImageStepPlace): Promise<void> {
+async function sendFiles({ imageId, index }: ImageStepRef, to: ImageStepLocation): Promise<void> {
   const { hostId, installationId, sandboxId } = to;
   const summary = `step ${index + 1}: files of the context`;
-  const host = onHost({ hostId, installationId }, { ...CARRYING, summary });
+  const host = onHost({ hostId, installationId }, { ...COPY_PROFILE, summary });
   await host.sendImageFiles({ imageId, index, to: sandboxId });
 }

@@ -9,8 +9,8 @@ import { now } from '../saga/now.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga, type Undo } from '../saga/saga.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
-import { atSnapshot } from './at-snapshot.ts';
-import { ImageLife } from './image-life.ts';
+import { inputFromSnapshot } from './at-snapshot.ts';
+import { ImageState } from './image-life.ts';
 import { copyFiles, runStep } from './image-step.ts';
 import { makeSource } from './make-source.ts';
 import { checkReady, makeReadySource } from './ready.ts';
@@ -32,12 +32,12 @@ const LONGEST = '4h';
  * the build is cancelled, its sandboxes and source are removed; only snapshots of finished steps remain.
  */
 export async function image(input: ImageInput): Promise<void> {
-  const life = new ImageLife(input);
+  const life = new ImageState(input);
   let isCancelled = false;
-  const cancelBuild = (asked: CancelImage) => {
-    if (asked.imageId !== input.imageId || isCancelled) return;
+  const cancelBuild = (request: CancelImage) => {
+    if (request.imageId !== input.imageId || isCancelled) return;
     isCancelled = true;
-    life.cancelAsked(asked);
+    life.cancelAsked(request);
   };
   setHandler(cancel, cancelBuild);
   whenCancelled(() => cancelBuild({ imageId: input.imageId, actor: TEMPORAL_OPERATOR }));
@@ -54,7 +54,7 @@ export async function image(input: ImageInput): Promise<void> {
   await life.over(failure ? 'failed' : 'cancelled', { failure });
 }
 
-async function build(life: ImageLife): Promise<void> {
+async function build(life: ImageState): Promise<void> {
   const { ready } = life.input;
   const snapshotId = await saga(async (undo) => {
     const checker = ready && new TaskSandbox(ready.checker, 'image_failed');
@@ -72,7 +72,7 @@ async function build(life: ImageLife): Promise<void> {
 }
 
 /** @returns the last snapshot */
-async function doSteps(life: ImageLife, undo: Undo): Promise<string> {
+async function doSteps(life: ImageState, undo: Undo): Promise<string> {
   const { stages, snapshotId } = life.input;
   if (stages.length > 0) await doStages(life, stages, undo);
   const last = stages.length > 0 ? life.lastSnapshot : snapshotId;
@@ -81,7 +81,7 @@ async function doSteps(life: ImageLife, undo: Undo): Promise<string> {
 }
 
 /** Runs the stages. A builder lives until the last stage that copies from it is done. */
-async function doStages(life: ImageLife, stages: readonly ImageStageInput[], undo: Undo): Promise<void> {
+async function doStages(life: ImageState, stages: readonly ImageStageInput[], undo: Undo): Promise<void> {
   const made = stages.map((stage) => ({ ...stage, sandbox: new TaskSandbox(stage.builder, 'image_failed') }));
   const living = new Map<number, (typeof made)[number]>();
   for (const { sandbox } of made)
@@ -115,5 +115,5 @@ async function builderInput({ builder, parent }: ImageStageInput, ends: Readonly
   if (parent === null) return builder;
   const snapshotId = ends.get(parent);
   if (snapshotId === undefined) throw refusal('internal', 'A stage was begun before the one that it begins at.');
-  return atSnapshot(builder, snapshotId);
+  return inputFromSnapshot(builder, snapshotId);
 }

@@ -3,8 +3,8 @@ import type { ImageInput } from '../../model/image/image-saga.ts';
 import {
   MAKE_TEMPLATE_WORKFLOW,
   REMOVE_TEMPLATE,
-  templateRequestWorkflowIdOf,
-  templateWorkflowIdOf,
+  templateRequestWorkflowId,
+  templateWorkflowId,
 } from '../../model/templates/template-saga.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
@@ -12,10 +12,10 @@ import { saga, type Undo } from '../saga/saga.ts';
 import { trySignal, waitForWorkflow } from '../saga/subscription.ts';
 import type { TaskSandbox } from '../source/task-sandbox.ts';
 import type { makeTemplate } from '../template/make-template.ts';
-import { atSnapshot } from './at-snapshot.ts';
-import type { ImageLife } from './image-life.ts';
+import { inputFromSnapshot } from './at-snapshot.ts';
+import type { ImageState } from './image-life.ts';
 import { runStep } from './image-step.ts';
-import { type MadeSource, makeSource, takeBackSource } from './make-source.ts';
+import { compensateMakeSource, type MadeSource, makeSource } from './make-source.ts';
 
 type Ready = NonNullable<ImageInput['ready']>;
 
@@ -24,38 +24,38 @@ type Ready = NonNullable<ImageInput['ready']>;
  * @throws ApplicationFailure image_step_failed
  */
 export async function checkReady(
-  life: ImageLife,
+  life: ImageState,
   { checker }: Ready,
   sandbox: TaskSandbox,
   snapshotId: string,
 ): Promise<void> {
-  const from = await atSnapshot(checker, snapshotId);
+  const from = await inputFromSnapshot(checker, snapshotId);
   await life.step('startChecker', () => sandbox.start({ from }));
   const { imageId, steps } = life.input;
   await runStep(life, { imageId, index: steps - 1, part: 'ready' });
 }
 
 /** Makes a source with a template, where its host supports templates; or neither. */
-export function makeReadySource(life: ImageLife, ready: Ready, snapshotId: string): Promise<void> {
+export function makeReadySource(life: ImageState, ready: Ready, snapshotId: string): Promise<void> {
   return saga(async (undo) => {
     const source = await makeSource(life, snapshotId, (made) =>
-      undo('makeSource', () => life.retryUntilDone('deleteSource', () => takeBackSource(life, made))),
+      undo('makeSource', () => life.retryUntilDone('deleteSource', () => compensateMakeSource(life, made))),
     );
     await life.recordChange({ waitingFor: 'its template' });
     // Until its key is known, the template is removed with the source.
-    await life.step('makeTemplate', () => makeItsTemplate(life, ready, source, undo));
+    await life.step('makeTemplate', () => makeTemplateOf(life, ready, source, undo));
   });
 }
 
-async function makeItsTemplate(
-  { input }: ImageLife,
+async function makeTemplateOf(
+  { input }: ImageState,
   { templateId: wanted }: Ready,
   { hostId, installationId }: MadeSource,
   undo: Undo,
 ): Promise<void> {
   const { name, actor, timeouts } = input;
   const made = await executeChild<typeof makeTemplate>(MAKE_TEMPLATE_WORKFLOW, {
-    workflowId: templateRequestWorkflowIdOf(wanted),
+    workflowId: templateRequestWorkflowId(wanted),
     args: [
       {
         templateId: wanted,
@@ -77,7 +77,7 @@ async function makeItsTemplate(
     throw refusal(made.refused.code, made.refused.message);
   }
   const { templateId, templateKey } = made;
-  const workflowId = templateWorkflowIdOf({ hostId, templateKey });
+  const workflowId = templateWorkflowId({ hostId, templateKey });
   // the template is also removed with its source
   undo('makeTemplate', async () => void (await trySignal(workflowId, REMOVE_TEMPLATE, { templateId })));
   const read = () => controlUntilDone.readTemplateOutcome({ templateId });

@@ -5,7 +5,7 @@ import { controlUntilDone } from '../saga/control.ts';
 import { RecordedTask } from '../source/task-life.ts';
 
 /** Task of one playbook. A change of its record returns true when it was final before: the workflow was reset. */
-export class PlaybookLife extends RecordedTask<Partial<PlaybookRecord>, boolean> {
+export class PlaybookTask extends RecordedTask<Partial<PlaybookRecord>, boolean> {
   constructor(readonly input: PlaybookInput) {
     const { playbookId, host, actor } = input;
     super({ actor, hostId: host.hostId, detail: { playbookId } }, input.timeouts);

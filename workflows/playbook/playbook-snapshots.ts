@@ -3,8 +3,8 @@ import type { ControlActivities } from '../../activities/control.ts';
 import type { PlaybookSnapshot } from '../../model/playbook/playbook-saga.ts';
 import { refusal } from '../saga/failure.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
-import { SnapshotKeepers } from '../snapshot/snapshot-keepers.ts';
-import type { PlaybookLife } from './playbook-life.ts';
+import { SnapshotReapers } from '../snapshot/snapshot-keepers.ts';
+import type { PlaybookTask } from './playbook-life.ts';
 
 const { takePlaybookSnapshot } = proxyActivities<ControlActivities>(PROFILE.work(30 * MINUTE_MS));
 /** Upper bound on a playbook's duration, after which its snapshots are removed. Milliseconds. */
@@ -13,9 +13,9 @@ const LONGEST_MS = 240 * MINUTE_MS;
 /** Snapshots that a playbook compares. */
 export class PlaybookSnapshots {
   /** Workflows that remove the snapshots; a cancel by the parent, or its termination, releases them. */
-  readonly #keepers = new SnapshotKeepers(ParentClosePolicy.REQUEST_CANCEL);
+  readonly #keepers = new SnapshotReapers(ParentClosePolicy.REQUEST_CANCEL);
 
-  constructor(private readonly life: PlaybookLife) {}
+  constructor(private readonly life: PlaybookTask) {}
 
   /**
    * @throws ApplicationFailure snapshot_failed, sandbox_busy and the like; no_host: it is on another host than the

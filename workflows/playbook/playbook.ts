@@ -10,7 +10,7 @@ import { saga } from '../saga/saga.ts';
 import { runTaskCommand } from '../source/task-command.ts';
 import { taskSteps } from '../source/task-life.ts';
 import { TaskSandbox } from '../source/task-sandbox.ts';
-import { PlaybookLife } from './playbook-life.ts';
+import { PlaybookTask } from './playbook-life.ts';
 import { PlaybookSnapshots } from './playbook-snapshots.ts';
 
 const cancel = defineSignal<[Actor]>(CANCEL_PLAYBOOK);
@@ -33,7 +33,7 @@ type Ending = Checked | Pick<PlaybookRecord, 'state' | 'failure'>;
  * However it ends, the fresh sandbox is destroyed with proof, and the snapshots are deleted.
  */
 export async function playbook(input: PlaybookInput): Promise<void> {
-  const life = new PlaybookLife(input);
+  const life = new PlaybookTask(input);
   let isCancelled = false;
   const cancelMaking = () => {
     isCancelled = true;
@@ -55,7 +55,7 @@ export async function playbook(input: PlaybookInput): Promise<void> {
 }
 
 /** Makes and checks the playbook; its sandbox and snapshots are removed in any case. */
-function make(life: PlaybookLife): Promise<Checked> {
+function make(life: PlaybookTask): Promise<Checked> {
   const { sandboxId, checker: input } = life.input;
   const checker = new TaskSandbox(input, 'playbook_failed');
   const snapshots = new PlaybookSnapshots(life);
@@ -74,13 +74,13 @@ function make(life: PlaybookLife): Promise<Checked> {
   });
 }
 
-function stepsOf(life: PlaybookLife) {
+function stepsOf(life: PlaybookTask) {
   const { host, playbookId } = life.input;
   const target = { sandboxId: playbookId, playbookId, describedId: life.input.sandboxId };
   return taskSteps(life, host, target, { ...STEP, summary: playbookId });
 }
 
-async function write(life: PlaybookLife, before: string, after: string): Promise<void> {
+async function write(life: PlaybookTask, before: string, after: string): Promise<void> {
   await life.recordChange({ state: 'writing' });
   const step = stepsOf(life);
   const { since, base } = life.input;
@@ -89,25 +89,25 @@ async function write(life: PlaybookLife, before: string, after: string): Promise
 }
 
 async function check(
-  life: PlaybookLife,
+  life: PlaybookTask,
   snapshots: PlaybookSnapshots,
   compared: { fresh: string; now: string },
 ): Promise<Checked> {
   const { playbookId, checker, actor } = life.input;
   const checkerId = checker.id;
   const step = stepsOf(life);
-  const unchecked = async (why: string): Promise<Checked> => {
+  const endUnchecked = async (why: string): Promise<Checked> => {
     await step.explainPlaybook({ why });
     return { state: 'unchecked', unchecked: why };
   };
   const { ansible } = await step.placePlaybook({ checkerId });
   if (ansible === null) {
-    return unchecked('Ansible is not on its host: `npm run setup -- --only ansible` makes it there');
+    return endUnchecked('Ansible is not on its host: `npm run setup -- --only ansible` makes it there');
   }
   const begun = await life.step('runAnsible', () => control.beginPlaybookCheck({ playbookId, checkerId, actor }));
   await life.step('runAnsible', () => runTaskCommand(begun, `${playbookId} in ${checkerId}`));
   const { runs, why } = await control.playbookRuns({ playbookId });
-  if (why !== null) return unchecked(why);
+  if (why !== null) return endUnchecked(why);
   const applied = await snapshots.take('applied', checkerId);
   const found = await step.comparePlaybook({ ...compared, applied, ansible, runs });
   await life.recordChange({ check: found });

@@ -1,54 +1,54 @@
 import type { HostRef } from '../../model/host.ts';
-import { planOf } from '../../model/pools/plan.ts';
-import { isShared, type PoolMember, type PoolSight } from '../../model/pools/pool-saga.ts';
+import { planPool } from '../../model/pools/plan.ts';
+import { isShared, type PoolMember, type PoolObservation } from '../../model/pools/pool-saga.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
-import { hostOf } from '../../model/sandbox/sandbox-state.ts';
+import { getHost } from '../../model/sandbox/sandbox-state.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { PROFILE } from '../saga/profiles.ts';
-import { Maker } from './maker.ts';
-import { FAILURES, retryAtOf } from './pausing.ts';
-import type { PoolLife } from './pool-life.ts';
+import { MemberCreation } from './maker.ts';
+import { backoffEnd, FAILURES } from './pausing.ts';
+import type { PoolState } from './pool-life.ts';
 import { retireMembers } from './retiring.ts';
 
 /** Timeouts of a host's probe of its guests. Milliseconds. */
-const LOOK = { startMs: 2_000, withinMs: 8_000 };
+const PROBE_TIMEOUTS = { startMs: 2_000, withinMs: 8_000 };
 
 /** Reconciles the members of a pool once. @returns pause until the next round, ms */
-export async function fill(life: PoolLife): Promise<number> {
+export async function reconcileMembers(life: PoolState): Promise<number> {
   const { project, name, source } = life.record;
-  const making = [...life.makers];
-  const sight = await controlUntilDone.sightOfPool({ project, name, source });
-  life.countIdle(sight.members);
-  const silent = await silentOf(sight.members.filter(({ stage }) => stage === 'warm'));
-  const seen = new Set(sight.members.map(({ sandboxId }) => sandboxId));
-  const begun = making.filter(({ sandboxId }) => sandboxId === null || !seen.has(sandboxId)).length;
+  const inFlight = [...life.makers];
+  const observation = await controlUntilDone.sightOfPool({ project, name, source });
+  life.countIdle(observation.members);
+  const silent = await findUnresponsive(observation.members.filter(({ stage }) => stage === 'warm'));
+  const seen = new Set(observation.members.map(({ sandboxId }) => sandboxId));
+  const begun = inFlight.filter(({ sandboxId }) => sandboxId === null || !seen.has(sandboxId)).length;
   const { record, demand, refillSeconds, shrunkAt, times } = life;
-  const standing = { wish: record, revision: record.revision, demand, refillSeconds, shrunkAt, times, begun, silent };
-  const plan = planOf(sight, standing, Date.now());
-  if (plan.isShrinking || countOf(sight) <= plan.wanted) life.shrunkAt = Date.now();
+  const inputs = { wish: record, revision: record.revision, demand, refillSeconds, shrunkAt, times, begun, silent };
+  const plan = planPool(observation, inputs, Date.now());
+  if (plan.isShrinking || countOf(observation) <= plan.wanted) life.shrunkAt = Date.now();
   await retireMembers(plan.retire);
-  const waitMs = mayMake(life, sight, plan.make);
-  if (waitMs === 0) for (let n = 0; n < plan.make; n++) void new Maker(life).run();
-  await note(life, sight, plan.wanted);
+  const waitMs = creationDelayMs(life, observation, plan.make);
+  if (waitMs === 0) for (let n = 0; n < plan.make; n++) void new MemberCreation(life).run();
+  await recordState(life, observation, plan.wanted);
   if (waitMs > 0) return Math.min(waitMs, times.lookMs);
   return plan.isWaiting ? Math.min(times.quietMs, times.lookMs) : times.lookMs;
 }
 
-function countOf({ members }: PoolSight): number {
+function countOf({ members }: PoolObservation): number {
   return members.filter(({ stage }) => stage !== 'ending').length;
 }
 
 /** Probes each host once. A host that does not answer reports dead machines to their workflows when it is back. */
-async function silentOf(members: readonly PoolMember[]): Promise<ReadonlySet<string>> {
+async function findUnresponsive(members: readonly PoolMember[]): Promise<ReadonlySet<string>> {
   const byQueue = new Map<string, { host: HostRef; sandboxIds: string[] }>();
   for (const member of members) {
-    const host = hostOf(member);
+    const host = getHost(member);
     if (!host) continue;
     const { sandboxIds = [] } = byQueue.get(hostQueue(host)) ?? {};
     byQueue.set(hostQueue(host), { host, sandboxIds: [...sandboxIds, member.sandboxId] });
   }
-  const profile = PROFILE.probe(LOOK.withinMs, LOOK.startMs, 1);
+  const profile = PROFILE.probe(PROBE_TIMEOUTS.withinMs, PROBE_TIMEOUTS.startMs, 1);
   const silent = await Promise.all(
     [...byQueue.values()].map(({ host, sandboxIds }) =>
       onHost(host, profile)
@@ -63,14 +63,14 @@ async function silentOf(members: readonly PoolMember[]): Promise<ReadonlySet<str
  * Decides when to create members: after concurrent claims and creates, up to a limit, and after a backoff for failures.
  * @returns delay before the creation, ms; 0: none
  */
-function mayMake(life: PoolLife, { creates }: PoolSight, count: number): number {
+function creationDelayMs(life: PoolState, { creates }: PoolObservation, count: number): number {
   const { times, usedAt } = life;
   const at = Date.now();
   if (count === 0) {
     life.yieldingSince = null;
     return 0;
   }
-  const retryMs = retryAtOf(life) - at;
+  const retryMs = backoffEnd(life) - at;
   if (retryMs > 0) return retryMs;
   const isBusy = creates > 0 || at - usedAt < times.quietMs;
   life.yieldingSince ??= at;
@@ -80,7 +80,7 @@ function mayMake(life: PoolLife, { creates }: PoolSight, count: number): number 
 }
 
 /** Records the state of the pool, and why members are missing. */
-async function note(life: PoolLife, { members, isRecorded }: PoolSight, wanted: number): Promise<void> {
+async function recordState(life: PoolState, { members, isRecorded }: PoolObservation, wanted: number): Promise<void> {
   const { failures, record, isDeleting } = life;
   if (isDeleting) return;
   const isDegraded = failures.length >= FAILURES;
@@ -89,6 +89,6 @@ async function note(life: PoolLife, { members, isRecorded }: PoolSight, wanted: 
   const filled = isShared(record) && { refills: life.refillsWith(state === 'ready', wanted) };
   const { code, message } = failures.at(-1) ?? { code: null, message: null };
   const reason = code === null ? null : `${code}: ${message}`;
-  const retryAt = isDegraded ? new Date(retryAtOf(life)).toISOString() : null;
+  const retryAt = isDegraded ? new Date(backoffEnd(life)).toISOString() : null;
   await life.change({ state, wanted, ...filled, reason, retryAt }, !isRecorded);
 }

@@ -2,24 +2,24 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import { isShared, MEMBER_TTL_SECONDS, type MemberInput } from '../../model/pools/pool-saga.ts';
 import { NO_PROJECT } from '../../model/project.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../model/sagas/queues.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { waitForWorkflow } from '../saga/subscription.ts';
 import { startSandbox } from '../source/task-sandbox.ts';
-import type { PoolLife } from './pool-life.ts';
+import type { PoolState } from './pool-life.ts';
 
 /** Actor of shared pools, so an audit trail never names another tenant's key. */
 const SHARED: Actor = { apiKeyId: 'pool', agentId: null, project: NO_PROJECT };
 
 /** Creation of one pool member: an ordinary sandbox with a workflow of its own, which outlives this one. */
-export class Maker {
+export class MemberCreation {
   /** Id of the member; null: not yet known. */
   sandboxId: string | null = null;
 
-  constructor(private readonly life: PoolLife) {}
+  constructor(private readonly life: PoolState) {}
 
   /** Creates the member and wakes the pool. Returns when its outcome is known. */
   async run(): Promise<void> {
@@ -52,7 +52,7 @@ export class Maker {
     const { timeouts } = this.life.input;
     const child = await startSandbox({ ...inputOf(pool, member), ...(timeouts && { timeouts }) });
     const read = () => controlUntilDone.readMemberOutcome({ sandboxId });
-    const outcome = await waitForWorkflow({ workflowId: workflowIdOf(sandboxId), child }, read);
+    const outcome = await waitForWorkflow({ workflowId: sandboxWorkflowId(sandboxId), child }, read);
     if (typeof outcome === 'string') return outcome === 'warm';
     throw refusal(outcome.code, outcome.message);
   }

@@ -8,8 +8,8 @@ import {
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
-import { type Idle, idleUntil } from '../../model/pools/idle.ts';
-import { lately } from '../../model/pools/plan.ts';
+import { addIdleMemory, type IdleMemory } from '../../model/pools/idle.ts';
+import { selectRecentDemand } from '../../model/pools/plan.ts';
 import type { PoolClaims, PoolRecord } from '../../model/pools/pool.ts';
 import {
   DEFAULT_POOL_TIMES,
@@ -31,7 +31,7 @@ import { runContinues } from '../saga/continue-as-new.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
-import { FAILURES, retryAtOf } from './pausing.ts';
+import { backoffEnd, FAILURES } from './pausing.ts';
 import { retireEarlier } from './retiring.ts';
 
 const setPool = defineUpdate<void, [PoolOrder]>(SET_POOL);
@@ -40,13 +40,13 @@ const poolPreempted = defineSignal<[PreemptionReason]>(POOL_PREEMPTED);
 const poolUsed = defineSignal<[PoolClaims]>(POOL_USED);
 
 /** Number of failures kept; more do not lengthen the backoff. */
-const KEPT_FAILURES = 20;
+const MAX_FAILURES = 20;
 
 /** Refill time assumed until a member has been created. Seconds. */
 const FIRST_REFILL_SECONDS = 10;
 
 /** State of one pool in its workflow: its record, members being created, and messages. */
-export class PoolLife {
+export class PoolState {
   readonly times: PoolTimes;
   /** Members being created now. */
   readonly makers = new Set<{ readonly sandboxId: string | null }>();
@@ -67,7 +67,7 @@ export class PoolLife {
   /** Time since which it defers creations to others, ms since 1970; null: it does not. */
   yieldingSince: number | null = null;
   isDeleting = false;
-  #idle: Idle;
+  #idle: IdleMemory;
   #record: PoolRecord | null;
   #made: number;
   /** Claims since the pool began, as they will be written. */
@@ -140,7 +140,7 @@ export class PoolLife {
   /** Adds the idle memory of ready members since the last round; the next change writes it. */
   countIdle(members: readonly PoolMember[]): void {
     const ready = members.filter(({ stage }) => stage === 'warm');
-    this.#idle = idleUntil(this.#idle, ready, Date.now());
+    this.#idle = addIdleMemory(this.#idle, ready, Date.now());
   }
 
   /** Writes the changes, if any. @param isLost true: the store has lost the record */
@@ -166,7 +166,7 @@ export class PoolLife {
 
   /** Records creation failures. @param at milliseconds since 1970 */
   failed(failures: readonly SandboxFailure[], at = Date.now()): void {
-    this.failures = [...this.failures, ...failures].slice(-KEPT_FAILURES);
+    this.failures = [...this.failures, ...failures].slice(-MAX_FAILURES);
     this.failedAt = at;
   }
 
@@ -223,16 +223,16 @@ export class PoolLife {
   #used({ hits, misses }: PoolClaims): void {
     const at = Date.now();
     this.usedAt = at;
-    this.demand = [...lately(this.demand, at), { second: Math.floor(at / 1_000), count: hits + misses }];
+    this.demand = [...selectRecentDemand(this.demand, at), { second: Math.floor(at / 1_000), count: hits + misses }];
     this.#claims = { hits: this.#claims.hits + hits, misses: this.#claims.misses + misses };
-    void this.#ringWhenQuiet();
+    void this.#wakeDebounced();
   }
 
   /** Backs off as after several failures: the freed room belongs to another sandbox. */
   #handlePreemption({ code }: PreemptionReason): void {
     const at = Date.now();
     const failure = { code, step: 'preemption', message: 'Members were evicted for want of room.' };
-    const count = at < retryAtOf(this) ? 0 : Math.max(1, FAILURES - this.failures.length);
+    const count = at < backoffEnd(this) ? 0 : Math.max(1, FAILURES - this.failures.length);
     this.failed(
       Array.from({ length: count }, () => failure),
       at,
@@ -241,7 +241,7 @@ export class PoolLife {
     this.ring();
   }
 
-  async #ringWhenQuiet(): Promise<void> {
+  async #wakeDebounced(): Promise<void> {
     if (this.#isQuietening) return;
     this.#isQuietening = true;
     await sleep(this.times.quietMs);

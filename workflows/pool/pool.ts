@@ -1,7 +1,7 @@
 import type { PoolInput } from '../../model/pools/pool-saga.ts';
-import { shallContinue } from '../saga/continue-as-new.ts';
-import { fill } from './fill.ts';
-import { PoolLife } from './pool-life.ts';
+import { shouldContinueAsNew } from '../saga/continue-as-new.ts';
+import { reconcileMembers } from './fill.ts';
+import { PoolState } from './pool-life.ts';
 import { endMembers } from './retiring.ts';
 
 /**
@@ -14,11 +14,11 @@ import { endMembers } from './retiring.ts';
  * the store in each round, so a lost run loses nothing.
  */
 export async function pool(input: PoolInput): Promise<void> {
-  const life = new PoolLife(input);
+  const life = new PoolState(input);
   if (!(await life.begin())) return;
   while (!life.isDeleting) {
-    const waitMs = await fill(life);
-    if (shallContinue() && life.makers.size === 0) await life.continueAsNew();
+    const waitMs = await reconcileMembers(life);
+    if (shouldContinueAsNew() && life.makers.size === 0) await life.continueAsNew();
     await life.untilNext(waitMs);
   }
   await life.change({ state: 'deleting', wanted: 0, reason: null, retryAt: null });

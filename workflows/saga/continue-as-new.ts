@@ -3,7 +3,7 @@ import { RUN_CONTINUES } from '../../model/sagas/entity-state.ts';
 import { whenCancelled } from './cancellation.ts';
 
 /** Reports whether Temporal suggests continue-as-new: the history is near its limit of events, bytes or updates. */
-export function shallContinue(): boolean {
+export function shouldContinueAsNew(): boolean {
   return workflowInfo().continueAsNewSuggested;
 }
 
@@ -36,7 +36,7 @@ export async function repeatTurns(
     const isLast = isCancelled;
     const pauseMs = await turn(isLast);
     if (isLast || (pauseMs === null && !isWoken)) return;
-    if (shallContinue() && !isCancelled) return continueAsNew();
+    if (shouldContinueAsNew() && !isCancelled) return continueAsNew();
     if (pauseMs) await condition(() => isWoken || isCancelled, pauseMs);
   }
 }

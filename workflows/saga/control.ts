@@ -18,7 +18,7 @@ const UNTIL_DONE = {
 } as const;
 
 /** Activities like {@link control}, queued: the caller is answered before they start. */
-export const controlStep = proxyActivities<ControlActivities>(BRIEF);
+export const queuedControl = proxyActivities<ControlActivities>(BRIEF);
 
 /** Activities like {@link control}, retried until the store answers. */
 export const controlUntilDone = proxyLocalActivities<ControlActivities>(UNTIL_DONE);
@@ -28,4 +28,4 @@ export const controlUntilDone = proxyLocalActivities<ControlActivities>(UNTIL_DO
  * With a local activity, a server crash could lose the update after its effect on the store, and the effect would be
  * orphaned.
  */
-export const controlByQueue = proxyActivities<ControlActivities>(UNTIL_DONE);
+export const queuedControlUntilDone = proxyActivities<ControlActivities>(UNTIL_DONE);

@@ -10,7 +10,7 @@ import { timeoutCode, timeoutMessage } from '../../model/sandbox/timeouts.ts';
  */
 export function failureOf(error: unknown, step: string): SandboxFailure {
   const cause = causeOf(error);
-  if (cause instanceof TimeoutFailure) return timedOut(step, cause);
+  if (cause instanceof TimeoutFailure) return timeoutFailure(step, cause);
   const type = cause instanceof ApplicationFailure ? (cause.type ?? '') : '';
   return {
     code: isErrorCode(type) ? type : 'internal',
@@ -24,21 +24,21 @@ export function causeOf(error: unknown): unknown {
   return error instanceof ActivityFailure ? error.cause : error;
 }
 
-function timedOut(step: string, failure: TimeoutFailure): SandboxFailure {
+function timeoutFailure(step: string, failure: TimeoutFailure): SandboxFailure {
   if (failure.timeoutType === 'SCHEDULE_TO_START') {
     return { code: 'host_unavailable', step, message: 'the host worker does not answer' };
   }
-  return { code: timeoutCode(step), step, message: timeoutMessage(step, seenIn(failure.lastHeartbeatDetails)) };
+  return { code: timeoutCode(step), step, message: timeoutMessage(step, progressOf(failure.lastHeartbeatDetails)) };
 }
 
 /** Returns the progress in a heartbeat: a line, or a multi-step activity's details. */
-function seenIn(heartbeat: unknown): string {
+function progressOf(heartbeat: unknown): string {
   if (typeof heartbeat === 'string') return heartbeat;
   return isMultiStepHeartbeat(heartbeat) ? heartbeat.seen : '';
 }
 
 /** Returns a workflow's failure, which names the step. */
-export function failedWith({ code, step, message }: SandboxFailure): ApplicationFailure {
+export function workflowFailure({ code, step, message }: SandboxFailure): ApplicationFailure {
   return refusal(code, `${step}: ${message}`);
 }
 
@@ -48,7 +48,7 @@ export function refusal(code: ErrorCode, message: string): ApplicationFailure {
 }
 
 /** Returns the failure of work that the sandbox's end cut short. */
-export function endedMeanwhile({ id }: Pick<SandboxRecord, 'id'>): SandboxFailure {
+export function sandboxEndedFailure({ id }: Pick<SandboxRecord, 'id'>): SandboxFailure {
   return { code: 'sandbox_ended', step: 'workflow', message: `${id} ended meanwhile.` };
 }
 
@@ -64,12 +64,12 @@ export function isRefusal(code: ErrorCode): boolean {
 /**
  * Ends a workflow that could not do its work. A refusal before any effect completes it, so that Temporal's failed
  * workflows are those to investigate; the record has the reason. Anything else fails it.
- * @param asking steps without effects yet
+ * @param refusableSteps steps without effects yet
  * @param outcome result when it completes
  * @throws ApplicationFailure with the code of the failure
  */
-export function refusedOrFailed<T>(failure: SandboxFailure, asking: readonly string[], outcome: T): T {
+export function refusedOrFailed<T>(failure: SandboxFailure, refusableSteps: readonly string[], outcome: T): T {
   if (failure.code === 'workflow_cancelled') return outcome;
-  if (asking.includes(failure.step) && isRefusal(failure.code)) return outcome;
-  throw failedWith(failure);
+  if (refusableSteps.includes(failure.step) && isRefusal(failure.code)) return outcome;
+  throw workflowFailure(failure);
 }

@@ -2,7 +2,7 @@ import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import type { HostRef } from '../../model/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 
 /** Wrapper of each activity: receives its name, and passes the options. */
 type RunActivity = (activity: string, execute: (options: ActivityOptions) => Promise<unknown>) => Promise<unknown>;
@@ -23,7 +23,7 @@ export function onHost(host: HostRef, how: ActivityOptions | RunActivity, target
   const run: RunActivity = typeof how === 'function' ? how : (_name, execute) => execute(how);
   const call = (name: string, input: object) =>
     run(name, ({ summary, ...options }) => {
-      const named = { ...options, ...(summary !== undefined && { summary: readable(summary) }) };
+      const named = { ...options, ...(summary !== undefined && { summary: markReadable(summary) }) };
       const proxied = proxyActivities<Record<string, Activity>>({ ...named, taskQueue: hostQueue(host) });
       const { [name]: activity } = proxied;
       if (!activity) throw new TypeError(`no activity ${name}`);

@@ -2,41 +2,41 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import { defineSignal, defineUpdate } from '@temporalio/workflow';
 import {
   ACCEPTED,
-  AT_STEP,
+  AWAIT_OPERATION,
   CLAIM,
   type ClaimRequest,
+  CREATE_FINISHED,
   DESTROY,
-  HOST_FORGOTTEN,
-  type HostForgotten,
+  HOST_DECOMMISSIONED,
+  type HostDecommissioned,
   LAYER_DELETED,
   MACHINE_ENDED,
   OPERATE,
-  OPERATED,
   type Operation,
   type OperationReport,
-  PATCH,
   RESTORE_RECORD,
   RETIRE,
-  type SandboxPatch,
   SEARCH_ATTRIBUTES,
-  SETTLED,
-  type StepUnderWay,
+  type SpecUpdate,
+  STEP_PROGRESS,
+  type StepProgress,
+  UPDATE_SPEC,
 } from '../../model/sagas/messages.ts';
 import type { StopRequest } from '../../model/sagas/stop-request.ts';
 import type { MachineEndReport } from '../../model/sandbox/machine-end.ts';
 
 /** Messages of a sandbox's workflow, described in model/sagas/messages.ts. */
 export const accepted = defineUpdate<void>(ACCEPTED);
-export const settled = defineUpdate<void>(SETTLED);
-export const patch = defineUpdate<null, [SandboxPatch]>(PATCH);
+export const settled = defineUpdate<void>(CREATE_FINISHED);
+export const patch = defineUpdate<null, [SpecUpdate]>(UPDATE_SPEC);
 export const operate = defineUpdate<OperationReport, [Operation]>(OPERATE);
-export const operated = defineUpdate<OperationReport, [string]>(OPERATED);
-export const hostForgotten = defineSignal<[HostForgotten]>(HOST_FORGOTTEN);
+export const operated = defineUpdate<OperationReport, [string]>(AWAIT_OPERATION);
+export const hostDecommissioned = defineSignal<[HostDecommissioned]>(HOST_DECOMMISSIONED);
 export const restoreRecord = defineUpdate<void>(RESTORE_RECORD);
 export const destroy = defineSignal<[StopRequest]>(DESTROY);
 export const claim = defineUpdate<void, [ClaimRequest]>(CLAIM);
 export const retire = defineUpdate<boolean>(RETIRE);
-export const atStep = defineSignal<[StepUnderWay]>(AT_STEP);
+export const atStep = defineSignal<[StepProgress]>(STEP_PROGRESS);
 export const machineEnded = defineSignal<[MachineEndReport]>(MACHINE_ENDED);
 export const layerDeleted = defineSignal(LAYER_DELETED);
 

@@ -1,24 +1,24 @@
 import { log, type WorkflowInterceptors } from '@temporalio/workflow';
-import { LOOK, LOOK_AT_WAITS } from '../../model/functions/run-saga.ts';
-import { SETUP_UNNEEDED, SETUP_WANTED } from '../../model/functions/setup/setup-saga.ts';
+import { WAKE_DISPATCHER, WAKE_WAITS } from '../../model/functions/run-saga.ts';
+import { RELEASE_SETUP, REQUEST_SETUP } from '../../model/functions/setup/setup-saga.ts';
 import { LAYER_DELETED } from '../../model/sagas/messages.ts';
 import { UNENCRYPTED } from '../../model/sagas/unencrypted.ts';
 import { WAKE_SCHEDULE } from '../../model/schedules/schedule-saga.ts';
 import { RELEASED } from '../../model/snapshots/snapshot-saga.ts';
-import { LOOK_AT_TEMPLATE } from '../../model/templates/template-saga.ts';
-import { LOOK_AT_DELIVERY } from '../../model/webhooks/delivery-saga.ts';
+import { CHECK_TEMPLATE } from '../../model/templates/template-saga.ts';
+import { WAKE_DELIVERY } from '../../model/webhooks/delivery-saga.ts';
 import { refusal } from './failure.ts';
 
 /** Signals without an argument; all others have at least one. */
 const BARE_SIGNALS: ReadonlySet<string> = new Set([
   LAYER_DELETED,
-  LOOK,
-  LOOK_AT_DELIVERY,
-  LOOK_AT_TEMPLATE,
-  LOOK_AT_WAITS,
+  WAKE_DISPATCHER,
+  WAKE_DELIVERY,
+  CHECK_TEMPLATE,
+  WAKE_WAITS,
   RELEASED,
-  SETUP_UNNEEDED,
-  SETUP_WANTED,
+  RELEASE_SETUP,
+  REQUEST_SETUP,
   WAKE_SCHEDULE,
 ]);
 

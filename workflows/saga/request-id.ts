@@ -9,17 +9,17 @@ import { REQUEST_ID } from '../../model/sagas/request-id.ts';
 import { CANCEL_COMMAND } from '../../model/sandbox/command-saga.ts';
 
 /** Signals whose request id the run uses from then on. */
-const TAKES_OVER: ReadonlySet<string> = new Set([DESTROY, CANCEL_COMMAND]);
+const ADOPTED_SIGNALS: ReadonlySet<string> = new Set([DESTROY, CANCEL_COMMAND]);
 
 /**
  * Propagates the request id from the header of a run's start, signal or update to the headers of its activities and
  * children. Payloads never contain it, so a history without it replays unchanged.
  */
 export function interceptors(): WorkflowInterceptors {
-  const asking = new AsyncLocalStorage<string | undefined>();
-  let ofRun: string | undefined;
+  const requestId = new AsyncLocalStorage<string | undefined>();
+  let runRequestId: string | undefined;
   const withId = <T extends { headers: Headers }>(input: T): T => {
-    const id = asking.getStore() ?? ofRun;
+    const id = requestId.getStore() ?? runRequestId;
     if (id === undefined || REQUEST_ID in input.headers) return input;
     return { ...input, headers: { ...input.headers, [REQUEST_ID]: defaultPayloadConverter.toPayload(id) } };
   };
@@ -27,16 +27,16 @@ export function interceptors(): WorkflowInterceptors {
     inbound: [
       {
         execute(input, next) {
-          ofRun = idIn(input.headers);
+          runRequestId = idIn(input.headers);
           return next(input);
         },
         handleSignal(input, next) {
           const id = idIn(input.headers);
-          if (id !== undefined && TAKES_OVER.has(input.signalName)) ofRun = id;
-          return asking.run(id, () => next(input));
+          if (id !== undefined && ADOPTED_SIGNALS.has(input.signalName)) runRequestId = id;
+          return requestId.run(id, () => next(input));
         },
         handleUpdate(input, next) {
-          return asking.run(idIn(input.headers), () => next(input));
+          return requestId.run(idIn(input.headers), () => next(input));
         },
       },
     ],

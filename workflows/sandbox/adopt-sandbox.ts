@@ -29,14 +29,14 @@ export async function adoptSandbox(entity: SandboxEntity): Promise<void> {
   if (createdBy.apiKeyId === RECONCILER.apiKeyId) {
     return endLost(entity, `It was found on ${entity.record.hostId}, and no record says what it is.`);
   }
-  if (isFinal(state)) return endOnceMore(entity);
-  if (state === 'destroying') return endAsBefore(entity);
+  if (isFinal(state)) return removeResidue(entity);
+  if (state === 'destroying') return resumeRemoval(entity);
   if (!AT_REST.has(state)) {
     return endLost(entity, `It was ${state} when its saga was lost, and that cannot be carried on.`);
   }
   const { usedAt } = await controlUntilDone.lastUse({ sandboxId: entity.id });
   try {
-    await entity.perform('adopt', (generation) => carryOn(entity, generation));
+    await entity.perform('adopt', (generation) => adoptMachine(entity, generation));
   } catch (error) {
     const { message } = failureOf(error, entity.failedStep);
     await endLost(entity, `It was ${state} when its saga was lost. ${message}`);
@@ -55,7 +55,7 @@ function conclude({ state }: SandboxEntity, failure: SandboxFailure | null): voi
 }
 
 /** Removes residue of an ended sandbox; its outcome does not change. */
-async function endOnceMore(entity: SandboxEntity): Promise<void> {
+async function removeResidue(entity: SandboxEntity): Promise<void> {
   const { record } = entity;
   const { foundOn } = entity.input;
   if (foundOn) {
@@ -66,7 +66,7 @@ async function endOnceMore(entity: SandboxEntity): Promise<void> {
 }
 
 /** Continues a removal, for the recorded reason. */
-async function endAsBefore(entity: SandboxEntity): Promise<void> {
+async function resumeRemoval(entity: SandboxEntity): Promise<void> {
   const { stopReason, failure } = entity.record;
   if (failure === null && (stopReason === 'create-failed' || stopReason === 'lost')) {
     return endLost(entity, `It was being removed when its saga was lost: ${stopReason}.`);
@@ -74,7 +74,7 @@ async function endAsBefore(entity: SandboxEntity): Promise<void> {
   conclude(entity, failure);
 }
 
-async function carryOn(entity: SandboxEntity, generation: number): Promise<void> {
+async function adoptMachine(entity: SandboxEntity, generation: number): Promise<void> {
   const { state } = entity.record;
   const host = stepsOn(entity, generation);
   await failUnfinishedSnapshots(entity);

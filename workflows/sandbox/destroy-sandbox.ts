@@ -1,8 +1,8 @@
 import { sleep } from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
-import { LAYERS, unprovedObservations, unprovedSince, unprovenLayers } from '../../model/sandbox/layers.ts';
+import { describeUnproved, LAYERS, unprovedObservations, unprovenLayers } from '../../model/sandbox/layers.ts';
 import type { Observation, Proof } from '../../model/sandbox/proof.ts';
-import { hostOf } from '../../model/sandbox/sandbox-state.ts';
+import { getHost } from '../../model/sandbox/sandbox-state.ts';
 import { isDecommissioned, unlessDecommissioned } from '../entity/decommissioned-hosts.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
 import { type CleanupSteps, cleanupSteps } from '../entity/steps.ts';
@@ -25,13 +25,13 @@ const LONGEST_PAUSE = 12;
  * reported as removed.
  */
 export async function destroySandbox(entity: SandboxEntity): Promise<Proof> {
-  const host = entity.record.askedHosts.length === 0 ? await hostByLooking(entity) : hostOf(entity.record);
+  const host = entity.record.askedHosts.length === 0 ? await findHost(entity) : getHost(entity.record);
   if (Array.isArray(host)) return proofOf(entity, host);
   if (host) {
     const removed = () => removeEveryLayer(cleanupSteps(entity, host));
     await unlessDecommissioned(entity, host, removed);
   }
-  return proveUndone(entity);
+  return proveCompensated(entity);
 }
 
 /**
@@ -39,8 +39,8 @@ export async function destroySandbox(entity: SandboxEntity): Promise<Proof> {
  * a record, which may be out of date.
  * @returns the host with residue; else the observations
  */
-async function hostByLooking(entity: SandboxEntity): Promise<HostRef | Observation[]> {
-  if (entity.begins === 'create') return neverPlaced();
+async function findHost(entity: SandboxEntity): Promise<HostRef | Observation[]> {
+  if (entity.begins === 'create') return noHostObservations();
   const seen: Observation[] = [];
   const { hosts } = await controlUntilDone.knownHosts();
   for (const host of hosts) {
@@ -53,7 +53,7 @@ async function hostByLooking(entity: SandboxEntity): Promise<HostRef | Observati
     await entity.recordChange('sandbox.cleanup', { ...host, askedHosts: [host] }, { foundOn: hostId });
     return host;
   }
-  return seen.length > 0 ? seen : neverPlaced();
+  return seen.length > 0 ? seen : noHostObservations();
 }
 
 /**
@@ -61,11 +61,11 @@ async function hostByLooking(entity: SandboxEntity): Promise<HostRef | Observati
  * again where something is left. Waits for a host that is down, until it is decommissioned: then the proof calls it
  * unproved.
  */
-export async function proveUndone(entity: SandboxEntity): Promise<Proof> {
-  const asked = entity.record.askedHosts;
-  if (asked.length === 0) return proofOf(entity, neverPlaced());
+export async function proveCompensated(entity: SandboxEntity): Promise<Proof> {
+  const candidates = entity.record.askedHosts;
+  if (candidates.length === 0) return proofOf(entity, noHostObservations());
   const observations: Observation[] = [];
-  for (const host of asked.toReversed()) {
+  for (const host of candidates.toReversed()) {
     const { hostId } = host;
     const proved = await unlessDecommissioned(entity, host, () => prove(entity, cleanupSteps(entity, host)));
     observations.push(...(proved ?? unprovedObservations(hostId, now())));
@@ -85,22 +85,22 @@ async function removeEveryLayer(host: CleanupSteps): Promise<void> {
 }
 
 async function prove(entity: SandboxEntity, host: CleanupSteps): Promise<Observation[]> {
-  let said = '';
+  let recorded = '';
   for (let n = 1; ; n++) {
     const { observations } = await host.lookAgain();
     const left = unprovenLayers(observations);
     if (left.length === 0) return observations;
     const found = observations.filter((o) => !o.absent).map((o) => `${o.layer}: ${o.found ?? o.lookedAt}`);
     const waitingFor = `${left.join(', ')} to be gone from host ${host.host.hostId}`;
-    if (waitingFor !== said) await entity.recordChange('sandbox.cleanup', { waitingFor }, { left, found });
-    said = waitingFor;
+    if (waitingFor !== recorded) await entity.recordChange('sandbox.cleanup', { waitingFor }, { left, found });
+    recorded = waitingFor;
     await sleep(Math.min(n, LONGEST_PAUSE) * entity.timeouts.cleanupPauseMs);
     await removeEveryLayer(host);
   }
 }
 
 /** Returns observations of a sandbox for which no host was tried: the record itself is the evidence. */
-function neverPlaced(): Observation[] {
+function noHostObservations(): Observation[] {
   return LAYERS.map((layer) => ({
     layer,
     lookedAt: 'the record: no host was ever given this sandbox',
@@ -112,7 +112,7 @@ function neverPlaced(): Observation[] {
 function proofOf(entity: SandboxEntity, observations: Observation[]): Proof {
   const { hostId } = entity.record;
   const gone = entity.record.askedHosts.filter((host) => isDecommissioned(entity, host));
-  const unproved = unprovedSince(gone.map((host) => host.hostId));
+  const unproved = describeUnproved(gone.map((host) => host.hostId));
   const proof: Proof = { sandboxId: entity.id, hostId, observations, provedAt: now() };
   return gone.length === 0 ? proof : { ...proof, unproved };
 }

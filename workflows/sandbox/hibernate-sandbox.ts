@@ -1,7 +1,7 @@
 import { isCancellation } from '@temporalio/workflow';
 import type { PauseOperation } from '../../model/sagas/messages.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
-import { type OperationSteps, stepsOn, unlessOff } from '../entity/operation-steps.ts';
+import { ignoreMachineOff, type OperationSteps, stepsOn } from '../entity/operation-steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { NOT_SUSPENDED_FOR_SPACE } from './pause-sandbox.ts';
 import { canPreempt, retryAfterPreemption } from './preemption.ts';
@@ -27,7 +27,7 @@ export async function hibernateSandbox(
   try {
     await host.hibernate();
   } catch (error) {
-    if (!isCancellation(error)) await compensate(entity, generation, (back) => unlessOff(back.wake(before)));
+    if (!isCancellation(error)) await compensate(entity, generation, (back) => ignoreMachineOff(back.wake(before)));
     throw error;
   }
   const change = { state: 'hibernated', ...(entity.record.stalledBy && NOT_SUSPENDED_FOR_SPACE) } as const;
@@ -54,7 +54,7 @@ export async function wakeSandbox(entity: SandboxEntity, { actor }: PauseOperati
   } catch (error) {
     if (isCancellation(error)) throw error;
     await compensate(entity, generation, async (back) => {
-      await unlessOff(back.hibernate());
+      await ignoreMachineOff(back.hibernate());
       await back.yieldMemory();
     });
     throw error;

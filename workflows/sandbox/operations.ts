@@ -1,13 +1,13 @@
 import { condition, setHandler } from '@temporalio/workflow';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import type { Operation, OperationReport } from '../../model/sagas/messages.ts';
-import { isAsleep } from '../../model/sandbox/sandbox-state.ts';
+import { isSuspended } from '../../model/sandbox/sandbox-state.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
 import { OperationRun } from '../entity/operation-run.ts';
 import { stepsOn } from '../entity/operation-steps.ts';
 import { runUntil } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continue-as-new.ts';
-import { causeOf, endedMeanwhile, failureOf, refusal } from '../saga/failure.ts';
+import { shouldContinueAsNew } from '../saga/continue-as-new.ts';
+import { causeOf, failureOf, refusal, sandboxEndedFailure } from '../saga/failure.ts';
 import { layerDeleted, operate, operated } from '../saga/messages.ts';
 import { flattenDisks, needsFlatten } from '../snapshot/flatten-disks.ts';
 import { takeSnapshot } from '../snapshot/take-snapshot.ts';
@@ -16,7 +16,7 @@ import { pauseSandbox, resumeSandbox, resumeWithSpace, suspendForSpace } from '.
 import { restoreSandbox } from './restore-sandbox.ts';
 
 /** Number of outcomes kept: a client repeats a request within a day, and only recent ones. */
-const KEPT_OUTCOMES = 100;
+const MAX_OUTCOMES = 100;
 
 /**
  * Handles requests for operations: snapshots, restores, pauses, hibernation. They run one at a time, and never during
@@ -32,12 +32,12 @@ export function handleOperations(entity: SandboxEntity): void {
       check(entity, operation);
     },
   });
-  const whenOver = async (operationId: string) => {
+  const awaitReport = async (operationId: string) => {
     const report = (await findUnderWay(entity, operationId)?.report(true)) ?? findPast(entity, operationId);
     if (!report) throw refusal('not_found', `${entity.id} knows of no operation ${operationId}.`);
     return report;
   };
-  setHandler(operated, whenOver, { validator: (_operationId) => entity.checkOpen() });
+  setHandler(operated, awaitReport, { validator: (_operationId) => entity.checkOpen() });
 }
 
 /** Hibernates an idle sandbox. Refused during another operation: the next idle timeout retries. */
@@ -49,16 +49,16 @@ export function requestHibernation(entity: SandboxEntity): void {
 /** Performs requested operations until the sandbox ends; continues as new between two of them. */
 export async function performOperations(entity: SandboxEntity): Promise<void> {
   while (entity.state.end === null) {
-    await untilNext(entity, () => entity.state.end !== null || entity.operation !== null || shallContinue());
+    await awaitNext(entity, () => entity.state.end !== null || entity.operation !== null || shouldContinueAsNew());
     if (entity.state.end !== null) break;
     if (entity.operation) await performOperation(entity, entity.operation);
     else await entity.continueAsNew();
   }
-  entity.operation?.end(endedMeanwhile(entity));
+  entity.operation?.end(sandboxEndedFailure(entity));
 }
 
 /** Waits for the next operation, flattening disks when due; the operation cancels that. */
-async function untilNext(entity: SandboxEntity, isNext: () => boolean): Promise<void> {
+async function awaitNext(entity: SandboxEntity, isNext: () => boolean): Promise<void> {
   let isDue = needsFlatten(entity);
   while (!isNext()) {
     if (isDue) await runUntil(isNext, () => flattenDisks(entity));
@@ -71,13 +71,13 @@ async function performOperation(entity: SandboxEntity, run: OperationRun): Promi
   const { state } = entity;
   try {
     const done = await entity.perform(run.operation.kind, (generation) => perform(entity, run, generation));
-    run.end(done === null ? endedMeanwhile(entity) : null);
+    run.end(done === null ? sandboxEndedFailure(entity) : null);
   } catch (error) {
     run.end(failureOf(error, entity.failedStep), causeOf(error));
   }
   entity.operation = null; // a refused operation may be requested again
   if (run.outcome) state.outcomes.push(run.outcome);
-  state.outcomes.splice(0, state.outcomes.length - KEPT_OUTCOMES);
+  state.outcomes.splice(0, state.outcomes.length - MAX_OUTCOMES);
 }
 
 function findUnderWay({ operation: run }: SandboxEntity, operationId: string): OperationRun | null {
@@ -105,7 +105,7 @@ function check(entity: SandboxEntity, wanted: Operation): void {
   if (run) {
     throw refusal('sandbox_busy', `${id} is busy: ${run.operation.kind} ${run.operation.operationId} is under way.`);
   }
-  if (record.state !== 'running' && !isAsleep(record.state)) {
+  if (record.state !== 'running' && !isSuspended(record.state)) {
     throw refusal('sandbox_not_running', `${id} is ${record.state}.`);
   }
   if (wanted.kind === 'snapshot' && wanted.notAfter !== undefined && Date.now() > Date.parse(wanted.notAfter)) {

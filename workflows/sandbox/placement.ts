@@ -1,14 +1,14 @@
 import type { ActivityOptions } from '@temporalio/common';
 import { CancellationScope, isCancellation, log, TimeoutFailure } from '@temporalio/workflow';
 import type { Prepared } from '../../activities/sandbox/create.ts';
-import { type HostProposals, type HostRef, includesHost, isSameHost } from '../../model/host.ts';
+import { type CandidateHosts, type HostRef, includesHost, isSameHost } from '../../model/host.ts';
 import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
-import { hostOf } from '../../model/sandbox/sandbox-state.ts';
+import { getHost } from '../../model/sandbox/sandbox-state.ts';
 import { type CreateSteps, createSteps, hasFailedInFirstStep } from '../entity/create-steps.ts';
 import { awaitHost } from '../entity/decommissioned-hosts.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
-import { controlStep } from '../saga/control.ts';
+import { queuedControl } from '../saga/control.ts';
 import { causeOf, failureOf } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { PROFILE } from '../saga/profiles.ts';
@@ -130,8 +130,8 @@ export function compensateLater(entity: SandboxEntity, host: HostRef): void {
 async function recordCandidate(entity: SandboxEntity, host: HostRef): Promise<void> {
   if (isSameHost(entity.record, host)) return;
   const { hostId, installationId } = host;
-  const others = entity.record.askedHosts.filter((asked) => !isSameHost(asked, host));
-  const askedHosts = [...others, { hostId, installationId }];
+  const otherCandidates = entity.record.askedHosts.filter((asked) => !isSameHost(asked, host));
+  const askedHosts = [...otherCandidates, { hostId, installationId }];
   await entity.recordChange('sandbox.state', { hostId, installationId, askedHosts });
 }
 
@@ -162,16 +162,16 @@ async function succeeds(run: () => Promise<void>): Promise<boolean> {
 }
 
 /** Returns the hosts proposed by the API; after a workflow reset, first the host of the earlier run. */
-async function proposedHosts({ record, input: { hosts, content } }: SandboxEntity): Promise<HostProposals> {
-  const host = hostOf(record);
+async function proposedHosts({ record, input: { hosts, content } }: SandboxEntity): Promise<CandidateHosts> {
+  const host = getHost(record);
   return { hosts: host ? [host, ...hosts] : hosts, ...(content !== undefined && { content }) };
 }
 
-async function proposeHosts(entity: SandboxEntity): Promise<HostProposals> {
+async function proposeHosts(entity: SandboxEntity): Promise<CandidateHosts> {
   const { spec, createdBy } = entity.record;
   entity.enter('placing');
   const wanted = { spec, sandboxId: entity.id, apiKeyId: createdBy.apiKeyId };
-  return entity.measureStep('proposeHosts', () => controlStep.proposeHosts(wanted));
+  return entity.measureStep('proposeHosts', () => queuedControl.proposeHosts(wanted));
 }
 
 /** Reports whether another host may accept: this one lacks room, or its worker never took the request. */

@@ -40,11 +40,11 @@ export async function restoreSandbox(
     throw error;
   }
   await host.interruptCommands();
-  await putBack(entity, host, operation, generation);
+  await restoreDisks(entity, host, operation, generation);
 }
 
 /** Restores the disks. From here on the machine goes off, and is started again in any case. */
-async function putBack(
+async function restoreDisks(
   entity: SandboxEntity,
   host: OperationSteps,
   operation: RestoreOperation,
@@ -69,7 +69,7 @@ async function putBack(
 }
 
 /** Codes with which a host refuses a restore without effects. */
-const REFUSED: ReadonlySet<string> = new Set([
+const REFUSAL_CODES: ReadonlySet<string> = new Set([
   'snapshot_not_found',
   'snapshot_not_ready',
   'source_changed',
@@ -81,7 +81,7 @@ function disksAfter(
   { step, code }: SandboxFailure,
   { operationId, snapshotId, keepAs }: RestoreOperation,
 ): Disks | null {
-  const isUntouched = step === 'removeDomain' || (step === 'revertDisk' && REFUSED.has(code));
+  const isUntouched = step === 'removeDomain' || (step === 'revertDisk' && REFUSAL_CODES.has(code));
   if (isUntouched) return null;
   if (keepAs === null) return { snapshotId, restoreId: operationId };
   return { snapshotId: keepAs, restoreId: `${operationId}-back` };

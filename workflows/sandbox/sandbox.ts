@@ -2,7 +2,7 @@ import { allHandlersFinished, condition, log } from '@temporalio/workflow';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
-import { hostOf, isFinal } from '../../model/sandbox/sandbox-state.ts';
+import { getHost, isFinal } from '../../model/sandbox/sandbox-state.ts';
 import { handleClaims } from '../entity/claims.ts';
 import { watchDeadline } from '../entity/deadline.ts';
 import { isDecommissioned, unlessDecommissioned } from '../entity/decommissioned-hosts.ts';
@@ -12,15 +12,15 @@ import { handleMessages } from '../entity/messages.ts';
 import { handleSpecUpdates } from '../entity/spec-updates.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
 import { runUntil } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continue-as-new.ts';
-import { controlStep, controlUntilDone } from '../saga/control.ts';
+import { shouldContinueAsNew } from '../saga/continue-as-new.ts';
+import { controlUntilDone, queuedControl } from '../saga/control.ts';
 import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { notifyParent, notifySubscribers } from '../saga/subscription.ts';
 import { failUnfinishedSnapshots } from '../snapshot/fail-unfinished-snapshots.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
 import { createOffline, createSandbox } from './create-sandbox.ts';
-import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
+import { destroySandbox, proveCompensated } from './destroy-sandbox.ts';
 import { handleOperations, performOperations, requestHibernation } from './operations.ts';
 import { compensateLater } from './placement.ts';
 
@@ -54,8 +54,8 @@ export async function sandbox(
     return entity.record.proof; // another run has ended it
   }
 
-  const isUndone = !isEnding && (await live(entity));
-  const proof = await proveAbsence(entity, isUndone ? proveUndone : destroySandbox);
+  const isCompensated = !isEnding && (await live(entity));
+  const proof = await proveAbsence(entity, isCompensated ? proveCompensated : destroySandbox);
   const failure = unprovedFailure(proof) ?? state.end?.failure ?? null;
   await entity.recordChange(
     proof.unproved === undefined ? 'sandbox.proof' : 'sandbox.unproved',
@@ -67,8 +67,8 @@ export async function sandbox(
   await condition(allHandlersFinished);
   if (!failure) return proof;
   if (entity.record.stopReason === 'machine-ended') return { ...proof, died: failure }; // its workflow did its job
-  const asking = failure.code === 'template_unavailable' ? ['cloneDisk'] : ['proposeHosts', 'reserve'];
-  return refusedOrFailed(failure, asking, { ...proof, refused: failure });
+  const refusableSteps = failure.code === 'template_unavailable' ? ['cloneDisk'] : ['proposeHosts', 'reserve'];
+  return refusedOrFailed(failure, refusableSteps, { ...proof, refused: failure });
 }
 
 /** Runs until only the removal is left. @returns true when its create has failed and is compensated */
@@ -92,7 +92,7 @@ async function live(entity: SandboxEntity): Promise<boolean> {
 /** Proves its absence, retried across continue-as-new with all layers. */
 async function proveAbsence(entity: SandboxEntity, destroy: (entity: SandboxEntity) => Promise<Proof>): Promise<Proof> {
   for (;;) {
-    const proved = await runUntil(shallContinue, () => destroy(entity));
+    const proved = await runUntil(shouldContinueAsNew, () => destroy(entity));
     if (proved) return proved.value;
     await entity.continueAsNew();
   }
@@ -133,12 +133,12 @@ async function recordCreated(entity: SandboxEntity): Promise<void> {
  * Requests a template after a create that booted for lack of one. A failure is ignored: the next create requests again.
  */
 function requestTemplate({ id, templateKey, record }: SandboxEntity): void {
-  const host = hostOf(record);
+  const host = getHost(record);
   if (templateKey === null || host === null || record.boot?.way !== 'cold') return;
   const { project, createdBy: actor, spec } = record;
   const { source, cpus, memoryMib } = spec;
   const input = { ...host, templateKey, project, source, cpus, memoryMib, actor };
-  controlStep
+  queuedControl
     .wantTemplate({ input, wish: { installationId: host.installationId } })
     .catch((error: unknown) => log.warn('a template was not asked for', { sandboxId: id, why: String(error) }));
 }

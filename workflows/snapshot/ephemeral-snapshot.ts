@@ -1,14 +1,14 @@
 import { condition, continueAsNew, defineSignal, setCurrentDetails, setHandler, sleep } from '@temporalio/workflow';
-import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../model/sagas/queues.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import {
   DELETE_SNAPSHOT_WORKFLOW,
   type EphemeralSnapshotInput,
   RELEASED,
-  snapshotWorkflowIdOf,
+  snapshotWorkflowId,
 } from '../../model/snapshots/snapshot-saga.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continue-as-new.ts';
+import { shouldContinueAsNew } from '../saga/continue-as-new.ts';
 import { failureOf } from '../saga/failure.ts';
 import { layerDeleted } from '../saga/messages.ts';
 import { startUnlessPresent, trySignal } from '../saga/subscription.ts';
@@ -42,23 +42,23 @@ export async function ephemeralSnapshot({ withinMs = LONGEST_MS, ...input }: Eph
   whenCancelled(release);
   await condition(() => isReleased, withinMs);
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
-    const record = await present(input.snapshotId);
+    const record = await findRecord(input.snapshotId);
     if (!record || record.state === 'failed' || record.state === 'deleted') return;
     if (record.state !== 'creating') {
-      const workflowId = snapshotWorkflowIdOf(input.snapshotId);
+      const workflowId = snapshotWorkflowId(input.snapshotId);
       const options = { workflowId, args: [input] as [typeof input] };
       const deletion = await startUnlessPresent<typeof deleteSnapshot>(DELETE_SNAPSHOT_WORKFLOW, options);
       await deletion?.result();
       // A living sandbox still refers to it, and flattens its disks before its next operation.
-      if (deletion) return void (await trySignal(workflowIdOf(record.sandboxId), layerDeleted));
+      if (deletion) return void (await trySignal(sandboxWorkflowId(record.sandboxId), layerDeleted));
     }
     setCurrentDetails(`${input.snapshotId} is ${record.state}`);
     await sleep(pause);
-    if (shallContinue()) await continueAsNew<typeof ephemeralSnapshot>({ ...input, withinMs: 1 });
+    if (shouldContinueAsNew()) await continueAsNew<typeof ephemeralSnapshot>({ ...input, withinMs: 1 });
   }
 }
 
-async function present(snapshotId: string): Promise<SnapshotRecord | null> {
+async function findRecord(snapshotId: string): Promise<SnapshotRecord | null> {
   try {
     return await snapshotRecords.recall(snapshotId);
   } catch (error) {

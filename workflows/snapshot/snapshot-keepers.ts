@@ -9,7 +9,7 @@ import { startUnlessPresent, trySignal } from '../saga/subscription.ts';
 import type { ephemeralSnapshot } from './ephemeral-snapshot.ts';
 
 /** Workflows that delete ephemeral snapshots, each started before its snapshot is taken. */
-export class SnapshotKeepers {
+export class SnapshotReapers {
   readonly #keepers = new Map<string, ChildWorkflowHandle<typeof ephemeralSnapshot>>();
 
   constructor(private readonly parentClosePolicy: ParentClosePolicy) {}

@@ -4,13 +4,13 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord, VerifiedSnapshot } from '../../model/snapshots/snapshot.ts';
 import type { SandboxEntity } from '../entity/entity.ts';
 import type { OperationSteps } from '../entity/operation-steps.ts';
-import { endedMeanwhile, failureOf } from '../saga/failure.ts';
+import { failureOf, sandboxEndedFailure } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 import { undoSave } from './undo-save.ts';
 
-interface SnapshotWish {
+interface SnapshotRequest {
   id: string;
   name: string;
   kind: SnapshotKind;
@@ -32,14 +32,14 @@ interface SnapshotWish {
 export async function takeSnapshot(
   entity: SandboxEntity,
   host: OperationSteps,
-  wish: SnapshotWish,
+  request: SnapshotRequest,
   onRecorded: () => void = () => {},
 ): Promise<SnapshotRecord> {
-  const { id, name, kind, reason, actor } = wish;
-  await snapshotRecords.begin(creating(entity, host.host, wish));
+  const { id, name, kind, reason, actor } = request;
+  await snapshotRecords.begin(newRecord(entity, host.host, request));
   onRecorded();
   await entity.recordChange('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
-  const { chainLength, ...saved } = await save(entity, host, wish);
+  const { chainLength, ...saved } = await save(entity, host, request);
   entity.state.chainLength = chainLength;
   const ready = await snapshotRecords.change(id, { state: 'ready', readyAt: now(), saved });
   await entity.recordChange('snapshot.ready', { parentSnapshotId: id }, { snapshotId: id, ...saved });
@@ -49,7 +49,7 @@ export async function takeSnapshot(
 async function save(
   entity: SandboxEntity,
   host: OperationSteps,
-  { id, kind }: SnapshotWish,
+  { id, kind }: SnapshotRequest,
 ): Promise<VerifiedSnapshot> {
   try {
     return await saga(async (undo) => {
@@ -58,17 +58,17 @@ async function save(
       return await host.verifySnapshot(id);
     });
   } catch (error) {
-    const failure = isCancellation(error) ? endedMeanwhile(entity) : failureOf(error, entity.failedStep);
+    const failure = isCancellation(error) ? sandboxEndedFailure(entity) : failureOf(error, entity.failedStep);
     await snapshotRecords.change(id, { state: 'failed', failure });
     await entity.recordChange('snapshot.failed', {}, { snapshotId: id, failure });
     throw error;
   }
 }
 
-function creating(
+function newRecord(
   entity: SandboxEntity,
   { hostId, installationId }: HostRef,
-  { id, name, kind, reason, keptOf, actor }: SnapshotWish,
+  { id, name, kind, reason, keptOf, actor }: SnapshotRequest,
 ): SnapshotRecord {
   return {
     id,

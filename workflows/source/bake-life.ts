@@ -1,6 +1,6 @@
 import { CancellationScope, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
-import type { BakedRemembrance } from '../../activities/source/baked-source.ts';
+import type { BakeChange } from '../../activities/source/baked-source.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { DeleteSourceInput } from '../../model/snapshots/bake-saga.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
@@ -11,7 +11,7 @@ import { RecordedTask } from './task-life.ts';
 const { awaitListed } = proxyActivities<ControlActivities>(PROFILE.follow());
 
 /** Task on one baked source. */
-export class BakeLife extends RecordedTask<BakedRemembrance['changes'], BakedSource> {
+export class BakeTask extends RecordedTask<BakeChange['changes'], BakedSource> {
   constructor(private readonly input: DeleteSourceInput) {
     super(input, input.timeouts);
   }
@@ -29,7 +29,7 @@ export class BakeLife extends RecordedTask<BakedRemembrance['changes'], BakedSou
     await this.retryUntilDone('awaitListed', () => awaitListed({ hostId, name, isThere }));
   }
 
-  protected override write(changes: BakedRemembrance['changes'], event: AuditEvent | null): Promise<BakedSource> {
+  protected override write(changes: BakeChange['changes'], event: AuditEvent | null): Promise<BakedSource> {
     return controlUntilDone.rememberBake({ sourceId: this.input.sourceId, changes, event });
   }
 }

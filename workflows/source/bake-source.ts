@@ -1,13 +1,13 @@
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import { type BakeSourceInput, requestedBake } from '../../model/snapshots/bake-saga.ts';
+import { type BakeSourceInput, newBakeRecord } from '../../model/snapshots/bake-saga.ts';
 import type { BakedImage, BakedSource } from '../../model/snapshots/baked-source.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
 import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga, type Undo } from '../saga/saga.ts';
-import { BakeLife } from './bake-life.ts';
-import { taskSteps, taskUndos } from './task-life.ts';
+import { BakeTask } from './bake-life.ts';
+import { taskCompensations, taskSteps } from './task-life.ts';
 import { TaskSandbox } from './task-sandbox.ts';
 
 /** TTL of a builder that its task fails to destroy, s. */
@@ -28,16 +28,16 @@ const WITHIN_MS = 40 * MINUTE_MS;
  */
 export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   const { sourceId, name } = input;
-  const life = new BakeLife(input);
-  const begun = await life.begin(requestedBake(input));
-  if (begun.state !== 'baking') return begun;
+  const life = new BakeTask(input);
+  const recorded = await life.begin(newBakeRecord(input));
+  if (recorded.state !== 'baking') return recorded;
   const builder = builderOf(input);
   const destroyBuilder = () => life.retryUntilDone('destroyBuilder', () => builder.destroy());
   const { bakeId, snapshot, builderId } = input;
   const target = { sandboxId: sourceId, bakeId, sourceId, name, snapshotId: snapshot.id, builderId };
   const summary = `${snapshot.id} → ${name} on ${input.hostId}`;
   const step = taskSteps(life, input, target, { ...PROFILE.step(WITHIN_MS, { totalMs: 2 * WITHIN_MS }), summary });
-  const undos = taskUndos(life, input, target, summary);
+  const undos = taskCompensations(life, input, target, summary);
   let isBuilt = false;
   const build = async (): Promise<BakedImage> => {
     isBuilt = true;
@@ -62,8 +62,8 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   } catch (error) {
     const failure = failureOf(error, life.failedStep);
     const detail = { failure, snapshotId: snapshot.id };
-    const said = { kind: 'source.bake-failed', detail } as const;
-    const failed = await life.recordChange({ state: 'failed', failure, waitingFor: null }, said);
+    const entry = { kind: 'source.bake-failed', detail } as const;
+    const failed = await life.recordChange({ state: 'failed', failure, waitingFor: null }, entry);
     return refusedOrFailed(failure, ['claimSourceName', 'startBuilder'], failed);
   }
   if (isBuilt) await destroyBuilder();

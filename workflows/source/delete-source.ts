@@ -4,7 +4,7 @@ import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { undoProfile } from '../saga/profiles.ts';
-import { BakeLife } from './bake-life.ts';
+import { BakeTask } from './bake-life.ts';
 
 /** Codes with which the source stays unchanged. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_running', 'source_not_baked']);
@@ -18,11 +18,11 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_runni
  */
 export async function deleteSource(input: DeleteSourceInput): Promise<BakedSource> {
   const { sourceId, hostId, name } = input;
-  const life = new BakeLife(input);
+  const life = new BakeTask(input);
   await life.recordChange({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
   const summary = `${name} on ${hostId}`;
   const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };
-  const refused = await life.retryUntilDone('removeSource', async (n) => {
+  const refusal = await life.retryUntilDone('removeSource', async (n) => {
     try {
       await onHost(input, { ...undoProfile(n), summary }).removeSource(target);
       return null;
@@ -32,10 +32,10 @@ export async function deleteSource(input: DeleteSourceInput): Promise<BakedSourc
       throw error;
     }
   });
-  if (refused) {
-    const state = refused.code === 'source_not_baked' ? 'deleted' : 'ready';
-    const said = { kind: 'source.delete-refused', detail: { ...refused } } as const;
-    return refusedOrFailed(refused, ['removeSource'], await life.recordChange({ state, failure: refused }, said));
+  if (refusal) {
+    const state = refusal.code === 'source_not_baked' ? 'deleted' : 'ready';
+    const entry = { kind: 'source.delete-refused', detail: { ...refusal } } as const;
+    return refusedOrFailed(refusal, ['removeSource'], await life.recordChange({ state, failure: refusal }, entry));
   }
   await life.listed(false);
   return life.recordChange({ state: 'deleted', image: null, waitingFor: null }, { kind: 'source.deleted', detail: {} });

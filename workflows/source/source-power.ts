@@ -10,15 +10,15 @@ import type { ControlActivities } from '../../activities/control.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
-import { FORCE_STOP, type SourcePowered, type SourcePowerInput } from '../../model/snapshots/source-power.ts';
+import { FORCE_STOP, type SourcePowerInput, type SourcePowerResult } from '../../model/snapshots/source-power.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { untilCancelled } from '../saga/cancellation.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import { failedWith, failureOf } from '../saga/failure.ts';
+import { failureOf, workflowFailure } from '../saga/failure.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { PROFILE } from '../saga/profiles.ts';
 
-const SAID = {
+const POWER_EVENTS = {
   start: { step: 'startSource', begins: 'source.starting', done: 'source.started', failed: 'source.start-failed' },
   stop: { step: 'stopSource', begins: 'source.stopping', done: 'source.stopped', failed: 'source.stop-failed' },
 } as const;
@@ -34,43 +34,43 @@ const forceStop = defineSignal<[Actor]>(FORCE_STOP);
  *
  * Nothing is compensated: a start that failed may have left it running, which a repeated request finds out.
  */
-export async function sourcePower(input: SourcePowerInput): Promise<SourcePowered> {
+export async function sourcePower(input: SourcePowerInput): Promise<SourcePowerResult> {
   const { task } = input;
-  const { step, begins, done, failed } = SAID[task];
-  await said(input, begins, input.actor, { force: input.force });
+  const { step, begins, done, failed } = POWER_EVENTS[task];
+  await appendEvent(input, begins, input.actor, { force: input.force });
   try {
     const powered = await untilCancelled(async () => {
       const outcome = task === 'start' ? await started(input) : await stopped(input);
-      await listed(input);
+      await awaitListed(input);
       return outcome;
     });
-    await said(input, done, input.actor, { ...powered });
+    await appendEvent(input, done, input.actor, { ...powered });
     return powered;
   } catch (error) {
     const failure = failureOf(error, step);
-    await said(input, failed, input.actor, { failure });
-    throw failedWith(failure);
+    await appendEvent(input, failed, input.actor, { failure });
+    throw workflowFailure(failure);
   }
 }
 
-function started(input: SourcePowerInput): Promise<SourcePowered> {
+function started(input: SourcePowerInput): Promise<SourcePowerResult> {
   const { sourceAnswersMs: answersMs } = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
   return stepsOf(input, answersMs).startSource({ answersMs });
 }
 
 /** Stops it gracefully, until a signal forces it. */
-async function stopped(input: SourcePowerInput): Promise<SourcePowered> {
+async function stopped(input: SourcePowerInput): Promise<SourcePowerResult> {
   const { sourceStopMs: withinMs } = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
   const host = stepsOf(input, withinMs);
   let force = input.force;
-  const asked = new CancellationScope();
+  const gracefulStop = new CancellationScope();
   setHandler(forceStop, async (actor) => {
-    await said(input, 'source.stopping', actor, { force: true });
+    await appendEvent(input, 'source.stopping', actor, { force: true });
     force = true;
-    asked.cancel();
+    gracefulStop.cancel();
   });
   try {
-    await asked.run(() => host.stopSource({ force, withinMs }));
+    await gracefulStop.run(() => host.stopSource({ force, withinMs }));
   } catch (error) {
     if (!(force && isCancellation(error)) || CancellationScope.current().consideredCancelled) throw error;
     await host.stopSource({ force, withinMs });
@@ -94,13 +94,13 @@ function stepsOf(input: SourcePowerInput, stepMs: number) {
  * Waits until the host lists the new state, so that the next clone or capture sees it. The wait is bounded for a silent
  * host.
  */
-async function listed({ hostId, name, task, timeouts }: SourcePowerInput): Promise<void> {
+async function awaitListed({ hostId, name, task, timeouts }: SourcePowerInput): Promise<void> {
   const { sourceListedMs: withinMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
   const { awaitPower } = proxyActivities<ControlActivities>(PROFILE.follow(withinMs + 30_000));
   await awaitPower({ hostId, name, isRunning: task === 'start', withinMs });
 }
 
-async function said(
+async function appendEvent(
   { sourceId, hostId, name, task }: SourcePowerInput,
   kind: AuditKind,
   actor: Actor,

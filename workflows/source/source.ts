@@ -6,7 +6,7 @@ import { failureOf, refusedOrFailed } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
 import { saga } from '../saga/saga.ts';
-import { RecordedTask, taskSteps, taskUndos } from './task-life.ts';
+import { RecordedTask, taskCompensations, taskSteps } from './task-life.ts';
 
 /** Profile of a step: the slowest, copying the gate over the agent's channel, takes half a minute under emulation. */
 const STEP = PROFILE.step(3 * MINUTE_MS, { totalMs: 8 * MINUTE_MS });
@@ -36,7 +36,7 @@ class SourceTask extends RecordedTask<Changes, SourceAccess> {
 
   /** Compensations, each retried until success. */
   get undos() {
-    return taskUndos(this, this.input, this.#target, this.#summary);
+    return taskCompensations(this, this.input, this.#target, this.#summary);
   }
 
   /** Compensations as steps: each gives up after a few attempts. */

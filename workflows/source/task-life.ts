@@ -133,7 +133,7 @@ export function taskSteps<T extends { sandboxId: string }>(
 }
 
 /** Compensations of a task, a generation newer than its steps, each retried until success. */
-export function taskUndos<T extends { sandboxId: string }>(
+export function taskCompensations<T extends { sandboxId: string }>(
   life: TaskLife,
   host: HostRef,
   target: T,

@@ -2,11 +2,11 @@ import { type ChildWorkflowHandle, log, workflowInfo } from '@temporalio/workflo
 import type { ErrorCode } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { DESTROY, SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/messages.ts';
-import { workflowIdOf } from '../../model/sagas/queues.ts';
-import { readable } from '../../model/sagas/readable.ts';
+import { sandboxWorkflowId } from '../../model/sagas/queues.ts';
+import { markReadable } from '../../model/sagas/readable.ts';
 import type { StopRequest } from '../../model/sagas/stop-request.ts';
 import { isFinal } from '../../model/sandbox/sandbox-state.ts';
-import { controlByQueue, controlUntilDone } from '../saga/control.ts';
+import { controlUntilDone, queuedControlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { MINUTE_MS } from '../saga/profiles.ts';
 import { startUnlessPresent, trySignal, waitForWorkflow } from '../saga/subscription.ts';
@@ -15,7 +15,7 @@ import type { sandbox } from '../sandbox/sandbox.ts';
 type Sandbox = ChildWorkflowHandle<typeof sandbox>;
 
 const { readCreateOutcome } = controlUntilDone;
-const { stateOf } = controlByQueue;
+const { stateOf } = queuedControlUntilDone;
 
 /** Time after which a sandbox's end is requested again, ms. */
 const END_MS = 5 * MINUTE_MS;
@@ -55,7 +55,7 @@ export class TaskSandbox {
       isOffline: template === 'builder',
       ...(mayBeAsleep && { mayBeAsleep }),
     };
-    const target = { workflowId: workflowIdOf(sandboxId), child: this.#child };
+    const target = { workflowId: sandboxWorkflowId(sandboxId), child: this.#child };
     const outcome = await waitForWorkflow(target, () => readCreateOutcome(wait));
     if ('code' in outcome) throw refusal(outcome.code, outcome.message);
     return outcome;
@@ -65,13 +65,13 @@ export class TaskSandbox {
   async destroy(): Promise<void> {
     const { id: sandboxId } = this.input;
     if (this.#child && (await this.#end(this.#child)) && this.presence !== 'new') return;
-    if (typeof this.presence === 'object' && (await this.#tell())) return this.#waitForEnd();
+    if (typeof this.presence === 'object' && (await this.#signalEnd())) return this.#waitForEnd();
     const state = await stateOf({ sandboxId });
     if (state === null || isFinal(state)) return;
     // Its workflow was terminated, or is another's child: adopt the sandbox, or signal that workflow.
-    const other = await startSandbox({ ...this.input, begin: 'destroy' });
-    if (other) await this.#end(other);
-    else if (!(await this.#tell())) throw new Error(`${sandboxId} was ${state}, and its workflow has just ended`);
+    const adopter = await startSandbox({ ...this.input, begin: 'destroy' });
+    if (adopter) await this.#end(adopter);
+    else if (!(await this.#signalEnd())) throw new Error(`${sandboxId} was ${state}, and its workflow has just ended`);
     else if (this.presence !== 'new') return this.#waitForEnd();
     throw new Error(`${sandboxId} was ${state}, and has been told once more to end`);
   }
@@ -79,7 +79,7 @@ export class TaskSandbox {
   /** Waits for the end of a sandbox that was signaled to end and has this workflow as a subscriber. */
   async #waitForEnd(): Promise<void> {
     const { id: sandboxId } = this.input;
-    const target = { workflowId: workflowIdOf(sandboxId), isSubscribed: true, withinMs: END_MS };
+    const target = { workflowId: sandboxWorkflowId(sandboxId), isSubscribed: true, withinMs: END_MS };
     await waitForWorkflow(target, async () => {
       const state = await controlUntilDone.stateOf({ sandboxId });
       return state === null || isFinal(state);
@@ -87,9 +87,12 @@ export class TaskSandbox {
   }
 
   /** Signals its workflow to end it. @returns false: no such workflow runs */
-  #tell(): Promise<boolean> {
+  #signalEnd(): Promise<boolean> {
     const { id, createdBy: actor } = this.input;
-    return trySignal(workflowIdOf(id), DESTROY, { actor, subscriber: workflowInfo().workflowId } satisfies StopRequest);
+    return trySignal(sandboxWorkflowId(id), DESTROY, {
+      actor,
+      subscriber: workflowInfo().workflowId,
+    } satisfies StopRequest);
   }
 
   /** Ends it. The result is in its record, also when it ended before the signal. @returns true when it has a proof */
@@ -109,8 +112,8 @@ export function startSandbox(input: SandboxInput): Promise<Sandbox | null> {
   const { id, spec, pool } = input;
   const purpose = pool ? `, for the pool ${pool.name}` : '';
   return startUnlessPresent<typeof sandbox>(SANDBOX_WORKFLOW, {
-    workflowId: workflowIdOf(id),
+    workflowId: sandboxWorkflowId(id),
     args: [input],
-    staticSummary: readable(`${id} from ${spec.snapshotId ?? spec.source}${purpose}`),
+    staticSummary: markReadable(`${id} from ${spec.snapshotId ?? spec.source}${purpose}`),
   });
 }

@@ -5,15 +5,15 @@ import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
-import { RecordedTemplate, type TemplateLife } from './template-life.ts';
+import { RecordedTemplate, type TemplateState } from './template-life.ts';
 import { templateSandboxes } from './template-sandboxes.ts';
-import { lookAtTemplate, templateSteps } from './template-steps.ts';
+import { inspectTemplate, templateSteps } from './template-steps.ts';
 
 /**
  * Builds a template, unless a removal is requested first.
  * @returns the ready template; null when there is none, and its record has the reason
  */
-export async function buildTemplate(life: TemplateLife, usedAt: string | null): Promise<RecordedTemplate | null> {
+export async function buildTemplate(life: TemplateState, usedAt: string | null): Promise<RecordedTemplate | null> {
   const task = await begin(life, usedAt);
   const { id } = task.record;
   try {
@@ -32,7 +32,7 @@ export async function buildTemplate(life: TemplateLife, usedAt: string | null): 
 }
 
 /** Starts a build, which replaces a failed one. */
-async function begin(life: TemplateLife, lastUsedAt: string | null): Promise<RecordedTemplate> {
+async function begin(life: TemplateState, lastUsedAt: string | null): Promise<RecordedTemplate> {
   const { failed, input, wish } = life;
   const ids = await controlUntilDone.templateIds(wish ?? {});
   life.wish = null;
@@ -52,8 +52,8 @@ async function begin(life: TemplateLife, lastUsedAt: string | null): Promise<Rec
  * When a step fails, compensations run newest first until success.
  */
 async function build(task: RecordedTemplate): Promise<void> {
-  await untilQuiet(task);
-  await task.step('lookAtTemplate', () => refuseChanged(task));
+  await awaitQuiet(task);
+  await task.step('lookAtTemplate', () => assertUnchanged(task));
   await task.recordChange({ waitingFor: null });
   const { id: templateId, builderId, probeIds } = task.record;
   const { inBuilder, step, undos } = templateSteps(task);
@@ -82,7 +82,7 @@ async function build(task: RecordedTemplate): Promise<void> {
 }
 
 /** Yields to creates in progress, for a limited time. */
-async function untilQuiet({ life, record }: RecordedTemplate): Promise<void> {
+async function awaitQuiet({ life, record }: RecordedTemplate): Promise<void> {
   const { quietMs, quietLookMs } = life.times;
   for (const until = Date.now() + quietMs; Date.now() < until; await sleep(quietLookMs)) {
     const { count } = await control.createsUnderWay({ hostId: record.hostId });
@@ -91,8 +91,8 @@ async function untilQuiet({ life, record }: RecordedTemplate): Promise<void> {
 }
 
 /** Compares the requested key with the source as it is now. @throws ApplicationFailure template_failed */
-async function refuseChanged({ life, record }: RecordedTemplate): Promise<void> {
-  const { templateKey } = await lookAtTemplate(life.input, null);
+async function assertUnchanged({ life, record }: RecordedTemplate): Promise<void> {
+  const { templateKey } = await inspectTemplate(life.input, null);
   if (templateKey !== record.key) throw refusal('template_failed', 'What it would be made of has changed since.');
 }
 

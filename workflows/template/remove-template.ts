@@ -1,5 +1,5 @@
 import { controlUntilDone } from '../saga/control.ts';
-import { RecordedTemplate, type TemplateLife } from './template-life.ts';
+import { RecordedTemplate, type TemplateState } from './template-life.ts';
 import { templateSandboxes } from './template-sandboxes.ts';
 import { templateSteps } from './template-steps.ts';
 
@@ -16,7 +16,7 @@ export async function removeTemplate(task: RecordedTemplate, reason: string): Pr
  * Recalls the stored templates of the key when a run begins. A ready one stays; one left unfinished by a lost run is
  * removed.
  */
-export async function recallTemplate(life: TemplateLife): Promise<RecordedTemplate | null> {
+export async function recallTemplate(life: TemplateState): Promise<RecordedTemplate | null> {
   const { continued, hostId, templateKey } = life.input;
   if (continued) return continued.ready && new RecordedTemplate(life, continued.ready);
   let ready: RecordedTemplate | null = null;
@@ -24,12 +24,12 @@ export async function recallTemplate(life: TemplateLife): Promise<RecordedTempla
     const task = new RecordedTemplate(life, record);
     if (record.state === 'ready' && ready === null) ready = task;
     else if (record.state === 'failed' && life.failed === null) life.recallFailure(task);
-    else await removeHalf(task);
+    else await removeUnfinished(task);
   }
   return ready;
 }
 
-async function removeHalf(task: RecordedTemplate): Promise<void> {
+async function removeUnfinished(task: RecordedTemplate): Promise<void> {
   const { builder, probes } = templateSandboxes(task);
   for (const probe of probes) await task.retryUntilDone('destroyProbes', () => probe.destroy());
   await task.retryUntilDone('destroyBuilder', () => builder.destroy());

@@ -10,33 +10,33 @@ import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import {
+  CHECK_TEMPLATE,
   DEFAULT_TEMPLATE_TIMES,
-  LOOK_AT_TEMPLATE,
   REMOVE_TEMPLATE,
-  TEMPLATE_WANTED,
+  REQUEST_TEMPLATE,
   type TemplateInput,
   type TemplateRemoval,
+  type TemplateRequest,
   type TemplateTimes,
-  type TemplateWish,
 } from '../../model/templates/template-saga.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { whenCancelled } from '../saga/cancellation.ts';
-import { shallContinue } from '../saga/continue-as-new.ts';
+import { shouldContinueAsNew } from '../saga/continue-as-new.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
 import { handleSubscriptions, notifySubscribers } from '../saga/subscription.ts';
 import { TaskLife } from '../source/task-life.ts';
 
-const wanted = defineSignal<[TemplateWish]>(TEMPLATE_WANTED);
+const templateRequested = defineSignal<[TemplateRequest]>(REQUEST_TEMPLATE);
 const remove = defineSignal<[TemplateRemoval]>(REMOVE_TEMPLATE);
-const look = defineSignal(LOOK_AT_TEMPLATE);
+const poll = defineSignal(CHECK_TEMPLATE);
 
 /** State of the templates of one key on one host: requests, and results of builds. */
-export class TemplateLife {
+export class TemplateState {
   readonly times: TemplateTimes;
   readonly timeouts: Timeouts;
   /** Pending request for a template. */
-  wish: TemplateWish | null;
+  wish: TemplateRequest | null;
   isToLook = false;
   /** Time of the latest wake, or at which the first of successive templates was ready. Milliseconds since 1970. */
   usedAt: number | null;
@@ -63,14 +63,14 @@ export class TemplateLife {
     this.subscribers = continued?.subscribers ?? [];
     handleSubscriptions(this.subscribers);
     this.#retryAt = continued?.retryAt ?? 0;
-    setHandler(wanted, (wish) => {
+    setHandler(templateRequested, (wish) => {
       this.wish = { ...wish, ...this.wish, installationId: wish.installationId };
       this.isToLook = true;
     });
     setHandler(remove, ({ templateId }) => {
       this.#toGo.add(templateId);
     });
-    setHandler(look, () => {
+    setHandler(poll, () => {
       this.isToLook = true;
     });
     whenCancelled(() => {
@@ -116,10 +116,10 @@ export class TemplateLife {
   async untilWanted(): Promise<boolean> {
     await this.#dropFailed();
     const isFailedToGo = () => this.failed !== null && this.isToGo(this.failed.record.id);
-    const isHeard = () => this.wish !== null || this.isCancelled || isFailedToGo() || shallContinue();
+    const hasMessage = () => this.wish !== null || this.isCancelled || isFailedToGo() || shouldContinueAsNew();
     const rememberedMs = this.#failures > 0 ? this.#retryAt + this.times.rememberedMs - Date.now() : 0;
-    if (!isHeard() && (rememberedMs <= 0 || !(await condition(isHeard, rememberedMs)))) return false;
-    const isCut = () => isFailedToGo() || (shallContinue() && !this.isCancelled);
+    if (!hasMessage() && (rememberedMs <= 0 || !(await condition(hasMessage, rememberedMs)))) return false;
+    const isCut = () => isFailedToGo() || (shouldContinueAsNew() && !this.isCancelled);
     const pauseMs = this.#retryAt - Date.now();
     if (this.wish !== null && pauseMs > 0) await condition(() => this.isCancelled || isCut(), pauseMs);
     if (this.isCancelled && this.wish === null && !isFailedToGo()) return false;
@@ -158,7 +158,7 @@ type Changes = Partial<Omit<TemplateRecord, 'id' | 'key' | 'hostId'>>;
 export class RecordedTemplate extends TaskLife {
   /** @param record as stored, or to be stored */
   constructor(
-    readonly life: TemplateLife,
+    readonly life: TemplateState,
     public record: TemplateRecord,
   ) {
     super(life.timeouts);

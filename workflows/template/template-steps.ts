@@ -1,10 +1,10 @@
 import type { ActivityOptions } from '@temporalio/workflow';
-import type { TemplateLook } from '../../activities/template/template.ts';
+import type { TemplateInspection } from '../../activities/template/template.ts';
 import type { TemplateInput } from '../../model/templates/template-saga.ts';
 import { CREATE_GENERATION } from '../entity/steps.ts';
 import { onHost } from '../saga/host-activities.ts';
 import { MINUTE_MS, PROFILE } from '../saga/profiles.ts';
-import { taskSteps, taskUndos } from '../source/task-life.ts';
+import { taskCompensations, taskSteps } from '../source/task-life.ts';
 import type { RecordedTemplate } from './template-life.ts';
 
 /** Generation of the builder's steps, after its create; its end fences them all off. */
@@ -21,7 +21,7 @@ export function templateSteps(task: RecordedTemplate) {
   return {
     inBuilder: (ms: number) => taskSteps(task, task.record, builder, within(ms), BUILDER_GENERATION),
     step: taskSteps(task, task.record, target, within(timeouts.cleanupMs)),
-    undos: taskUndos(task, task.record, target, summary),
+    undos: taskCompensations(task, task.record, target, summary),
   };
 }
 
@@ -30,10 +30,10 @@ export function templateSteps(task: RecordedTemplate) {
  * @param templateId null: computes only its key
  * @throws when the host does not answer
  */
-export function lookAtTemplate(
+export function inspectTemplate(
   { project, source, cpus, memoryMib, hostId, installationId }: Omit<TemplateInput, 'templateKey' | 'actor'>,
   templateId: string | null,
-): Promise<TemplateLook> {
+): Promise<TemplateInspection> {
   const profile = PROFILE.probe(10 * MINUTE_MS); // reads the disks of a source for the first time
   const summary = `the template of ${source} on ${hostId}`;
   const of = { project, source, cpus, memoryMib };

@@ -1,7 +1,7 @@
 import type { TemplateInput } from '../../model/templates/template-saga.ts';
 import { buildTemplate } from './build-template.ts';
 import { recallTemplate, removeTemplate } from './remove-template.ts';
-import { type RecordedTemplate, TemplateLife } from './template-life.ts';
+import { type RecordedTemplate, TemplateState } from './template-life.ts';
 import { type TemplateEnd, watchTemplate } from './watch-template.ts';
 
 /**
@@ -14,7 +14,7 @@ import { type TemplateEnd, watchTemplate } from './watch-template.ts';
  * anyway.
  */
 export async function template(input: TemplateInput): Promise<void> {
-  const life = new TemplateLife(input);
+  const life = new TemplateState(input);
   let ready = await recallTemplate(life);
   for (;;) {
     if (ready === null) {
@@ -24,12 +24,16 @@ export async function template(input: TemplateInput): Promise<void> {
     }
     const end = await watchTemplate(ready);
     if (end === null) await life.continueAsNew(ready);
-    else ready = await succeed(life, ready, end);
+    else ready = await replaceTemplate(life, ready, end);
   }
 }
 
 /** @returns the successor; null: none */
-async function succeed(life: TemplateLife, task: RecordedTemplate, end: TemplateEnd): Promise<RecordedTemplate | null> {
+async function replaceTemplate(
+  life: TemplateState,
+  task: RecordedTemplate,
+  end: TemplateEnd,
+): Promise<RecordedTemplate | null> {
   const { kind, reason } = end;
   const next = kind === 'old' ? await buildTemplate(life, task.record.lastUsedAt) : null;
   if (next === null) life.usedAt = null;

@@ -1,11 +1,11 @@
 import { condition, log } from '@temporalio/workflow';
-import type { TemplateLook } from '../../activities/template/template.ts';
-import { MOST_WAKES } from '../../model/templates/template-saga.ts';
-import { shallContinue } from '../saga/continue-as-new.ts';
+import type { TemplateInspection } from '../../activities/template/template.ts';
+import { MAX_WAKES } from '../../model/templates/template-saga.ts';
+import { shouldContinueAsNew } from '../saga/continue-as-new.ts';
 import type { RecordedTemplate } from './template-life.ts';
-import { lookAtTemplate } from './template-steps.ts';
+import { inspectTemplate } from './template-steps.ts';
 
-const SAID = {
+const END_REASONS = {
   deleted: 'It was deleted.',
   cancelled: 'Its workflow was cancelled.',
   old: 'It was old, or had been woken from often.',
@@ -17,7 +17,7 @@ const SAID = {
 
 /** End of a ready template, and its reason. `old`: another one replaces it. */
 export interface TemplateEnd {
-  kind: keyof typeof SAID;
+  kind: keyof typeof END_REASONS;
   reason: string;
 }
 
@@ -27,20 +27,20 @@ export async function watchTemplate(task: RecordedTemplate): Promise<TemplateEnd
   const isToGo = () => life.isToGo(record.id);
   life.usedAt ??= Date.parse(record.lastUsedAt ?? record.readyAt ?? record.createdAt);
   for (;;) {
-    if (isToGo()) return ending(life.isCancelled ? 'cancelled' : 'deleted');
-    if (life.isElsewhere) return ending('elsewhere');
+    if (isToGo()) return endWith(life.isCancelled ? 'cancelled' : 'deleted');
+    if (life.isElsewhere) return endWith('elsewhere');
     life.isToLook = false;
-    const end = await lookOnce(task);
+    const end = await inspectOnce(task);
     if (end) return end;
-    if (shallContinue() && !isToGo()) return null;
+    if (shouldContinueAsNew() && !isToGo()) return null;
     await condition(() => isToGo() || life.isToLook, life.times.lookMs);
   }
 }
 
 /** Inspects it once. A silent host wakes no sandbox either: it is retried later. */
-async function lookOnce(task: RecordedTemplate): Promise<TemplateEnd | null> {
+async function inspectOnce(task: RecordedTemplate): Promise<TemplateEnd | null> {
   try {
-    const look = await lookAtTemplate(task.life.input, task.record.id);
+    const look = await inspectTemplate(task.life.input, task.record.id);
     await recordUse(task, look);
     return endOf(task, look);
   } catch (error) {
@@ -49,7 +49,7 @@ async function lookOnce(task: RecordedTemplate): Promise<TemplateEnd | null> {
   }
 }
 
-async function recordUse(task: RecordedTemplate, { use }: TemplateLook): Promise<void> {
+async function recordUse(task: RecordedTemplate, { use }: TemplateInspection): Promise<void> {
   const { life, record } = task;
   const lastUsedAt = use?.lastUsedAt ?? record.lastUsedAt;
   if (!use || (use.wakes === record.wakes && lastUsedAt === record.lastUsedAt)) return;
@@ -58,17 +58,17 @@ async function recordUse(task: RecordedTemplate, { use }: TemplateLook): Promise
   await task.recordChange({ wakes: use.wakes, lastUsedAt });
 }
 
-function endOf({ life, record }: RecordedTemplate, { templateKey, use }: TemplateLook): TemplateEnd | null {
-  if (templateKey !== record.key) return ending('changed');
-  if (!use?.isReady) return ending('failing', use?.lastFailure);
+function endOf({ life, record }: RecordedTemplate, { templateKey, use }: TemplateInspection): TemplateEnd | null {
+  if (templateKey !== record.key) return endWith('changed');
+  if (!use?.isReady) return endWith('failing', use?.lastFailure);
   const { oldMs, unusedMs } = life.times;
-  if (Date.now() - (life.usedAt ?? 0) > unusedMs) return ending('unused');
-  if (Date.now() - Date.parse(record.savedAt ?? record.createdAt) > oldMs) return ending('old');
-  if (use.wakes >= MOST_WAKES) return ending('old');
+  if (Date.now() - (life.usedAt ?? 0) > unusedMs) return endWith('unused');
+  if (Date.now() - Date.parse(record.savedAt ?? record.createdAt) > oldMs) return endWith('old');
+  if (use.wakes >= MAX_WAKES) return endWith('old');
   life.wish = null; // a request that came too early finds it now
   return null;
 }
 
-function ending(kind: TemplateEnd['kind'], more: string | null = null): TemplateEnd {
-  return { kind, reason: more === null ? SAID[kind] : `${SAID[kind]} ${more}` };
+function endWith(kind: TemplateEnd['kind'], more: string | null = null): TemplateEnd {
+  return { kind, reason: more === null ? END_REASONS[kind] : `${END_REASONS[kind]} ${more}` };
 }

@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
 import type { DeliveryActivities } from '../../activities/webhook/deliver.ts';
-import { type DeliveryInput, LOOK_AT_DELIVERY, WEBHOOK_QUEUE } from '../../model/webhooks/delivery-saga.ts';
+import { type DeliveryInput, WAKE_DELIVERY, WEBHOOK_QUEUE } from '../../model/webhooks/delivery-saga.ts';
 import { repeatTurns } from '../saga/continue-as-new.ts';
 
 const { attemptDelivery } = proxyActivities<DeliveryActivities>({
@@ -20,5 +20,5 @@ const { attemptDelivery } = proxyActivities<DeliveryActivities>({
  */
 export async function delivery({ deliveryId }: DeliveryInput): Promise<void> {
   const attempt = async (isCancelled: boolean) => (await attemptDelivery({ deliveryId, isCancelled }))?.pauseMs ?? null;
-  await repeatTurns(LOOK_AT_DELIVERY, attempt, () => continueAsNew<typeof delivery>({ deliveryId }));
+  await repeatTurns(WAKE_DELIVERY, attempt, () => continueAsNew<typeof delivery>({ deliveryId }));
 }

@@ -2,7 +2,7 @@ import { RUN_STATES } from '../../../model/functions/run-state.ts';
 import type { Actor } from '../../../model/sandbox/sandbox.ts';
 import { cancelRun } from '../../../store/functions/run-cancel.ts';
 import type { SagaDeps } from '../../step/saga-deps.ts';
-import type { Announcer } from '../../webhook/announcer.ts';
+import type { WebhookPublisher } from '../../webhook/announcer.ts';
 import { createAttemptSandboxActivities } from './attempt-sandbox.ts';
 import { createBeginAttemptActivities } from './begin-attempt.ts';
 import { createEndAttemptActivities } from './end-attempt.ts';
@@ -10,7 +10,7 @@ import { createLeaveAttemptActivities } from './leave-attempt.ts';
 import { createRunCommandActivities } from './run-command.ts';
 
 interface Deps extends SagaDeps {
-  announcer: Announcer;
+  announcer: WebhookPublisher;
 }
 
 /** Activities of a run on the store. They read its version each time. */

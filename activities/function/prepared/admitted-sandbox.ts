@@ -1,9 +1,9 @@
 import type { CountRule } from '../../../model/approvals/policy.ts';
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
-import { mayUseSource } from '../../../model/project.ts';
+import { canUseSource } from '../../../model/project.ts';
 import type { Size } from '../../../model/project-limits.ts';
 import type { Store } from '../../../store/connect.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 
 const COUNTED_AGAIN_SECONDS = 60;
 
@@ -17,7 +17,7 @@ export interface Place {
  * @throws MayflyError project_not_found, source_not_found, project_quota_exceeded
  */
 export async function admitSandbox(
-  { store, reconciliation }: { store: Store; reconciliation: Reconciliation },
+  { store, reconciliation }: { store: Store; reconciliation: ControlTemporalClient },
   projectId: string,
   sandboxId: string,
   { source, size }: Place,
@@ -28,7 +28,7 @@ export async function admitSandbox(
   if (!project || project.deletedAt !== null) {
     throw new MayflyError('project_not_found', `There is no project ${projectId}.`);
   }
-  if (!mayUseSource(project, source, (id) => projects.has(id))) {
+  if (!canUseSource(project, source, (id) => projects.has(id))) {
     throw new MayflyError('source_not_found', `The project ${projectId} may not use ${JSON.stringify(source)}.`);
   }
   const isOpen = (id: string) => reconciliation.sandboxes.isOpen(id);

@@ -1,25 +1,25 @@
 import { log } from '@temporalio/activity';
 import { MayflyError } from '../../../model/errors.ts';
-import { type Attempt, attemptIds, lastAttempt, type RunRecord } from '../../../model/functions/run.ts';
+import { type Attempt, deriveAttemptIds, getLastAttempt, type RunRecord } from '../../../model/functions/run.ts';
 import type { HostRef } from '../../../model/host.ts';
 import { isRefusedClaim } from '../../../model/pools/claim-refusal.ts';
 import type { PoolClaims, PoolRecord } from '../../../model/pools/pool.ts';
 import type { Size } from '../../../model/project-limits.ts';
 import type { ClaimRequest } from '../../../model/sagas/messages.ts';
 import type { SandboxSpec } from '../../../model/sandbox/sandbox.ts';
-import { hostOf, isFinal } from '../../../model/sandbox/sandbox-state.ts';
+import { getHost, isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import type { Store } from '../../../store/connect.ts';
-import { candidates, isOf, type MemberWish } from '../../../store/pools/candidates.ts';
-import { storeOf } from '../../../store/project-store.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { findCandidates, type MemberRequest, matchesPool } from '../../../store/pools/candidates.ts';
+import { createProjectStore } from '../../../store/project-store.ts';
+import type { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 
 interface Deps {
   store: Store;
-  reconciliation: Pick<Reconciliation, 'pools' | 'sandboxes'>;
+  reconciliation: Pick<ControlTemporalClient, 'pools' | 'sandboxes'>;
 }
 
 /** Request for a member, without the attempt's own fields. */
-export type AttemptWish = Omit<MemberWish, 'requestId' | 'actor' | 'builds'>;
+export type AttemptClaim = Omit<MemberRequest, 'requestId' | 'actor' | 'builds'>;
 
 interface Claimed {
   sandboxId: string;
@@ -42,30 +42,30 @@ export async function claimMember(
   deps: Deps,
   run: RunRecord,
   attempt: Attempt,
-  wish: AttemptWish,
+  wish: AttemptClaim,
 ): Promise<Claimed | null> {
   const { store } = deps;
   if (run.member) {
     const size = (await store.sandboxes.get(run.member))?.size ?? NO_SIZE;
-    if (await isGranted(deps, run, run.member, { ...wish, size })) return settled(deps, run, attempt, run.member);
-    await ask(store, run, run.member, null);
+    if (await isGranted(deps, run, run.member, { ...wish, size })) return recordClaimed(deps, run, attempt, run.member);
+    await recordCandidate(store, run, run.member, null);
   }
-  const own = storeOf(store, { project: run.project, isOperator: false });
-  const wanted: MemberWish = { ...wish, ...asking(run) };
-  const pools = (await own.pools.known()).filter((pool) => isOf(pool, wanted));
+  const own = createProjectStore(store, { project: run.project, isOperator: false });
+  const wanted: MemberRequest = { ...wish, ...claimIdentity(run) };
+  const pools = (await own.pools.known()).filter((pool) => matchesPool(pool, wanted));
   const [pool] = pools;
   if (!pool) return null;
-  const { request, members } = await candidates(own, pools, wanted);
+  const { request, members } = await findCandidates(own, pools, wanted);
   for (const { id, pool: its } of members.slice(0, TRIES)) {
-    await ask(store, run, null, id);
+    await recordCandidate(store, run, null, id);
     if (await isGranted(deps, run, id, request)) {
-      const claimed = await settled(deps, run, attempt, id);
-      await tell(deps, its, { hits: 1, misses: 0 });
+      const claimed = await recordClaimed(deps, run, attempt, id);
+      await reportClaims(deps, its, { hits: 1, misses: 0 });
       return claimed;
     }
-    await ask(store, run, id, null);
+    await recordCandidate(store, run, id, null);
   }
-  await tell(deps, pool, { hits: 0, misses: 1 });
+  await reportClaims(deps, pool, { hits: 0, misses: 1 });
   return null;
 }
 
@@ -75,7 +75,7 @@ export async function claimMember(
  */
 export async function releaseMember(deps: Deps, runId: string): Promise<void> {
   const run = await deps.store.runs.get(runId);
-  const attempt = run && lastAttempt(run);
+  const attempt = run && getLastAttempt(run);
   const member = run?.member ?? null;
   if (!attempt || member === null || member === attempt.sandboxId) return;
   const present = await deps.store.sandboxes.get(member);
@@ -87,8 +87,8 @@ export async function releaseMember(deps: Deps, runId: string): Promise<void> {
 }
 
 /** Identifies the claim by the id that a sandbox created for the attempt would have. */
-function asking({ id, tries, project, createdBy }: RunRecord) {
-  const { sandboxId: requestId } = attemptIds(id, tries);
+function claimIdentity({ id, tries, project, createdBy }: RunRecord) {
+  const { sandboxId: requestId } = deriveAttemptIds(id, tries);
   return { requestId, actor: { ...createdBy, project }, builds: 'run' } as const;
 }
 
@@ -98,7 +98,7 @@ async function isGranted(
   memberId: string,
   wish: Pick<ClaimRequest, 'spec' | 'size' | 'requestedAt'>,
 ): Promise<boolean> {
-  const request = { ...wish, ...asking(run) };
+  const request = { ...wish, ...claimIdentity(run) };
   try {
     await reconciliation.pools.claimOnce(memberId, request);
     return true;
@@ -109,25 +109,30 @@ async function isGranted(
   }
 }
 
-async function settled({ store }: Deps, run: RunRecord, attempt: Attempt, memberId: string): Promise<Claimed> {
+async function recordClaimed({ store }: Deps, run: RunRecord, attempt: Attempt, memberId: string): Promise<Claimed> {
   const attempts = [...run.attempts.slice(0, -1), { ...attempt, sandboxId: memberId }];
   const isOurs = await store.runMembers.settle({ runId: run.id, tries: run.tries }, memberId, attempts);
   const claimed = await store.sandboxes.get(memberId);
-  if (!isOurs || !claimed) throw anotherGoesOn(run);
-  const host = hostOf(claimed);
+  if (!isOurs || !claimed) throw supersededError(run);
+  const host = getHost(claimed);
   return { sandboxId: memberId, ...(host && { host }), spec: claimed.spec, size: claimed.size ?? NO_SIZE };
 }
 
-async function ask({ runMembers }: Store, run: RunRecord, from: string | null, to: string | null): Promise<void> {
-  if (!(await runMembers.ask({ runId: run.id, tries: run.tries }, from, to))) throw anotherGoesOn(run);
+async function recordCandidate(
+  { runMembers }: Store,
+  run: RunRecord,
+  from: string | null,
+  to: string | null,
+): Promise<void> {
+  if (!(await runMembers.ask({ runId: run.id, tries: run.tries }, from, to))) throw supersededError(run);
 }
 
-function anotherGoesOn({ id, tries }: RunRecord): Error {
+function supersededError({ id, tries }: RunRecord): Error {
   return new Error(`another goes on with sandbox ${tries} of ${id}`);
 }
 
 /** Reports claims to a pool. A lost report only affects its target size. */
-async function tell({ reconciliation }: Deps, pool: PoolRecord, claims: PoolClaims): Promise<void> {
+async function reportClaims({ reconciliation }: Deps, pool: PoolRecord, claims: PoolClaims): Promise<void> {
   try {
     await reconciliation.pools.used(pool, claims);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type CountRule, countRuleOf, type PolicyFacts, verdictOf } from '../../../model/approvals/policy.ts';
+import { type CountRule, evaluatePolicy, getCountRule, type PolicyFacts } from '../../../model/approvals/policy.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import { policyOf } from '../../../services/approvals/policy-check.ts';
 import type { Store } from '../../../store/connect.ts';
@@ -16,10 +16,10 @@ export async function refuseByPolicy(
   const policy = await policyOf({ policies }, project);
   if (!policy) return undefined;
   const { rules } = policy;
-  const verdict = verdictOf(rules, facts);
+  const verdict = evaluatePolicy(rules, facts);
   if (verdict.effect !== 'allow') {
     const names = verdict.rules.join(', ');
     throw new MayflyError('policy_denied', `By ${names} of the policy of the project, as it is at the admission.`);
   }
-  return countRuleOf(rules, ['deny', 'ask']);
+  return getCountRule(rules, ['deny', 'ask']);
 }

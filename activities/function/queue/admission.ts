@@ -1,17 +1,17 @@
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
-import { type RunOutcome, WAITING, type Wait } from '../../../model/functions/run-state.ts';
+import { type PendingReason, type RunOutcome, WAITING_STATES } from '../../../model/functions/run-state.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
-import type { Held, Next, QueueRules } from '../../../store/functions/queue/run-queue.ts';
+import type { AdmissionRefusal, NextRun, QueueRules } from '../../../store/functions/queue/run-queue.ts';
 import type { SagaDeps } from '../../step/saga-deps.ts';
 import { acceptedSpec, boundVersion, goneVersion } from '../accepted-version.ts';
 import { beginRun } from '../begin-run.ts';
-import { lookAtSetup } from '../prepared/awaited-setup.ts';
+import { checkSetup } from '../prepared/awaited-setup.ts';
 import { readmitted } from './readmission.ts';
 import { cancelSuperseded, supersedingOf } from './superseded.ts';
 
-type Looked =
+type AdmissionResult =
   | { is: 'admitted' | 'ended' }
   /** Wait of its key, or of the whole function. `notBefore`: until then, ms since 1970; null: until a notification. */
   | { is: 'key' | 'all'; notBefore: number | null };
@@ -20,7 +20,7 @@ type Ending = Partial<Pick<RunRecord, 'failure' | 'skippedFor' | 'supersededBy'>
 
 /** Pause before a failed admission is retried; doubles each time. Milliseconds. */
 const FAILED_MS = 200;
-const ENDED: Looked = { is: 'ended' };
+const ENDED: AdmissionResult = { is: 'ended' };
 
 /** Admits runs one at a time. Safe to run concurrently: the admitting update decides. */
 export class Admission {
@@ -30,11 +30,11 @@ export class Admission {
    * Decides on the first run of a key.
    * @throws MayflyError store_unavailable; other failures are counted, and end the run at a limit
    */
-  async look({ run, isWhole }: Next, activeVersion: number | null, now: Date): Promise<Looked> {
+  async look({ run, isWhole }: NextRun, activeVersion: number | null, now: Date): Promise<AdmissionResult> {
     if (run.state !== 'queued') return this.#back(run, now);
     if (Date.parse(run.expiresAt) <= now.getTime()) return this.#end(run, 'expired', {});
     if (run.waitingFor === 'check') return { is: 'key', notBefore: null };
-    let looked: Looked;
+    let looked: AdmissionResult;
     try {
       if (!isWhole) throw new MayflyError('record_damaged', `The record of ${run.id} can't be read.`);
       looked = await this.#decided(run, activeVersion, now);
@@ -47,12 +47,12 @@ export class Admission {
   }
 
   /** Readmits a started run that waits to reacquire its slots. */
-  async #back(run: RunRecord, now: Date): Promise<Looked> {
+  async #back(run: RunRecord, now: Date): Promise<AdmissionResult> {
     const spec = await acceptedSpec(this.deps.store, run);
     return readmitted(this.deps, run, spec?.concurrency ?? [], now);
   }
 
-  async #decided(run: RunRecord, activeVersion: number | null, now: Date): Promise<Looked> {
+  async #decided(run: RunRecord, activeVersion: number | null, now: Date): Promise<AdmissionResult> {
     const { store } = this.deps;
     const binding = await boundVersion(store, run, activeVersion);
     if (!binding) {
@@ -62,7 +62,7 @@ export class Admission {
     const accepted = run.lateBinding ? await acceptedSpec(store, run) : null;
     const rules = accepted ?? binding.spec;
     if (await this.#isSuperseded(run, rules, now)) return ENDED;
-    const setup = await lookAtSetup(this.deps, run, binding.spec);
+    const setup = await checkSetup(this.deps, run, binding.spec);
     if (setup.is === 'failed') return this.#end(run, 'not-started', { failure: setup.failure });
     if (setup.is === 'awaited') return this.#waits(run, 'setup');
     const { version, versionDigest } = binding;
@@ -71,7 +71,7 @@ export class Admission {
     return this.#held(run, held);
   }
 
-  async #held(run: RunRecord, held: Held): Promise<Looked> {
+  async #held(run: RunRecord, held: AdmissionRefusal): Promise<AdmissionResult> {
     if (held.onFull === 'skip') {
       return this.#end(run, 'skipped', { skippedFor: held.why === 'throttle' ? 'rate' : 'singleton' });
     }
@@ -79,7 +79,7 @@ export class Admission {
     return { is: held.isOfAll ? 'all' : is, notBefore: held.why === 'throttle' ? held.notBefore : null };
   }
 
-  async #waits(run: RunRecord, waitingFor: Wait): Promise<Extract<Looked, { is: 'key' | 'all' }>> {
+  async #waits(run: RunRecord, waitingFor: PendingReason): Promise<Extract<AdmissionResult, { is: 'key' | 'all' }>> {
     if (run.waitingFor !== waitingFor) await this.deps.store.runs.change(run.id, ['queued'], { waitingFor });
     return { is: 'key', notBefore: null };
   }
@@ -95,7 +95,7 @@ export class Admission {
     return by !== null;
   }
 
-  async #failed(run: RunRecord, error: unknown, now: Date): Promise<Looked> {
+  async #failed(run: RunRecord, error: unknown, now: Date): Promise<AdmissionResult> {
     const times = await this.deps.store.runQueue.failed(run.id);
     if (times < LIMITS.functions.failedAdmissions) {
       return { is: 'key', notBefore: now.getTime() + FAILED_MS * 2 ** times };
@@ -105,10 +105,10 @@ export class Admission {
     return this.#end(run, 'not-started', { failure: { code, message } });
   }
 
-  async #end(run: RunRecord, outcome: RunOutcome, why: Ending): Promise<Looked> {
+  async #end(run: RunRecord, outcome: RunOutcome, why: Ending): Promise<AdmissionResult> {
     const at = steadyClock.iso();
     const ended = { outcome, ...why, endedAt: at, updatedAt: at };
-    await this.deps.store.runs.end(run.id, WAITING, ended, run.retentionDays);
+    await this.deps.store.runs.end(run.id, WAITING_STATES, ended, run.retentionDays);
     return ENDED;
   }
 }

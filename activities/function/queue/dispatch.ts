@@ -15,8 +15,8 @@ interface Dispatched {
 }
 
 /** Limits of one call, to fit a local activity. */
-const ADMITTED = 10;
-const LOOKED_AT = 200;
+const MAX_ADMITTED = 10;
+const MAX_POLLED = 200;
 /** Shortest pause between two calls, each of which costs a workflow task. Milliseconds. */
 const LEAST_WAIT_MS = 50;
 
@@ -47,7 +47,7 @@ export function createDispatchActivities(deps: SagaDeps) {
       const began = steadyClock.now();
       const record = await store.functions.get(ref);
       if (isHeld(record, steadyClock.date())) return done(false, (await store.runQueue.next(ref, '')) === null);
-      for (let looked = 0; looked < LOOKED_AT && admitted < ADMITTED; looked++) {
+      for (let looked = 0; looked < MAX_POLLED && admitted < MAX_ADMITTED; looked++) {
         const found = await store.runQueue.next(ref, at);
         if (!found && at === '') return done(false, true);
         at = found?.key ?? '';
@@ -57,17 +57,17 @@ export function createDispatchActivities(deps: SagaDeps) {
           held.add(at);
           continue;
         }
-        const look = await admission.look(found, record?.activeVersion ?? null, steadyClock.date());
-        if ('notBefore' in look) {
-          if (look.notBefore !== null) paused.set(at, look.notBefore);
-          notBefore = Math.min(notBefore, look.notBefore ?? notBefore);
-          if (look.is === 'all') return done(false);
+        const result = await admission.look(found, record?.activeVersion ?? null, steadyClock.date());
+        if ('notBefore' in result) {
+          if (result.notBefore !== null) paused.set(at, result.notBefore);
+          notBefore = Math.min(notBefore, result.notBefore ?? notBefore);
+          if (result.is === 'all') return done(false);
           held.add(at);
           continue;
         }
         held.clear();
         hasChanged = true;
-        if (look.is === 'admitted') admitted += 1;
+        if (result.is === 'admitted') admitted += 1;
       }
       if (hasChanged) return done(true);
       // All polled runs must wait, and there are more: the next call polls those, after as long as this one took.

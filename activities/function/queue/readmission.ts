@@ -1,12 +1,12 @@
 import type { ConcurrencyRule } from '../../../model/functions/function.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
 import type { Store } from '../../../store/connect.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { cancelSuperseded, supersedingOf } from './superseded.ts';
 
 interface Deps {
   store: Pick<Store, 'runs' | 'runQueue' | 'waitingRuns'>;
-  reconciliation: Pick<Reconciliation, 'functions'>;
+  reconciliation: Pick<ControlTemporalClient, 'functions'>;
 }
 
 /** Result of a readmission: see admission.ts. */

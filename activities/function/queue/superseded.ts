@@ -1,8 +1,8 @@
 import type { ConcurrencyRule } from '../../../model/functions/function.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
-import { type Superseding, superseding } from '../../../model/functions/superseding.ts';
+import { decideSuperseding, type Superseding } from '../../../model/functions/superseding.ts';
 import type { Store } from '../../../store/connect.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 
 /** Returns which runs of a key are superseded under `cancel-running`; null: no such rule. */
 export async function supersedingOf(
@@ -14,12 +14,12 @@ export async function supersedingOf(
   const limit = concurrency[n]?.limit;
   if (limit === undefined) return null;
   const [behind, holders] = await Promise.all([runQueue.behind(run, limit), runQueue.holders(run, n)]);
-  return superseding(run, { limit, behind, holders });
+  return decideSuperseding(run, { limit, behind, holders });
 }
 
 /** Cancels a run superseded by a newer one. Its slot is free after its cleanup. */
 export async function cancelSuperseded(
-  { store, reconciliation }: { store: Pick<Store, 'runs'>; reconciliation: Pick<Reconciliation, 'functions'> },
+  { store, reconciliation }: { store: Pick<Store, 'runs'>; reconciliation: Pick<ControlTemporalClient, 'functions'> },
   id: string,
   { by, cancelledBy, now }: { by: string; cancelledBy: RunRecord['createdBy']; now: Date },
 ): Promise<void> {

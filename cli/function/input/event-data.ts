@@ -34,7 +34,7 @@ interface EventArgs {
   key?: string | undefined;
 }
 
-export interface AskedEvent {
+export interface EventInput {
   data: Uint8Array | undefined;
   options: Required<Pick<CreateRun, 'contentType' | 'idempotencyKey'>>;
 }
@@ -43,7 +43,7 @@ export interface AskedEvent {
  * Reads the event of a command line, with an idempotency key, so that a repeat after a lost connection runs it once.
  * @throws CliError
  */
-export async function eventOf({ input, data, file, type, key }: EventArgs): Promise<AskedEvent> {
+export async function readEvent({ input, data, file, type, key }: EventArgs): Promise<EventInput> {
   if (input !== undefined && input !== '-') {
     throw usageError(
       `${JSON.stringify(input)} is no option`,
@@ -61,11 +61,11 @@ export async function eventOf({ input, data, file, type, key }: EventArgs): Prom
 }
 
 /** Stores an event. After a lost connection, prints how to send it again without a second run. */
-export async function stored(
+export async function storeEvent(
   io: Io,
   runs: Runs,
   name: string,
-  { data, options }: AskedEvent,
+  { data, options }: EventInput,
   more: Pick<CreateRun, 'delaySeconds' | 'signal'> = { signal: io.signal },
 ): Promise<Run> {
   try {

@@ -53,7 +53,7 @@ export const cancelCommand = customCommand({
     const { runs } = connect();
     const asked = await runs.cancel(id, options);
     const { signal } = waitSignal(io, seconds);
-    const run = await untilClean(io, runs, asked, signal);
+    const run = await awaitCleanup(io, runs, asked, signal);
     if (args.json) io.printJson(run);
     else io.print(`${outcomeOf(run)}; ${cleanupOf(run)}`);
     if (run.state !== 'ended' || run.cleanup === 'pending') {
@@ -64,7 +64,7 @@ export const cancelCommand = customCommand({
 });
 
 /** Waits for the cleanup. @returns the latest state when the signal aborts first */
-async function untilClean(io: Io, runs: Runs, asked: Run, signal: AbortSignal): Promise<Run> {
+async function awaitCleanup(io: Io, runs: Runs, asked: Run, signal: AbortSignal): Promise<Run> {
   let latest = asked;
   const look = (run: Run) => {
     latest = run;

@@ -6,9 +6,9 @@ import { flag, option, seconds } from '../../terminal/arguments.ts';
 import { CliError, EXIT } from '../../terminal/cli-error.ts';
 import { command, customCommand } from '../../terminal/command.ts';
 import { type Io, printable } from '../../terminal/io.ts';
-import { type AskedEvent, EVENT_ARGS, eventOf, jsonOf, stored } from '../input/event-data.ts';
+import { EVENT_ARGS, type EventInput, jsonOf, readEvent, storeEvent } from '../input/event-data.ts';
 import { functionName, NAME } from '../input/names.ts';
-import { tellEndOfStderr } from './open.ts';
+import { printEndOfStderr } from './open.ts';
 import { exitCodeOfRun, outcomeOf, stateOf } from './run-text.ts';
 
 /** `mayfly function invoke`: prints only the result to standard output. After Ctrl-C the run continues. */
@@ -21,25 +21,25 @@ export const invokeCommand = customCommand({
   },
   async run({ io, args, connect, options }) {
     const name = functionName(args.name);
-    const event = await eventOf(args);
+    const event = await readEvent(args);
     const { runs } = connect();
     const accepted = await accept(io, runs, name, event);
-    const run = await followed(io, runs, accepted);
+    const run = await followRun(io, runs, accepted);
     if (run === null) return EXIT.interrupted;
     if (args.json) io.printJson(run);
     else if (run.outcome === 'succeeded' && run.result) {
       await io.write('stdout', (await runs.result(run.id, options)).bytes);
     }
-    if (run.outcome !== 'succeeded') await tellEndOfStderr(io, runs, run);
+    if (run.outcome !== 'succeeded') await printEndOfStderr(io, runs, run);
     io.note(outcomeOf(run));
     return exitCodeOfRun(run);
   },
 });
 
 /** Sends the event, again with the same key after a lost connection, but not after Ctrl-C: that could start the run. */
-async function accept(io: Io, runs: Runs, name: string, event: AskedEvent): Promise<Run> {
+async function accept(io: Io, runs: Runs, name: string, event: EventInput): Promise<Run> {
   try {
-    return await stored(io, runs, name, event);
+    return await storeEvent(io, runs, name, event);
   } catch (cause) {
     if (!io.signal.aborted) throw cause;
     const look = `See \`mayfly function runs ${name}\` for whether there is a run.`;
@@ -50,7 +50,7 @@ async function accept(io: Io, runs: Runs, name: string, event: AskedEvent): Prom
 }
 
 /** @returns the ended run; null: Ctrl-C came first, and the run continues */
-async function followed(io: Io, runs: Runs, { id }: Run): Promise<Run | null> {
+async function followRun(io: Io, runs: Runs, { id }: Run): Promise<Run | null> {
   io.note(id);
   try {
     return await runs.ended(id, {
@@ -111,8 +111,8 @@ export const triggerCommand = command({
     const name = functionName(args.name);
     const { delaySeconds } = LIMITS.functions;
     const delay = args.delay === undefined ? {} : { delaySeconds: seconds('delay', args.delay, delaySeconds) };
-    const event = await eventOf(args);
-    return stored(io, connect().runs, name, event, { ...delay, signal: io.signal });
+    const event = await readEvent(args);
+    return storeEvent(io, connect().runs, name, event, { ...delay, signal: io.signal });
   },
   print: (_io, run) => run.id,
 });

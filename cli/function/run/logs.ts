@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
-import { patiently } from '../../../clients/typescript/http/retry.ts';
+import { retryWhileUnavailable } from '../../../clients/typescript/http/retry.ts';
 import type { RunOutput, RunOutputOptions } from '../../../clients/typescript/run-options.ts';
 import type { Runs } from '../../../clients/typescript/runs.ts';
 import { LIMITS } from '../../../model/limits.ts';
@@ -75,7 +75,7 @@ async function follow(io: Io, runs: Runs, id: string, streams: readonly Stream[]
   const { signal } = io;
   let attempt = only;
   for (let offsets = new Map<Stream, number>(); ; ) {
-    const run = await patiently(() => runs.get(id, { signal }), { signal });
+    const run = await retryWhileUnavailable(() => runs.get(id, { signal }), { signal });
     attempt ??= run.attempts.length || undefined;
     const isOver = attempt === undefined || (await printMore(io, runs, { id, attempt }, streams, offsets));
     const isLater = attempt !== undefined && run.attempts.length > attempt;

@@ -29,22 +29,22 @@ export const openCommand = customCommand({
   async run({ io, args, connect, options }) {
     const id = runId(args.id);
     const client = connect();
-    const snapshotId = keptIn(await client.runs.get(id, options));
+    const snapshotId = requireSnapshot(await client.runs.get(id, options));
     if (!io.isTerminal || !process.stdin.isTTY) {
       throw usageError(
         'there is no terminal for a shell',
         `mayfly fork ${snapshotId} --ttl 1h, then mayfly run sbx-… -- program arguments`,
       );
     }
-    return opened(io, client, snapshotId, args.keep);
+    return openShell(io, client, snapshotId, args.keep);
   },
 });
 
-async function opened(io: Io, client: MayflyClient, snapshotId: string, isKept: boolean): Promise<number> {
+async function openShell(io: Io, client: MayflyClient, snapshotId: string, isKept: boolean): Promise<number> {
   const { id } = await begun(io, client, snapshotId);
   let hasShell = false;
   try {
-    await running(io, client, id);
+    await awaitRunning(io, client, id);
     hasShell = true;
     io.note(isKept ? `${id} ends in an hour, or with: mayfly sandbox destroy ${id}` : `${id} goes with this shell`);
     return await logIn(io, client, id);
@@ -54,7 +54,7 @@ async function opened(io: Io, client: MayflyClient, snapshotId: string, isKept: 
 }
 
 /** @throws CliError with the reason why no snapshot exists, and the setting for one */
-function keptIn({ id, function: name, state, outcome, cleanup, kept }: Run): string {
+function requireSnapshot({ id, function: name, state, outcome, cleanup, kept }: Run): string {
   if (kept?.snapshotId != null && kept.goneAt === null) return kept.snapshotId;
   const fail = (why: string, remedy: string) => new CliError(EXIT.failed, `Nothing is kept of ${id}`, why, remedy);
   const wait = `See \`mayfly function run ${id}\`.`;
@@ -96,14 +96,14 @@ async function begun(io: Io, client: MayflyClient, snapshotId: string): Promise<
       });
     });
     await destroyed(io, client, made.id);
-    throw interrupted(made.id);
+    throw interruptedError(made.id);
   } finally {
     io.endsItself = false;
   }
 }
 
 /** @throws CliError: it does not run, or Ctrl-C came first */
-async function running(io: Io, client: MayflyClient, id: string): Promise<void> {
+async function awaitRunning(io: Io, client: MayflyClient, id: string): Promise<void> {
   io.endsItself = true;
   try {
     const first = await client.getSandbox(id, { signal: io.signal });
@@ -113,7 +113,7 @@ async function running(io: Io, client: MayflyClient, id: string): Promise<void> 
     const why = failure ? `${failure.message} (${failure.code})` : `it is ${state}`;
     throw new CliError(EXIT.failed, `${id} does not run`, printable(why), `See \`mayfly sandbox get ${id}\`.`);
   } catch (error) {
-    throw io.signal.aborted ? interrupted(id) : error;
+    throw io.signal.aborted ? interruptedError(id) : error;
   } finally {
     io.endNoteForNow();
     io.endsItself = false;
@@ -135,7 +135,7 @@ async function destroyed(io: Io, client: MayflyClient, id: string): Promise<void
   }
 }
 
-function interrupted(id: string): CliError {
+function interruptedError(id: string): CliError {
   return new CliError(EXIT.interrupted, 'Interrupted', `${id} is destroyed`, 'Run it again when you like.');
 }
 
@@ -143,7 +143,7 @@ function interrupted(id: string): CliError {
 const TAIL = 4_096;
 
 /** Prints the end of a run's standard error to this process's; nothing for a run without a process. */
-export async function tellEndOfStderr(io: Io, runs: Runs, { id, attempts }: Run): Promise<void> {
+export async function printEndOfStderr(io: Io, runs: Runs, { id, attempts }: Run): Promise<void> {
   if (attempts.length === 0) return;
   const found = await runs.output(id, { stream: 'stderr', signal: io.signal }).catch((error: unknown) => {
     if (error instanceof MayflyApiError && error.code === 'command_not_found') return null;

@@ -13,12 +13,12 @@ export function runRow(run: Run): string[] {
   const { id, function: name, version, attempts, startedAt, endedAt, acceptedAt } = run;
   const took = startedAt && endedAt ? duration(between(startedAt, endedAt)) : '';
   const { input = null, result = null } = run.contents ?? {};
-  const contents = [briefly(input, run.eventBytes), briefly(result, run.result?.bytes ?? 0)];
+  const contents = [summarizeContent(input, run.eventBytes), summarizeContent(result, run.result?.bytes ?? 0)];
   return [id, `${name}@${version}`, stateOf(run), String(attempts.length), took, acceptedAt, ...contents];
 }
 
 /** Returns the beginning of a content, or its size if the list omits it. */
-function briefly(content: unknown, bytes: number): string {
+function summarizeContent(content: unknown, bytes: number): string {
   if (content === null || content === undefined) return bytes > LIMITS.functions.listedBytes ? size(bytes) : '';
   const text = printable(JSON.stringify(content));
   return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 1)}…`;
@@ -53,7 +53,7 @@ export function cleanupOf({ cleanup }: Run): string {
 }
 
 /** Describes the retained snapshot; null: retention is not configured. */
-function keptOf({ kept }: Run): string | null {
+function formatRetained({ kept }: Run): string | null {
   if (!kept) return null;
   if (kept.snapshotId === null) return `nothing: ${kept.failure?.message ?? ''} (${kept.failure?.code ?? ''})`;
   return kept.goneAt === null ? `${kept.snapshotId} until ${kept.until}` : `nothing: deleted at ${kept.goneAt}`;
@@ -87,7 +87,7 @@ export function runLines(io: Io, run: Run): string[] {
     ['started', run.startedAt],
     ['ended', run.endedAt],
     ['result', result && `${result.contentType}, ${size(result.bytes)}${result.partial ? ', partial' : ''}`],
-    ['kept', keptOf(run)],
+    ['kept', formatRetained(run)],
     ['changed', changedBy(run)],
     ['cancelled', cancelledBy && `by ${cancelledBy.apiKeyId}`],
   ];

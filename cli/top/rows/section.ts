@@ -23,12 +23,12 @@ const MAX_LENGTH = 300;
  * Invisible characters, which make different texts look alike: zero-width, direction marks, tags; and Unicode's line
  * ends.
  */
-const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 /** Makes a cell of untrusted text: a terminal shows each character, and executes none. */
 export function cellText(text: string | null | undefined): string {
   if (text === null || text === undefined || text === '') return '-';
-  return printable(text.slice(0, MAX_LENGTH)).replace(UNSEEN, '\ufffd');
+  return printable(text.slice(0, MAX_LENGTH)).replace(INVISIBLE, '\ufffd');
 }
 
 /** Formats a state and its phase. */

@@ -39,19 +39,19 @@ function table(columns: readonly Column[], rows: readonly (readonly string[])[],
   const all = [header, ...rows];
   const widths = columns.map((_, n) => Math.min(WIDEST, Math.max(...all.map((row) => widthOf(row[n] ?? '')))));
   const shown = columns.map((column, n) => ({ ...column, n }));
-  const taken = () => shown.reduce((sum, { n }) => sum + (widths[n] ?? 0) + GAP, -GAP);
-  while (shown.length > 1 && taken() > width) {
+  const totalWidth = () => shown.reduce((sum, { n }) => sum + (widths[n] ?? 0) + GAP, -GAP);
+  while (shown.length > 1 && totalWidth() > width) {
     const [first, ...others] = shown;
     const least = others.reduce((a, b) => (a.rank > b.rank ? a : b), first ?? { rank: 0, n: 0, title: '' });
     if (least.rank <= 1) break; // a cut state is more useful than none
     shown.splice(shown.indexOf(least), 1);
   }
   const line = (row: readonly string[]) =>
-    shown.map(({ n }) => padded(cut(row[n] ?? '', widths[n] ?? 0), widths[n] ?? 0)).join(' '.repeat(GAP));
+    shown.map(({ n }) => padToWidth(cut(row[n] ?? '', widths[n] ?? 0), widths[n] ?? 0)).join(' '.repeat(GAP));
   return all.map((row) => cut(line(row).trimEnd(), width));
 }
 
-function padded(text: string, width: number): string {
+function padToWidth(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)));
 }
 
@@ -65,7 +65,7 @@ interface Line {
 export function frame(state: State, now: number): Line[] {
   const { columns, rows } = state.size;
   const room = Math.max(1, rows - 1);
-  const body = state.look ? lookLines(state) : listLines(state, now);
+  const body = state.look ? detailLines(state) : listLines(state, now);
   const [head, rest] = [[titleLine(state), tabLine(state)], body];
   // On a terminal of a few lines the footer with questions comes first, then the list.
   const spare = Math.max(0, room - 1 - Math.min(rest.length, 2));
@@ -118,7 +118,7 @@ function listLines(state: State, now: number): Line[] {
   ];
 }
 
-function lookLines({ look, size }: State): Line[] {
+function detailLines({ look, size }: State): Line[] {
   const lines = look?.lines ?? [];
   const shown = lines.slice(look?.top ?? 0, (look?.top ?? 0) + bodyHeight(size) + 1);
   return shown.map((text) => ({ text }));

@@ -1,7 +1,7 @@
 import type { Approval } from '../../../clients/typescript/http/openapi.ts';
 import { approvalLines } from '../../approval/approval-text.ts';
 import { cellText } from '../rows/section.ts';
-import { type Action, bodyHeight, chosenRow, moved, type Question, type State, shownList } from './state.ts';
+import { type Action, bodyHeight, chosenRow, moveSelection, type Question, type State, shownList } from './state.ts';
 
 interface Pressed {
   state: State;
@@ -16,18 +16,18 @@ export function press(state: State, key: string): Pressed {
   if (key === 'ctrl-c') return { state, action: { do: 'quit' } };
   if (key === 'ctrl-z') return { state, action: { do: 'suspend' } };
   if (key === 'ctrl-l') return { state, action: { do: 'redraw' } };
-  const heard = { ...state, notice: null };
-  if (state.question) return answer(heard, state.question, key);
-  return state.look ? looking(heard, key) : listed(heard, key);
+  const cleared = { ...state, notice: null };
+  if (state.question) return answerQuestion(cleared, state.question, key);
+  return state.look ? handleDetailKey(cleared, key) : handleListKey(cleared, key);
 }
 
 /** Answers a question; only `y` means yes, and applies to its own subject. */
-function answer(state: State, { action, otherwise }: Question, key: string): Pressed {
+function answerQuestion(state: State, { action, otherwise }: Question, key: string): Pressed {
   const asked = { ...state, question: null };
   return key === 'y' ? { state: asked, action } : { state: { ...asked, notice: otherwise } };
 }
 
-function looking(state: State, key: string): Pressed {
+function handleDetailKey(state: State, key: string): Pressed {
   const { look } = state;
   if (!look) return { state };
   if (key === 'q' || key === 'escape' || key === 'enter') return { state, action: { do: 'unlook' } };
@@ -38,7 +38,7 @@ function looking(state: State, key: string): Pressed {
   return { state: { ...state, look: { ...look, top: Math.min(Math.max(0, look.top + by), lowest) } } };
 }
 
-function listed(state: State, key: string): Pressed {
+function handleListKey(state: State, key: string): Pressed {
   if (key === 'q') return { state, action: { do: 'quit' } };
   const count = state.names.length;
   const nth = /^[1-9]$/.test(key) ? Number(key) - 1 : -1;
@@ -46,7 +46,7 @@ function listed(state: State, key: string): Pressed {
   if (key === 'tab' || key === 'right') return { state: { ...state, shown: (state.shown + 1) % count } };
   if (key === 'shift-tab' || key === 'left') return { state: { ...state, shown: (state.shown + count - 1) % count } };
   const by = stepOf(state, key, shownList(state).rows.length);
-  if (by !== null) return { state: moved(state, by) };
+  if (by !== null) return { state: moveSelection(state, by) };
   const { sandboxId = null, approval } = chosenRow(state) ?? {};
   if (approval && key === 'enter') return { state: { ...state, look: lookAt(approval) } };
   if (sandboxId === null) return { state };

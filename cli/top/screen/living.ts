@@ -13,7 +13,7 @@ export interface Bookmark {
 const FIRST: Bookmark = { after: null, cursor: '' };
 
 /** List of sandboxes whose pages are read in turn: a page replaces its range of the list. */
-export class Living {
+export class LiveList {
   #items: readonly LiveSandbox[] = [];
   #bookmarks: Bookmark[] = [FIRST];
   #isAll = false;

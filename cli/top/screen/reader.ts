@@ -4,11 +4,11 @@ import { grants } from '../../../model/scopes.ts';
 import { cellText, type Row } from '../rows/section.ts';
 import { liveRow, readLivePage } from '../sections/sandboxes.ts';
 import { SECTIONS } from '../sections/sections.ts';
-import { type Bookmark, Living } from './living.ts';
+import { type Bookmark, LiveList } from './living.ts';
 import type { State } from './state.ts';
 
 /** Callbacks for results. */
-interface Heard {
+interface ReaderEvents {
   rows(nth: number, rows: readonly Row[], isAll: boolean): void;
   fault(nth: number, fault: string): void;
   may(rights: Pick<State, 'mayChange' | 'mayDecide'>): void;
@@ -40,12 +40,12 @@ const MAX_PAGES = 3;
 /** Runs periodic reads in sequence, with pauses for the processor. */
 export class Reader {
   readonly #client: MayflyClient;
-  readonly #heard: Heard;
-  readonly #living = new Living();
+  readonly #heard: ReaderEvents;
+  readonly #living = new LiveList();
   readonly #tasks: Task[];
   #wake = new AbortController();
 
-  constructor(client: MayflyClient, heard: Heard) {
+  constructor(client: MayflyClient, heard: ReaderEvents) {
     this.#client = client;
     this.#heard = heard;
     const others = SECTIONS.map(({ everyMs }, nth) => this.#task(everyMs, (signal) => this.#readSection(nth, signal)));
@@ -97,7 +97,11 @@ export class Reader {
   }
 
   /** Runs a read with a timeout. Reports a failure for its section. */
-  async #try(nth: number, signal: AbortSignal, read: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async #readWithTimeout(
+    nth: number,
+    signal: AbortSignal,
+    read: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
     const limited = new AbortController();
     const stop = () => limited.abort(new Error('stopped'));
     const timer = setTimeout(() => limited.abort(new Error(`no answer for ${READ_MS / 1_000} s`)), READ_MS);
@@ -116,7 +120,7 @@ export class Reader {
   }
 
   #readSection(nth: number, signal: AbortSignal): Promise<void> {
-    return this.#try(nth, signal, async (limited) => {
+    return this.#readWithTimeout(nth, signal, async (limited) => {
       const found = await SECTIONS[nth]?.rows(this.#client, limited);
       if (found) this.#heard.rows(nth, found.rows, found.isAll);
     });
@@ -124,7 +128,7 @@ export class Reader {
 
   /** Reads the pages on the screen, or the first. */
   #readShown(signal: AbortSignal): Promise<void> {
-    return this.#try(LIVING, signal, async (limited) => {
+    return this.#readWithTimeout(LIVING, signal, async (limited) => {
       const { from, to } = this.#heard.visible() ?? { from: 0, to: 0 };
       let index = from;
       for (let n = 0; n < MAX_PAGES && index <= to; n++)
@@ -135,7 +139,11 @@ export class Reader {
   /** Reads the page that was read the longest ago. */
   async #readNext(signal: AbortSignal): Promise<void> {
     if (this.#living.isOnePage || this.#living.items.length === 0) return; // it is on the screen already
-    await this.#try(LIVING, signal, async (limited) => void (await this.#readPage(this.#living.next, limited)));
+    await this.#readWithTimeout(
+      LIVING,
+      signal,
+      async (limited) => void (await this.#readPage(this.#living.next, limited)),
+    );
   }
 
   /** @returns the first index after it; Infinity: it is the last */
@@ -149,7 +157,7 @@ export class Reader {
 
   /** Enables only the keys that the API key permits; none while its rights are unknown. */
   #readRights(signal: AbortSignal): Promise<void> {
-    return this.#try(LIVING, signal, async (limited) => {
+    return this.#readWithTimeout(LIVING, signal, async (limited) => {
       const { scopes } = await this.#client.keyUsage({ signal: limited });
       const held = Array.isArray(scopes) ? scopes : [];
       this.#heard.may({ mayChange: grants(held, 'sandboxes:write'), mayDecide: grants(held, 'approvals:decide') });

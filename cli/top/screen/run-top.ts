@@ -38,7 +38,7 @@ class Top {
       size,
     );
     this.#screen = new Screen(io, state, {
-      act: (action) => void this.#act(action).catch((error: unknown) => this.#say(error)),
+      act: (action) => void this.#act(action).catch((error: unknown) => this.#showError(error)),
       moved: () => this.#nudgeAtEdge(),
     });
     this.#reader = new Reader(client, {
@@ -116,7 +116,7 @@ class Top {
       ...now,
       look: { sandboxId, approval: null, lines: [`${sandboxId} is read`], top: 0 },
     }));
-    await watchLook(this.#client, sandboxId, looking.signal, (lines) =>
+    await watchDetail(this.#client, sandboxId, looking.signal, (lines) =>
       this.#screen.change((now) =>
         now.look?.sandboxId === sandboxId ? { ...now, look: { ...now.look, lines } } : now,
       ),
@@ -152,7 +152,7 @@ class Top {
     this.#reader.nudge();
   }
 
-  #say(error: unknown): void {
+  #showError(error: unknown): void {
     this.#screen.change((now) => ({ ...now, notice: textOf(error) }));
   }
 }
@@ -180,7 +180,7 @@ function lookLinesOf(record: Sandbox): string[] {
 }
 
 /** Reports the state and each change, until the sandbox ends or the signal aborts. */
-export async function watchLook(
+export async function watchDetail(
   client: MayflyClient,
   sandboxId: string,
   signal: AbortSignal,

@@ -2,10 +2,10 @@ import type { Io } from '../../terminal/io.ts';
 import { frame } from './frame.ts';
 import { press } from './keys.ts';
 import { type Action, type State, withSize } from './state.ts';
-import { HeldTerminal } from './terminal.ts';
+import { RawTerminal } from './terminal.ts';
 
 /** Time to ignore keys after ssh, ms: they were typed for it, or are a terminal's replies to the guest. */
-const DEAF_MS = 250;
+const IGNORE_KEYS_MS = 250;
 /** Time until the screen reopens when the process was not stopped, as without job control, ms. */
 const NOT_STOPPED_MS = 50;
 /** Debounce of resizes, ms: a dragged window changes size many times a second. */
@@ -21,8 +21,8 @@ interface ScreenEvents {
 export class Screen {
   readonly #io: Io;
   readonly #events: ScreenEvents;
-  readonly #terminal: HeldTerminal;
-  readonly #resize = () => this.#resized();
+  readonly #terminal: RawTerminal;
+  readonly #resize = () => this.#handleResize();
   #state: State;
   #isLent = false;
   #resizing: NodeJS.Timeout | null = null;
@@ -30,7 +30,7 @@ export class Screen {
 
   constructor(io: Io, state: State, events: ScreenEvents) {
     [this.#io, this.#state, this.#events] = [io, state, events];
-    this.#terminal = new HeldTerminal(process.stdout, process.stdin, {
+    this.#terminal = new RawTerminal(process.stdout, process.stdin, {
       key: (key) => this.#key(key),
       suspended: () => this.suspend(),
       continued: () => this.redraw(),
@@ -62,7 +62,7 @@ export class Screen {
 
   takeBack(): void {
     this.#isLent = false;
-    this.#deafUntil = Date.now() + DEAF_MS;
+    this.#deafUntil = Date.now() + IGNORE_KEYS_MS;
     this.open();
   }
 
@@ -99,7 +99,7 @@ export class Screen {
   }
 
   /** Redraws everything, independent of how the terminal reflowed it. */
-  #resized(): void {
+  #handleResize(): void {
     this.#resizing ??= setTimeout(() => {
       this.#resizing = null;
       this.#terminal.clear();

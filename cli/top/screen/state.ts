@@ -100,7 +100,7 @@ export function withSize(state: State, size: Size): State {
 }
 
 /** Selects another line of the shown list. @param by number of lines down */
-export function moved(state: State, by: number): State {
+export function moveSelection(state: State, by: number): State {
   return withList(state, state.shown, (list) => {
     const index = Math.min(Math.max(0, list.index + by), Math.max(0, list.rows.length - 1));
     return { ...list, index, chosenId: list.rows[index]?.id ?? null };

@@ -22,7 +22,7 @@ interface TerminalEvents {
 }
 
 /** Raw terminal, restored when the process ends in any way but SIGKILL. */
-export class HeldTerminal {
+export class RawTerminal {
   readonly #out: WriteStream;
   readonly #in: ReadStream;
   readonly #quit = () => this.#endBy('SIGQUIT');

@@ -21,7 +21,7 @@ interface Saga {
 }
 
 /** Section of creates, restores and destroys, the longest waiting first. */
-export const sagas: Section<Saga> = {
+export const workflows: Section<Saga> = {
   name: 'sagas',
   everyMs: 4_000,
   columns: [

@@ -14,7 +14,7 @@ import {
   type Section,
   stateText,
 } from '../rows/section.ts';
-import { sagas } from './sagas.ts';
+import { workflows } from './sagas.ts';
 import { sandboxes } from './sandboxes.ts';
 
 const PAGE = 100;
@@ -89,12 +89,23 @@ const pools: Section<PoolState> = {
   columns: [...POOL_HEADER.map((title, nth) => ({ title, rank: RANKS[nth] ?? 8 })), { title: 'WHY', rank: 4 }],
   read: async (client, signal) => {
     const { items } = await client.pools.list({ signal });
-    return { items: items.map(told), isAll: true };
+    return { items: items.map(toPoolState), isAll: true };
   },
   row: rowOfPool,
 };
 
-function told({ project, name, shared, state, source, members, wanted, claims, reason, retryAt }: Pool): PoolState {
+function toPoolState({
+  project,
+  name,
+  shared,
+  state,
+  source,
+  members,
+  wanted,
+  claims,
+  reason,
+  retryAt,
+}: Pool): PoolState {
   return { project, name, shared, state, source, members, wanted, claims, reason, retryAt };
 }
 
@@ -137,7 +148,7 @@ function approvalRow(approval: Approval): Row {
 /** Sections of `mayfly top`, in the order of their keys. Another one is a file in sections/ and a line here. */
 export const SECTIONS: readonly AnySection[] = [
   anySection(sandboxes),
-  anySection(sagas),
+  anySection(workflows),
   anySection(pools),
   anySection(approvals),
   anySection(residue),

@@ -16,11 +16,11 @@ const LONGEST_TIMER_MS = 2_147_483_647;
  * Calls back after a time of any length.
  * @returns a function that cancels the callback
  */
-function afterSeconds(seconds: number, over: () => void): () => void {
+function afterSeconds(seconds: number, onTimeout: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;
   const wait = (leftMs: number): void => {
     const ms = Math.min(leftMs, LONGEST_TIMER_MS);
-    timer = setTimeout(() => (leftMs > ms ? wait(leftMs - ms) : over()), ms);
+    timer = setTimeout(() => (leftMs > ms ? wait(leftMs - ms) : onTimeout()), ms);
   };
   wait(seconds * 1_000);
   return () => clearTimeout(timer);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyConnectionError } from './problem.ts';
-import { isPassing } from './retry.ts';
+import { isTransient } from './retry.ts';
 import type { Transport } from './transport.ts';
 
 /** Server-sent event (WHATWG HTML §9.2). */
@@ -86,25 +86,25 @@ export interface EventStreamOptions {
 export async function* followEvents(
   transport: Transport,
   path: string,
-  isOver: () => Promise<boolean>,
+  hasEnded: () => Promise<boolean>,
   options: EventStreamOptions = {},
 ): AsyncGenerator<ServerEvent, void, undefined> {
   const { signal, deadlineSeconds = transport.deadlineSeconds } = options;
   let cause: unknown = new Error('the event stream keeps breaking');
   let lastEventId = options.lastEventId ?? '';
   let reconnectMs = RECONNECT_MS;
-  for (let heardAt = performance.now(); performance.now() - heardAt < deadlineSeconds * 1_000; ) {
+  for (let lastEventAt = performance.now(); performance.now() - lastEventAt < deadlineSeconds * 1_000; ) {
     const parser = new EventParser(lastEventId);
     try {
       for await (const event of connect(transport, path, parser, lastEventId, signal)) {
         lastEventId = event.id;
         yield event;
-        heardAt = performance.now();
+        lastEventAt = performance.now();
       }
-      if (await isOver()) return;
+      if (await hasEnded()) return;
     } catch (error) {
       signal?.throwIfAborted();
-      if (!isPassing(error)) throw error;
+      if (!isTransient(error)) throw error;
       cause = error;
     }
     reconnectMs = parser.retryMs ?? reconnectMs;

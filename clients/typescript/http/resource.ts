@@ -15,7 +15,7 @@ export function sandboxPath(id: string): string {
 }
 
 /** Returns the header with the time for which the API may hold its answer back. */
-export function prefer(waitSeconds: number = LIMITS.waitSeconds.default): Record<string, string> {
+export function preferWait(waitSeconds: number = LIMITS.waitSeconds.default): Record<string, string> {
   return { prefer: `wait=${Math.min(Math.max(0, Math.trunc(waitSeconds)), LONGEST_WAIT_SECONDS)}` };
 }
 
@@ -96,7 +96,7 @@ export abstract class Resource {
     const { method, path, parameters } = partsOf(route);
     return (...args) => {
       const { call, ...options } = splitOptions(args[parameters.length]);
-      return this.transport.json({ method, path: filled(path, parameters, args), ...options }, call);
+      return this.transport.json({ method, path: fillPath(path, parameters, args), ...options }, call);
     };
   }
 
@@ -106,7 +106,7 @@ export abstract class Resource {
     return (...args) => {
       const { call, ...options } = splitOptions(args[parameters.length + 1]);
       const body = args[parameters.length] ?? {};
-      return this.transport.json({ method, path: filled(path, parameters, args), body, ...options }, call);
+      return this.transport.json({ method, path: fillPath(path, parameters, args), body, ...options }, call);
     };
   }
 }
@@ -116,7 +116,7 @@ function partsOf(route: Route) {
   return { method, path, parameters: path.match(/\{[^}]+\}/g) ?? [] };
 }
 
-function filled(path: string, parameters: readonly string[], values: readonly unknown[]): string {
+function fillPath(path: string, parameters: readonly string[], values: readonly unknown[]): string {
   return parameters.reduce((text, name, at) => text.replace(name, () => encodeURIComponent(String(values[at]))), path);
 }
 
@@ -127,7 +127,7 @@ function splitOptions(options: unknown = {}) {
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   };
-  return { query, headers: waitSeconds === undefined ? {} : prefer(waitSeconds), call };
+  return { query, headers: waitSeconds === undefined ? {} : preferWait(waitSeconds), call };
 }
 
 /**

@@ -13,7 +13,7 @@ const MAX_RETRY_AFTER_SECONDS = 30;
  * Reports whether to send the same request again. A problem with a sandbox's id is the recorded answer to this
  * idempotency key, so the same request would only get it again.
  */
-function mayRepeat(error: unknown): boolean {
+function canRepeat(error: unknown): boolean {
   if (error instanceof MayflyConnectionError) return true;
   if (!(error instanceof MayflyApiError) || error.problem.sandboxId !== undefined) return false;
   return error.retryable && (error.retryAfterSeconds ?? 0) <= MAX_RETRY_AFTER_SECONDS;
@@ -37,7 +37,7 @@ export async function withRetries<T>(send: () => Promise<T>, signal: AbortSignal
     } catch (error) {
       signal.throwIfAborted();
       const delay = delayMs(error, attempt);
-      if (attempt >= MAX_ATTEMPTS || !mayRepeat(error) || Date.now() + delay >= endsAt) throw error;
+      if (attempt >= MAX_ATTEMPTS || !canRepeat(error) || Date.now() + delay >= endsAt) throw error;
       await sleep(delay, undefined, { signal }).catch((cause: unknown) => {
         signal.throwIfAborted();
         throw cause;
@@ -54,7 +54,7 @@ const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
  * `headersTimeout` default), counts from the start of the request, and aborts a body that is read slowly. Empty where
  * fetch is not undici's.
  */
-export function unhurried(): Pick<RequestInit, 'dispatcher'> {
+export function withoutHeadersTimeout(): Pick<RequestInit, 'dispatcher'> {
   void globalThis.Headers; // loads undici, which is lazy
   const dispatcher: unknown = Reflect.get(globalThis, DISPATCHER);
   if (!isDispatcher(dispatcher)) return {};
@@ -70,11 +70,11 @@ function isDispatcher(value: unknown): value is NonNullable<RequestInit['dispatc
 }
 
 /** Time for which the API may be unavailable, such as during a restart, s. */
-const AWAY_SECONDS = 300;
+const UNAVAILABLE_SECONDS = 300;
 const PAUSE_MS = 500;
 
 /** Reports whether the same request can succeed later. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   return error instanceof MayflyConnectionError || (error instanceof MayflyApiError && error.retryable);
 }
 
@@ -83,16 +83,16 @@ export function isPassing(error: unknown): boolean {
  * @param options `deadlineSeconds`: `@default` 300
  * @throws the error of the last attempt, after that time; the signal's reason
  */
-export async function patiently<T>(
+export async function retryWhileUnavailable<T>(
   read: () => Promise<T>,
-  { signal, deadlineSeconds = AWAY_SECONDS }: CallOptions,
+  { signal, deadlineSeconds = UNAVAILABLE_SECONDS }: CallOptions,
 ): Promise<T> {
   for (const endsAt = performance.now() + deadlineSeconds * 1_000; ; ) {
     try {
       return await read();
     } catch (error) {
       signal?.throwIfAborted();
-      if (!isPassing(error) || performance.now() > endsAt) throw error;
+      if (!isTransient(error) || performance.now() > endsAt) throw error;
       await sleep(PAUSE_MS, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
     }
   }

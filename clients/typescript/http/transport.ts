@@ -5,7 +5,7 @@ import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { type CallOptions, withinDeadline } from './deadline.ts';
 import type { Approval } from './openapi.ts';
 import { ApprovalNeededError, MayflyApiError, MayflyConnectionError, problemFrom } from './problem.ts';
-import { unhurried, withRetries } from './retry.ts';
+import { withoutHeadersTimeout, withRetries } from './retry.ts';
 
 export interface ClientOptions {
   /** Address of the API, e.g. `http://127.0.0.1:8080`. */
@@ -46,12 +46,12 @@ export interface RequestShape {
 const DEADLINE_SECONDS = 300;
 
 /** Wait of one poll of an approval. */
-const LOOK = 'wait=50';
+const POLL_PREFERENCE = 'wait=50';
 /** Minimum interval between two polls, ms. */
-const LOOK_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 /** Visible characters, allowed in a header (RFC 9110, 5.5): for any other, an error of `fetch` contains the key. */
-const SENDABLE = /^[\x21-\x7e]+$/;
+const HEADER_CHARACTERS = /^[\x21-\x7e]+$/;
 
 /** Sends requests with the key, and turns everything but success into an error. */
 export class Transport {
@@ -73,7 +73,7 @@ export class Transport {
     }
     this.baseUrl = url.href.replace(/\/+$/, '');
     const { apiKey } = options;
-    if (typeof apiKey === 'string' && !SENDABLE.test(apiKey)) {
+    if (typeof apiKey === 'string' && !HEADER_CHARACTERS.test(apiKey)) {
       throw new TypeError('the API key has characters that no key has');
     }
     this.#apiKey = typeof apiKey === 'string' ? () => apiKey : apiKey;
@@ -92,8 +92,8 @@ export class Transport {
     if (request.method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? randomUUID();
     for (;;) {
       const { text, isAsked } = await this.repeated(options, (signal) => this.#read({ ...request, headers }, signal));
-      if (!isAsked) return parsed<T>(text);
-      await this.#decided(parsed<Approval>(text), headers['idempotency-key'] ?? '', options);
+      if (!isAsked) return parseBody<T>(text);
+      await this.#decided(parseBody<Approval>(text), headers['idempotency-key'] ?? '', options);
     }
   }
 
@@ -102,12 +102,12 @@ export class Transport {
     if (!this.#onApproval) throw new ApprovalNeededError(approval, idempotencyKey);
     if (!this.#told.has(approval.id)) this.#onApproval(approval);
     this.#told.add(approval.id);
-    const look = { method: 'GET' as const, path: `/v1/approvals/${approval.id}`, headers: { prefer: LOOK } };
+    const look = { method: 'GET' as const, path: `/v1/approvals/${approval.id}`, headers: { prefer: POLL_PREFERENCE } };
     for (;;) {
       const began = performance.now();
       if ((await this.json<Approval>(look, options)).state !== 'awaiting-approval') return;
       // A proxy may remove the preference, and then each poll is answered at once.
-      await pause(began + LOOK_MS - performance.now(), options.signal);
+      await pause(began + POLL_INTERVAL_MS - performance.now(), options.signal);
     }
   }
 
@@ -121,8 +121,8 @@ export class Transport {
 
   /** Returns the JSON answer of a request that must not be sent twice. */
   async jsonOnce<T>(request: RequestShape, options: CallOptions = {}): Promise<T> {
-    await noticeEndedConnections();
-    return parsed<T>((await this.#read(request, options.signal)).text);
+    await detectClosedConnections();
+    return parseBody<T>((await this.#read(request, options.signal)).text);
   }
 
   /** Returns an open answer whose body the caller reads; not retried. */
@@ -141,9 +141,10 @@ export class Transport {
 
   async #read(request: RequestShape, signal?: AbortSignal): Promise<{ text: string; isAsked: boolean }> {
     const response = await this.open(request, signal);
-    const isAsked = response.status === 202 && response.headers.get('location')?.startsWith('/v1/approvals/') === true;
+    const isApprovalPending =
+      response.status === 202 && response.headers.get('location')?.startsWith('/v1/approvals/') === true;
     try {
-      return { text: await response.text(), isAsked };
+      return { text: await response.text(), isAsked: isApprovalPending };
     } catch (error) {
       signal?.throwIfAborted();
       throw new MayflyConnectionError(this.baseUrl, error);
@@ -169,7 +170,7 @@ export class Transport {
         redirect: 'error',
         ...(hasBody && { body: stringifyRaw(request.body) }),
         ...(request.bytes && { body: request.bytes }),
-        ...(request.stream && { body: request.stream, duplex: 'half' as const, ...unhurried() }),
+        ...(request.stream && { body: request.stream, duplex: 'half' as const, ...withoutHeadersTimeout() }),
         ...(signal && { signal }),
       });
     } catch (error) {
@@ -183,7 +184,7 @@ export class Transport {
  * Waits for a whole turn of the event loop. While this process was busy, the server may have closed a kept-alive
  * connection; a request on it fails with EPIPE, and cannot be sent again.
  */
-async function noticeEndedConnections(): Promise<void> {
+async function detectClosedConnections(): Promise<void> {
   await turn();
   await turn();
 }
@@ -197,7 +198,7 @@ function isChangeByName({ method, path }: RequestShape): boolean {
 }
 
 /** Parses an answer, without validation: its type is that of the route for which this client was written. */
-function parsed<T>(body: string): T {
+function parseBody<T>(body: string): T {
   return (body === '' ? undefined : JSON.parse(body)) as T;
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isFinal, isSettled } from '../../../model/sandbox/sandbox-state.ts';
+import { isCreateFinished, isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import type { CallOptions } from '../http/deadline.ts';
 import { withinDeadline } from '../http/deadline.ts';
 import type { Sandbox as SandboxRecord } from '../http/openapi.ts';
@@ -11,7 +11,7 @@ import { Sandbox } from './sandbox.ts';
 /** Default deadline until a sandbox runs, s. */
 const CREATE_SECONDS = 300;
 /** Time for which the cleanup of an aborted create may delay its caller, s. */
-const TAKE_BACK_SECONDS = 10;
+const ABORT_CLEANUP_SECONDS = 10;
 const PAGE = 100;
 
 /** Client of the API, whose sandboxes end with the block that made them. */
@@ -37,8 +37,8 @@ export class Mayfly extends MayflyClient {
       });
     } catch (error) {
       // A request that the API refused, or that awaits approval, started nothing; a failed create left nothing.
-      const isBegun = !(error instanceof MayflyApiError || error instanceof ApprovalNeededError);
-      if (isBegun) await this.#takeBack(request, idempotencyKey);
+      const hasStarted = !(error instanceof MayflyApiError || error instanceof ApprovalNeededError);
+      if (hasStarted) await this.#takeBack(request, idempotencyKey);
       throw error;
     }
   }
@@ -70,9 +70,9 @@ export class Mayfly extends MayflyClient {
 
   async #running(begun: SandboxRecord, signal: AbortSignal, deadlineSeconds: number): Promise<SandboxRecord> {
     let record = begun;
-    if (!isSettled(record.state)) {
+    if (!isCreateFinished(record.state)) {
       const options = { signal, deadlineSeconds };
-      for await (record of this.watchSandbox(begun.id, options)) if (isSettled(record.state)) break;
+      for await (record of this.watchSandbox(begun.id, options)) if (isCreateFinished(record.state)) break;
     }
     if (!isFinal(record.state)) return record;
     const { failure } = record;
@@ -84,7 +84,7 @@ export class Mayfly extends MayflyClient {
 
   /** Destroys the sandbox of an aborted create. The same request again returns its id. */
   async #takeBack(request: CreateOneSandbox, idempotencyKey: string): Promise<void> {
-    const options = { waitSeconds: 0, deadlineSeconds: TAKE_BACK_SECONDS };
+    const options = { waitSeconds: 0, deadlineSeconds: ABORT_CLEANUP_SECONDS };
     try {
       const { id } = await this.createSandbox(request, { ...options, idempotencyKey });
       await this.destroySandbox(id, options);

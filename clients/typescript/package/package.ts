@@ -45,4 +45,4 @@ export type { Content, FileContent, GuestPath, WriteOptions } from '../sandbox/f
 export type { Fork, ForkSandbox } from '../snapshots.ts';
 export { Mayfly } from './mayfly.ts';
 export type { RunningCommand } from './running-command.ts';
-export type { Ran, Sandbox, WhatToRun } from './sandbox.ts';
+export type { CommandInput as WhatToRun, CommandResult as Ran, Sandbox } from './sandbox.ts';

@@ -15,10 +15,10 @@ import type { Content, GuestPath, WriteOptions } from '../sandbox/files.ts';
 import { RunningCommand } from './running-command.ts';
 
 /** Shell command line, program with its arguments, or a whole request. */
-export type WhatToRun = string | readonly string[] | StartCommand;
+export type CommandInput = string | readonly string[] | StartCommand;
 
 /** Ended command, with the retained part of its output. */
-export interface Ran {
+export interface CommandResult {
   /** Null when it did not exit on its own; `command.outcome` has the reason. */
   exitCode: number | null;
   /** Text, with U+FFFD for bytes that are not UTF-8; `bytes` has the original ones. */
@@ -54,8 +54,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Runs a command, and returns when it has ended. An abort of the wait (its signal) does not end it. */
-  async run(what: WhatToRun, options: PostOptions = {}): Promise<Ran> {
-    const started = await this.#client.commands.run(this.id, asRequest(what), options);
+  async run(what: CommandInput, options: PostOptions = {}): Promise<CommandResult> {
+    const started = await this.#client.commands.run(this.id, toRequest(what), options);
     const command = await new RunningCommand(this.#client, started).ended(options);
     const [stdout, stderr] = await Promise.all([
       this.#kept(command, 'stdout', options),
@@ -72,8 +72,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Starts a command, and returns when that is recorded: to read its output live, or to write to it. */
-  async start(what: WhatToRun, options: PostOptions = {}): Promise<RunningCommand> {
-    const begun = await this.#client.commands.run(this.id, asRequest(what), { ...options, waitSeconds: 0 });
+  async start(what: CommandInput, options: PostOptions = {}): Promise<RunningCommand> {
+    const begun = await this.#client.commands.run(this.id, toRequest(what), { ...options, waitSeconds: 0 });
     return new RunningCommand(this.#client, begun);
   }
 
@@ -99,8 +99,8 @@ export class Sandbox implements AsyncDisposable {
   ): AsyncGenerator<FileEntry, void, undefined> {
     let cursor: string | null | undefined;
     do {
-      const asked = { ...options, limit: pageSize, ...(cursor && { cursor }) };
-      const page = await this.#client.files.list(this.id, path, asked);
+      const query = { ...options, limit: pageSize, ...(cursor && { cursor }) };
+      const page = await this.#client.files.list(this.id, path, query);
       yield* page.items;
       cursor = page.nextCursor;
     } while (cursor);
@@ -141,7 +141,7 @@ export class Sandbox implements AsyncDisposable {
   }
 }
 
-function asRequest(what: WhatToRun): StartCommand {
+function toRequest(what: CommandInput): StartCommand {
   if (typeof what === 'string') return { command: what };
   return 'length' in what ? { argv: [...what] } : what;
 }

@@ -1,8 +1,8 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import {
+  encodePreAuth,
   PAYLOAD_TYPE,
   PREDICATE_TYPE,
-  preAuthEncoding,
   STATEMENT_TYPE,
   type Statement,
 } from '../../../model/receipts/in-toto.ts';
@@ -37,7 +37,7 @@ export function verifyEnvelope(
 ): { payloadType: string; bytes: Uint8Array; keyid: string } {
   const { payload, payloadType, signatures } = envelopeOf(envelope);
   const bytes = fromBase64(payload, 'the payload');
-  const signed = preAuthEncoding(payloadType, bytes);
+  const signed = encodePreAuth(payloadType, bytes);
   const keys = new Map(publicKeys.map(keyOf).map((key) => [keyIdOf(key), key]));
   for (const { keyid, sig } of signatures) {
     const key = keys.get(keyid);

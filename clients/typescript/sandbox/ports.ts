@@ -1,4 +1,4 @@
-import { NOTHING } from '../../../model/ports/pieces.ts';
+import { NOOP_FRAME } from '../../../model/ports/pieces.ts';
 import type { CallOptions } from '../http/deadline.ts';
 import type { Port, PortToken } from '../http/openapi.ts';
 import { type BodyOf, Resource, sandboxPath } from '../http/resource.ts';
@@ -49,7 +49,7 @@ export class Ports extends Resource {
   ): Promise<ReadableStream<Uint8Array>> {
     const path = `${sandboxPath(sandboxId)}/ports/${port}/connect`;
     const headers = { 'content-type': 'application/octet-stream' };
-    const stream = ReadableStream.from(begun(outgoing));
+    const stream = ReadableStream.from(withEmptyFirstPiece(outgoing));
     const response = await this.transport.open({ method: 'POST', path, headers, stream }, signal);
     const body = response.body ?? new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
     this.#held.set(body, response);
@@ -58,7 +58,7 @@ export class Ports extends Resource {
 }
 
 /** Sends an empty piece at once: without one `fetch` would not send the request, and the program may speak first. */
-async function* begun(outgoing: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-  yield NOTHING;
+async function* withEmptyFirstPiece(outgoing: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  yield NOOP_FRAME;
   yield* outgoing;
 }

@@ -7,11 +7,11 @@ import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
 import type { BakeRequest, HostBaking } from '../../baking.ts';
 import { BakedFolder } from '../../disk/baked-folder.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
-import { mostCopied } from '../../disk/image.ts';
-import { exec, orFail } from '../../os/exec.ts';
+import { maxCopyBytes } from '../../disk/image.ts';
+import { exec, withStepError } from '../../os/exec.ts';
 import type { StepContext } from '../../step-context.ts';
 import { UNDEFINE } from '../client/domains.ts';
-import { orMissing } from '../client/virsh.ts';
+import { nullIfMissing } from '../client/virsh.ts';
 import { buildXml } from '../client/xml.ts';
 import { bakedXml, bootFiles } from '../domain-xml/baked-xml.ts';
 import { planDisks } from '../domain-xml/clone-disks.ts';
@@ -20,7 +20,15 @@ import { Workspace } from '../layers/workspace.ts';
 import { isActive } from '../output/domain-state.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
 import { Builder } from './builder.ts';
-import { COPY_MS, copyImages, copyWhole, forgetMachine, machineCopied, orNoSource, ROOT_DISK } from './copying.ts';
+import {
+  COPY_MS,
+  copyImages,
+  copyWhole,
+  nullIfNoSource,
+  ROOT_DISK,
+  readCopiedMachine,
+  removeCopiedMachine,
+} from './copying.ts';
 
 /**
  * Bakes persistent domains, which are libvirt's sources. The guest is cleaned from inside, where its file systems are
@@ -35,7 +43,7 @@ export class LibvirtBaking implements HostBaking {
 
   async claim(request: BakeRequest): Promise<void> {
     const folder = this.#folder(request.name);
-    await this.#refuseTaken(folder, request);
+    await this.#assertNameFree(folder, request);
     await folder.stage(request);
   }
 
@@ -49,7 +57,7 @@ export class LibvirtBaking implements HostBaking {
     let sum = 0;
     for (const { layers } of layeredDisks(await workspace.domain())) {
       const [{ path, format }] = layers;
-      sum += await orCopyFailed(path, mostCopied(path, format));
+      sum += await orCopyFailed(path, maxCopyBytes(path, format));
     }
     return sum;
   }
@@ -63,7 +71,7 @@ export class LibvirtBaking implements HostBaking {
         const why = isOn ? 'it is on, so its disks are being written' : 'it is not on this host any more';
         throw new MayflyError('bake_failed', `${request.builderId} cannot be copied: ${why}.`);
       }
-      await forgetMachine(folder);
+      await removeCopiedMachine(folder);
       const domain = await workspace.domain();
       const disks: SavedDisk[] = [];
       const plans = planDisks(domain, join(folder, ROOT_DISK));
@@ -71,7 +79,7 @@ export class LibvirtBaking implements HostBaking {
         const plan = plans.find((one) => one.target === target);
         if (!plan) continue;
         context.alive(`copying ${target}`);
-        disks.push({ target, ...(await this.#copied(layers[0], plan.overlay, context.signal)) });
+        disks.push({ target, ...(await this.#copyDisk(layers[0], plan.overlay, context.signal)) });
       }
       for (const { name, path } of bootFiles(domain)) await copyWhole(path, join(folder, name));
       return { disks, sizeBytes: disks.reduce((sum, { storedBytes }) => sum + storedBytes, 0) };
@@ -79,7 +87,7 @@ export class LibvirtBaking implements HostBaking {
   }
 
   async bakedOf(like: string, snapshotId: string): Promise<BakedImage | null> {
-    const source = await orNoSource(this.deps.sources.get(like));
+    const source = await nullIfNoSource(this.deps.sources.get(like));
     return source?.busy === null ? await this.#folder(like).madeOf(snapshotId) : null;
   }
 
@@ -93,16 +101,16 @@ export class LibvirtBaking implements HostBaking {
         copyImages(from, staging, { digests, context }),
       );
     });
-    return await orCopyFailed(like, orNoSource(copied), context.signal);
+    return await orCopyFailed(like, nullIfNoSource(copied), context.signal);
   }
 
   async publish(request: BakeRequest, { signal }: StepContext): Promise<void> {
     const { state, digests, virsh } = this.deps;
     const folder = this.#folder(request.name);
     signal.throwIfAborted();
-    await this.#refuseTaken(folder, request);
+    await this.#assertNameFree(folder, request);
     await folder.publish(request);
-    const builder = (await machineCopied(folder.path)) ?? (await new Workspace(state, request.builderId).domain());
+    const builder = (await readCopiedMachine(folder.path)) ?? (await new Workspace(state, request.builderId).domain());
     const disks = (await folder.about())?.image?.disks ?? [];
     const rootDisk = join(folder.path, ROOT_DISK);
     for (const { target, overlay } of planDisks(builder, rootDisk)) {
@@ -114,7 +122,7 @@ export class LibvirtBaking implements HostBaking {
     const boot = new Map(bootFiles(builder).map(({ name }) => [name, join(folder.path, name)]));
     const uuid = domainUuid(request.sourceId);
     const xml = bakedXml(buildXml(builder), request, { uuid, rootDisk, boot });
-    await orFail(virsh.define('define', xml), 'bake_failed', 'libvirt does not take the source');
+    await withStepError(virsh.define('define', xml), 'bake_failed', 'libvirt does not take the source');
   }
 
   async retract({ sourceId, name, bakeId }: BakeRequest): Promise<void> {
@@ -138,15 +146,15 @@ export class LibvirtBaking implements HostBaking {
 
   /** Undefines by UUID: virsh would interpret some names as something else. */
   async #undefine(uuid: string, name: string): Promise<void> {
-    const state = await orMissing(this.deps.virsh.run(['domstate', uuid]));
+    const state = await nullIfMissing(this.deps.virsh.run(['domstate', uuid]));
     if (state === null) return;
     if (!/shut off|crashed/.test(state)) {
       throw new MayflyError('source_running', `${name} is ${state.trim()}: shut it down, then delete it.`);
     }
-    await orMissing(this.deps.virsh.run(['undefine', uuid, ...UNDEFINE]));
+    await nullIfMissing(this.deps.virsh.run(['undefine', uuid, ...UNDEFINE]));
   }
 
-  async #copied(
+  async #copyDisk(
     from: { path: string; format: string },
     to: string,
     signal: AbortSignal,
@@ -158,8 +166,8 @@ export class LibvirtBaking implements HostBaking {
   }
 
   /** @throws MayflyError source_exists when libvirt has a domain of that name which is not this bake's */
-  async #refuseTaken(folder: BakedFolder, { bakeId, name }: BakeRequest): Promise<void> {
-    if ((await folder.isOf(bakeId)) || (await orNoSource(this.deps.sources.get(name))) === null) return;
+  async #assertNameFree(folder: BakedFolder, { bakeId, name }: BakeRequest): Promise<void> {
+    if ((await folder.isOf(bakeId)) || (await nullIfNoSource(this.deps.sources.get(name))) === null) return;
     throw new MayflyError('source_exists', `libvirt has a domain named ${JSON.stringify(name)}.`);
   }
 
@@ -170,5 +178,5 @@ export class LibvirtBaking implements HostBaking {
 
 /** @throws MayflyError bake_failed when a program failed */
 function orCopyFailed<T>(path: string, copy: Promise<T>, signal?: AbortSignal): Promise<T> {
-  return orFail(copy, 'bake_failed', `The disk ${path} could not be copied`, signal);
+  return withStepError(copy, 'bake_failed', `The disk ${path} could not be copied`, signal);
 }

@@ -16,7 +16,7 @@ const AGENT_MS = 60_000;
 const CLEAN_MS = 600_000;
 /** Timeout of a shutdown: systemd gives a unit 90 s. Milliseconds. */
 const SHUTDOWN_MS = 180_000;
-const LOOK_EVERY_MS = 200;
+const POLL_INTERVAL_MS = 200;
 const COMPLAINT_CHARACTERS = 500;
 
 /** Operations on the sandbox whose disks become a source, until it is off. */
@@ -53,17 +53,17 @@ export class Builder {
   /** @throws MayflyError bake_failed when the guest does not shut down, or is missing */
   async shutDown(builderId: string, context: StepContext): Promise<void> {
     const { signal } = context;
-    let isTold = false;
+    let isRequested = false;
     const look = async () => {
       const state = (await this.domains.describe(builderId))?.state;
       if (state === undefined)
         throw new MayflyError('bake_failed', `${builderId} is gone: it was destroyed meanwhile.`);
       if (!isActive(state)) return true;
       context.alive(`${builderId} is ${state}`);
-      if (!isTold) isTold = await powerOff(this.virsh, builderId, signal);
+      if (!isRequested) isRequested = await powerOff(this.virsh, builderId, signal);
       return null;
     };
-    if (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: SHUTDOWN_MS, signal })) return;
+    if (await poll(look, { everyMs: POLL_INTERVAL_MS, withinMs: SHUTDOWN_MS, signal })) return;
     throw new MayflyError('bake_failed', `${builderId} does not shut down.`);
   }
 }

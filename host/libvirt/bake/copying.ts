@@ -6,7 +6,7 @@ import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
 import type { BakedFolder } from '../../disk/baked-folder.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
-import { orAbsent, orNull } from '../../os/absent.ts';
+import { nullIf, orAbsent } from '../../os/absent.ts';
 import { flush } from '../../os/atomic-file.ts';
 import { exec } from '../../os/exec.ts';
 import type { StepContext } from '../../step-context.ts';
@@ -56,19 +56,19 @@ export async function copyImages(
 }
 
 /** Returns the machine of a folder's images; null when they were not copied from another source. */
-export async function machineCopied(folder: string): Promise<Element | null> {
+export async function readCopiedMachine(folder: string): Promise<Element | null> {
   const xml = await orAbsent(readFile(join(folder, COPIED_OF), 'utf8'));
   return xml === null ? null : parseDomain(xml);
 }
 
 /** Removes the description left by an abandoned attempt. */
-export async function forgetMachine(folder: string): Promise<void> {
+export async function removeCopiedMachine(folder: string): Promise<void> {
   await rm(join(folder, COPIED_OF), { force: true });
 }
 
 /** Returns null when the source does not exist. */
-export function orNoSource<T>(found: Promise<T>): Promise<T | null> {
-  return orNull(found, (error) => isMayflyError(error, 'source_not_found'));
+export function nullIfNoSource<T>(found: Promise<T>): Promise<T | null> {
+  return nullIf(found, (error) => isMayflyError(error, 'source_not_found'));
 }
 
 export async function copyWhole(from: string, to: string): Promise<void> {

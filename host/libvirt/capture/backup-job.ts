@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { poll } from '../../os/poll.ts';
-import { orRefused, type Virsh } from '../client/virsh.ts';
+import { nullIfRefused, type Virsh } from '../client/virsh.ts';
 import { buildXml, element } from '../client/xml.ts';
 import type { CaptureFolder, CapturePlan } from '../layers/capture-folder.ts';
 import { type JobInfo, jobInfo } from '../output/backup-info.ts';
@@ -59,7 +59,7 @@ export class BackupJob {
   async look(): Promise<CopyState> {
     const { virsh, folder } = this;
     const { domain } = this.plan;
-    await orRefused(virsh.run(['domblkerror', domain])); // needs the domain's job lock; refused: it does not run
+    await nullIfRefused(virsh.run(['domblkerror', domain])); // needs the domain's job lock; refused: it does not run
     if (await this.#isOurs()) {
       const { progress } = jobInfo(await virsh.run(['domjobinfo', domain]));
       return { state: 'running', progress: `${folder.captureId}: ${progress ?? 'copying'}` };
@@ -83,7 +83,7 @@ export class BackupJob {
   async abort(): Promise<void> {
     const look = async () => {
       if ((await this.look()).state === 'over') return true;
-      await orRefused(this.virsh.run(['domjobabort', this.plan.domain])); // refused: it has just ended
+      await nullIfRefused(this.virsh.run(['domjobabort', this.plan.domain])); // refused: it has just ended
       return null;
     };
     if (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: ABORT_MS })) return;
@@ -91,13 +91,13 @@ export class BackupJob {
   }
 
   async #isOurs(): Promise<boolean> {
-    const job = await orRefused(this.virsh.run(['backup-dumpxml', this.plan.domain]));
+    const job = await nullIfRefused(this.virsh.run(['backup-dumpxml', this.plan.domain]));
     return job?.includes(`${this.folder.making}/`) ?? false; // null: no backup job, or no such domain
   }
 
   async #last(): Promise<JobInfo> {
     const last = this.virsh.run(['domjobinfo', this.plan.domain, '--completed', '--keep-completed']);
-    return jobInfo((await orRefused(last)) ?? ''); // null: no such domain
+    return jobInfo((await nullIfRefused(last)) ?? ''); // null: no such domain
   }
 }
 

@@ -2,7 +2,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import type { SavedCapture } from '../../../model/snapshots/capture.ts';
 import type { CaptureRequest, HostCaptures, PresentCapture } from '../../captures.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
-import { mostCopied } from '../../disk/image.ts';
+import { maxCopyBytes } from '../../disk/image.ts';
 import type { StepContext } from '../../step-context.ts';
 import { buildXml, child, childElements, element, ensureChild, removeChildren } from '../client/xml.ts';
 import { planDisks } from '../domain-xml/clone-disks.ts';
@@ -31,7 +31,7 @@ export class LibvirtCaptures implements HostCaptures {
     const plans = planDisks(parseDomain(activeXml(await sources.get(source))), '/dev/null');
     let sum = 0;
     for (const { base, format } of plans) {
-      sum += await mostCopied(await sources.pathOf(base), format);
+      sum += await maxCopyBytes(await sources.pathOf(base), format);
     }
     return sum;
   }
@@ -59,7 +59,7 @@ export class LibvirtCaptures implements HostCaptures {
     const folder = new CaptureFolder(this.deps.state, captureId);
     if ((await folder.spec()) !== null) return;
     const [plan, attempt] = await Promise.all([folder.plan(), folder.attempt()]);
-    if (plan === null || attempt === null) throw notBegun(captureId);
+    if (plan === null || attempt === null) throw notStarted(captureId);
     if (attempt.copied) return;
     await new BackupJob(this.deps.virsh, folder, plan).ended(context.signal, (text) => context.alive(text));
     await folder.writeAttempt({ ...attempt, copied: true });
@@ -70,7 +70,7 @@ export class LibvirtCaptures implements HostCaptures {
     const known = await folder.spec();
     if (known !== null) return known.saved;
     const [plan, attempt] = await Promise.all([folder.plan(), folder.attempt()]);
-    if (plan === null || !attempt?.copied) throw notBegun(captureId);
+    if (plan === null || !attempt?.copied) throw notStarted(captureId);
     const disks: SavedCapture['disks'] = [];
     for (const { target } of plan.disks) {
       context.alive(`checking ${target}`);
@@ -92,7 +92,7 @@ export class LibvirtCaptures implements HostCaptures {
   async keep(captureId: string): Promise<void> {
     const folder = new CaptureFolder(this.deps.state, captureId);
     const spec = await folder.spec();
-    if (spec === null) throw notBegun(captureId);
+    if (spec === null) throw notStarted(captureId);
     if (!(await folder.isWhole())) await folder.keep(spec, machineOf(folder, spec, await folder.sourceXml()));
     await folder.tidy();
     for (const disk of spec.saved.disks) {
@@ -172,6 +172,6 @@ function machineOf(folder: CaptureFolder, { saved }: CaptureSpec, sourceXml: str
   return buildXml(domain);
 }
 
-function notBegun(captureId: string): MayflyError {
+function notStarted(captureId: string): MayflyError {
   return new MayflyError('capture_failed', `${captureId} has not been copied on this host: there is nothing to check.`);
 }

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import type { CaptureRequest } from '../../captures.ts';
 import { imageChain } from '../../disk/image.ts';
-import { exec, orFail } from '../../os/exec.ts';
+import { exec, withStepError } from '../../os/exec.ts';
 import type { StepContext } from '../../step-context.ts';
 import { VirshError } from '../client/virsh.ts';
 import { child, textOf } from '../client/xml.ts';
@@ -33,13 +33,13 @@ export class Capturing {
   async begin({ captureId, source }: CaptureRequest, context: StepContext): Promise<void> {
     const folder = new CaptureFolder(this.deps.state, captureId);
     if ((await folder.spec()) !== null) return;
-    if (await this.#hasBegun(folder)) return await this.thaw(folder);
+    if (await this.#hasStarted(folder)) return await this.thaw(folder);
     await this.thaw(folder);
     const machine = await this.#machine(folder, source);
     await new BackupJob(this.deps.virsh, folder, machine).checkIdle();
     context.signal.throwIfAborted();
     context.alive('asking libvirt');
-    await this.#beginBest(folder, machine, context.signal);
+    await this.#startBestCopy(folder, machine, context.signal);
   }
 
   /** Ends the freeze of an attempt, unless it is recorded as ended. */
@@ -51,7 +51,7 @@ export class Capturing {
   }
 
   /** Starts an incremental copy where possible, else a full one; each with a checkpoint where possible. */
-  async #beginBest(folder: CaptureFolder, machine: Machine, signal: AbortSignal): Promise<void> {
+  async #startBestCopy(folder: CaptureFolder, machine: Machine, signal: AbortSignal): Promise<void> {
     const { formats, ...same } = machine;
     const parent = await this.#parentFor(machine);
     let fullBecause = parent.whyNone;
@@ -114,7 +114,7 @@ export class Capturing {
       await job.begin(plan);
       return null;
     } catch (error) {
-      if (await this.#hasBegun(folder)) return null;
+      if (await this.#hasStarted(folder)) return null;
       if (!(error instanceof VirshError)) throw error;
       return error.message;
     } finally {
@@ -132,12 +132,12 @@ export class Capturing {
       const base = below?.find((disk) => disk.target === target);
       const over = parent && base ? ['-F', 'qcow2', '-b', parent.imageOf(base)] : [];
       const create = ['create', '-q', '-f', 'qcow2', ...over, '--', path, String(virtualBytes)];
-      await orFail(exec('qemu-img', create, { signal }), 'capture_failed', `No image for ${target}`, signal);
+      await withStepError(exec('qemu-img', create, { signal }), 'capture_failed', `No image for ${target}`, signal);
     }
   }
 
   /** Queries libvirt, not a record: reports whether the job of this capture runs, or has run. */
-  async #hasBegun(folder: CaptureFolder): Promise<boolean> {
+  async #hasStarted(folder: CaptureFolder): Promise<boolean> {
     const [plan, attempt] = await Promise.all([folder.plan(), folder.attempt()]);
     if (plan === null || attempt === null) return false;
     const copy = await new BackupJob(this.deps.virsh, folder, plan).look();

@@ -5,7 +5,7 @@ import { orAbsent } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
 import { entriesOf } from '../../os/directory.ts';
 import type { StateDir } from '../../state-dir.ts';
-import { orMissing, orRefused, type Virsh } from '../client/virsh.ts';
+import { nullIfMissing, nullIfRefused, type Virsh } from '../client/virsh.ts';
 import { names } from '../output/tables.ts';
 
 const SUFFIX = '.checkpoint';
@@ -48,6 +48,6 @@ export class Checkpoints {
       if (await this.has(domain, captureId)) await this.virsh.run(['checkpoint-delete', domain, captureId]);
       return true;
     };
-    return (await orRefused(orMissing(remove()).then(() => true))) ?? false; // refused: it is shut off
+    return (await nullIfRefused(nullIfMissing(remove()).then(() => true))) ?? false; // refused: it is shut off
   }
 }

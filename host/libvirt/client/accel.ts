@@ -1,6 +1,6 @@
 import { access, constants, readFile } from 'node:fs/promises';
 import { getuid } from 'node:process';
-import { orNull, succeeds } from '../../os/absent.ts';
+import { nullIf, succeeds } from '../../os/absent.ts';
 import { ExecError, exec } from '../../os/exec.ts';
 
 /** QEMU's name of this machine's architecture. */
@@ -27,7 +27,7 @@ export async function kvmUsable(): Promise<boolean> {
   const [program = '', ...rest] = user === undefined ? argv : ['runuser', '-u', user, '--', ...argv];
   const input = PROBE.map((command) => JSON.stringify(command)).join('\n');
   const ran = exec(program, rest, { input, timeoutMs: PROBE_MS });
-  const said = await orNull(ran, (error) => error instanceof ExecError);
+  const said = await nullIf(ran, (error) => error instanceof ExecError);
   return /"status": *"running"/.test(said?.stdout ?? '');
 }
 

@@ -1,7 +1,7 @@
 import { MayflyError } from '../../../model/errors.ts';
 import { domainUuid } from '../../../model/ids.ts';
 import { isSandboxId } from '../../../model/sandbox-id.ts';
-import { orFail } from '../../os/exec.ts';
+import { withStepError } from '../../os/exec.ts';
 import { poll } from '../../os/poll.ts';
 import { interfaceMacs } from '../output/addresses.ts';
 import { listedDisks } from '../output/disk-list.ts';
@@ -9,7 +9,7 @@ import { type DomainState, domainState, isActive, isStoppedByError } from '../ou
 import { residentSizes } from '../output/domain-stats.ts';
 import { removeFailure, startFailure } from '../output/failures.ts';
 import { tableRows } from '../output/tables.ts';
-import { orMissing, orRefused, type Virsh, VirshError } from './virsh.ts';
+import { nullIfMissing, nullIfRefused, type Virsh, VirshError } from './virsh.ts';
 
 export interface ListedDomain {
   uuid: string;
@@ -56,7 +56,7 @@ export class Domains {
       if (error.command !== 'start' || startFailure(error.stderr).result !== 'ok') {
         throw new MayflyError('boot_failed', `${sandboxId} did not start: ${error.message}`, { cause: error });
       }
-      await this.#startedByAnother(sandboxId, signal);
+      await this.#awaitForeignStart(sandboxId, signal);
     }
   }
 
@@ -64,7 +64,7 @@ export class Domains {
    * Waits for a start that libvirt continues after its virsh was killed: the domain is active, but paused until QEMU is
    * set up.
    */
-  async #startedByAnother(sandboxId: string, signal: AbortSignal): Promise<void> {
+  async #awaitForeignStart(sandboxId: string, signal: AbortSignal): Promise<void> {
     const look = async () => {
       const state = await this.#stateOf(sandboxId);
       return state === 'running' || !isActive(state) ? state : null;
@@ -82,7 +82,7 @@ export class Domains {
 
   /** Returns state and MAC addresses of the domain, in one run of virsh; null when it is absent. */
   async describe(sandboxId: string): Promise<{ state: DomainState; macs: string[] } | null> {
-    const said = await orMissing(this.virsh.run([`domstate ${sandboxId}; domiflist ${sandboxId}`]));
+    const said = await nullIfMissing(this.virsh.run([`domstate ${sandboxId}; domiflist ${sandboxId}`]));
     if (said === null) return null;
     const [state = '', ...rest] = said.split('\n');
     return { state: domainState(state), macs: interfaceMacs(rest.join('\n')) };
@@ -128,7 +128,7 @@ export class Domains {
   }
 
   async isStoppedByError(sandboxId: string): Promise<boolean> {
-    return isStoppedByError((await orMissing(this.virsh.run(['domstate', sandboxId, '--reason']))) ?? '');
+    return isStoppedByError((await nullIfMissing(this.virsh.run(['domstate', sandboxId, '--reason']))) ?? '');
   }
 
   /**
@@ -137,19 +137,19 @@ export class Domains {
    */
   async diskFiles(sandboxId: string): Promise<string[] | null> {
     // needs the domain's job lock, so it waits until the present job ends; an inactive domain has none
-    await orRefused(this.virsh.run(['domblkerror', sandboxId]));
+    await nullIfRefused(this.virsh.run(['domblkerror', sandboxId]));
     return this.listedFiles(sandboxId);
   }
 
   /** Returns the same files as listed now, without waiting. */
   async listedFiles(sandboxId: string): Promise<string[] | null> {
-    const listed = await orMissing(this.virsh.run(['domblklist', sandboxId, '--details']));
+    const listed = await nullIfMissing(this.virsh.run(['domblklist', sandboxId, '--details']));
     return listed === null ? null : listedDisks(listed).map(({ source }) => source);
   }
 
   /** Returns the resident memory of the domain's QEMU, KiB; 0 when it does not run. */
   async residentKib(sandboxId: string): Promise<number> {
-    const figures = (await orRefused(this.virsh.run(['dommemstat', sandboxId]))) ?? '';
+    const figures = (await nullIfRefused(this.virsh.run(['dommemstat', sandboxId]))) ?? '';
     return Number(/^rss (\d+)$/m.exec(figures)?.[1] ?? '0');
   }
 
@@ -182,6 +182,6 @@ export class Domains {
 
   async #stateOf(sandboxId: string): Promise<DomainState> {
     const state = this.virsh.run(['domstate', sandboxId]);
-    return domainState(await orFail(state, 'boot_failed', `${sandboxId} is not there any more`));
+    return domainState(await withStepError(state, 'boot_failed', `${sandboxId} is not there any more`));
   }
 }

@@ -2,7 +2,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import { poll } from '../../os/poll.ts';
 import type { StepContext } from '../../step-context.ts';
 import { jobOf } from '../output/job-info.ts';
-import { orRefused, type Virsh } from './virsh.ts';
+import { nullIfRefused, type Virsh } from './virsh.ts';
 
 /** Name of a virDomainJobOperation in virsh. */
 const SNAPSHOT = 'Snapshot';
@@ -16,10 +16,10 @@ export class Jobs {
 
   /** Returns the job in the words of `virsh domjobinfo` (`Save`, `Snapshot` …), `Start` during a start, or null. */
   async of(sandboxId: string): Promise<string | null> {
-    const state = await orRefused(this.virsh.run(['domstate', sandboxId, '--reason']));
+    const state = await nullIfRefused(this.virsh.run(['domstate', sandboxId, '--reason']));
     if (state === null) return null;
     if (/\(starting up\)/.test(state)) return 'Start';
-    return jobOf((await orRefused(this.virsh.run(['domjobinfo', sandboxId]))) ?? '');
+    return jobOf((await nullIfRefused(this.virsh.run(['domjobinfo', sandboxId]))) ?? '');
   }
 
   async ended(sandboxId: string, context: StepContext): Promise<void> {
@@ -34,7 +34,7 @@ export class Jobs {
 
   /** Aborts the job; no-op without one. It may still be ending on return. */
   async abort(sandboxId: string): Promise<void> {
-    await orRefused(this.virsh.run(['domjobabort', sandboxId])); // refused: it has just ended
+    await nullIfRefused(this.virsh.run(['domjobabort', sandboxId])); // refused: it has just ended
   }
 
   /**

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent, orNull } from '../../os/absent.ts';
+import { nullIf, orAbsent } from '../../os/absent.ts';
 import { ExecError, type ExecOptions, exec, ProgramError } from '../../os/exec.ts';
 import { type Failure, queryFailure } from '../output/failures.ts';
 
@@ -20,13 +20,13 @@ export class VirshError extends ProgramError {
 }
 
 /** Returns libvirt's answer; null when it refuses. */
-export function orRefused<T>(answer: Promise<T>): Promise<T | null> {
-  return orNull(answer, (error) => error instanceof VirshError);
+export function nullIfRefused<T>(answer: Promise<T>): Promise<T | null> {
+  return nullIf(answer, (error) => error instanceof VirshError);
 }
 
 /** Returns libvirt's answer about a domain; null without a domain. */
-export function orMissing<T>(answer: Promise<T>): Promise<T | null> {
-  return orNull(answer, (error) => error instanceof VirshError && error.failure.result === 'not_found');
+export function nullIfMissing<T>(answer: Promise<T>): Promise<T | null> {
+  return nullIf(answer, (error) => error instanceof VirshError && error.failure.result === 'not_found');
 }
 
 /** Timeout of one virsh command, ms; starting and stopping a QEMU on a loaded machine is the slowest. */

@@ -10,9 +10,9 @@ const CONTENT = ['driver', 'source', 'backingStore', 'iotune'];
  */
 export function wakingXml(saved: string, own: Element): string {
   const domain = parseXml(saved);
-  for (const name of ['name', 'uuid', 'metadata', 'sysinfo', 'cputune']) takeOver(domain, own, name);
+  for (const name of ['name', 'uuid', 'metadata', 'sysinfo', 'cputune']) copyElement(domain, own, name);
   const [os, ownOs] = [child(domain, 'os'), child(own, 'os')];
-  if (os && ownOs) takeOver(os, ownOs, 'nvram');
+  if (os && ownOs) copyElement(os, ownOs, 'nvram');
   domain.children = domain.children.filter((c) => typeof c === 'string' || c.name !== 'seclabel');
   const [devices, ownDevices] = [child(domain, 'devices'), child(own, 'devices')];
   if (!devices || !ownDevices) throw new TypeError('a domain without devices');
@@ -36,7 +36,7 @@ export function macAddresses(domain: Element): string[] {
   return childElements(devices, 'interface').map((nic) => child(nic, 'mac')?.attributes['address'] ?? '');
 }
 
-function takeOver(domain: Element, own: Element, name: string): void {
+function copyElement(domain: Element, own: Element, name: string): void {
   const [theirs] = childElements(own, name);
   const at = domain.children.findIndex((c) => typeof c !== 'string' && c.name === name);
   if (at >= 0) domain.children.splice(at, 1, ...(theirs ? [theirs] : []));
@@ -60,6 +60,6 @@ function takeInterfaces(devices: Element, ownDevices: Element): void {
     const theirs = own[nth];
     if (!theirs) continue;
     nic.attributes = theirs.attributes;
-    for (const name of ['mac', 'source', 'port', 'target']) takeOver(nic, theirs, name);
+    for (const name of ['mac', 'source', 'port', 'target']) copyElement(nic, theirs, name);
   }
 }

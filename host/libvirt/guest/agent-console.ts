@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
-import { isOwnImage } from '../../../model/image/own-images.ts';
+import { isMayflyImage } from '../../../model/image/own-images.ts';
 import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { CONSOLE_TIMEOUT_MS, type ConsoleOptions, type ConsoleResult, type SourceConsole } from '../../console.ts';
 import { type Virsh, VirshError } from '../client/virsh.ts';
@@ -51,7 +51,7 @@ export class AgentConsole implements SourceConsole {
       const status = Status.parse(await this.#call('guest-exec-status', { pid }, signal));
       if (status.exited) {
         const { exitcode, 'out-data': out = '', 'err-data': err = '' } = status;
-        return { exitCode: exitcode ?? null, stdout: decoded(out), stderr: decoded(err) };
+        return { exitCode: exitcode ?? null, stdout: decodeBase64(out), stderr: decodeBase64(err) };
       }
       if (Date.now() > deadline) {
         throw new MayflyError('prepare_failed', `What runs in it by its guest agent (${path}) does not end.`);
@@ -90,19 +90,19 @@ export class AgentConsole implements SourceConsole {
         : this.virsh.run(run, signal && { signal }));
       return z.object({ return: z.unknown() }).parse(JSON.parse(text)).return;
     } catch (error) {
-      if (error instanceof VirshError) throw refused(error, command, this.domain);
-      if (error instanceof MayflyError) throw notAnswering(error, this.domain);
+      if (error instanceof VirshError) throw toRefusal(error, command, this.domain);
+      if (error instanceof MayflyError) throw toSilentAgent(error, this.domain);
       throw error;
     }
   }
 }
 
 /** Detects virsh's "Guest agent is not responding", which is worded like an unresponsive libvirtd. */
-function notAnswering(error: MayflyError, domain: string): MayflyError {
+function toSilentAgent(error: MayflyError, domain: string): MayflyError {
   return /agent/i.test(error.message) ? noAgent(error.message, domain, error) : error;
 }
 
-function refused(error: VirshError, command: string, domain: string): MayflyError {
+function toRefusal(error: VirshError, command: string, domain: string): MayflyError {
   if (/domain is not running/i.test(error.stderr)) {
     return new MayflyError('source_not_running', 'It was shut down meanwhile.', { cause: error });
   }
@@ -121,10 +121,10 @@ function noAgent(said: string, domain: string, cause: unknown): MayflyError {
   const advice =
     ' Give the domain the channel org.qemu.guest_agent.0, and install and start qemu-guest-agent in it: that is the way in.';
   const what = `Its QEMU guest agent does not answer (${said.trim().replace(/^error: /gm, '')}).`;
-  const isOwn = isSandboxId(domain) || isOwnImage(domain);
+  const isOwn = isSandboxId(domain) || isMayflyImage(domain);
   return new MayflyError('prepare_failed', `${what}${isOwn ? '' : advice}`, { cause });
 }
 
-function decoded(base64: string): string {
+function decodeBase64(base64: string): string {
   return Buffer.from(base64, 'base64').toString('utf8');
 }

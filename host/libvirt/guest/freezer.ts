@@ -8,12 +8,12 @@ import { AgentConsole } from './agent-console.ts';
 export const FROZEN_LIST = '/run/mayfly-frozen';
 /** Files with the freezing process and the last finished attempt: the script that runs second sees the other. */
 export const FREEZER = '/run/mayfly-freezer';
-const OVER = '/run/mayfly-thawed';
+const THAWED_ATTEMPT_FILE = '/run/mayfly-thawed';
 
 /** Timeout of writing everything to disk, ms. */
 const TIMEOUT_MS = 30_000;
 /** Mark of {@link AgentConsole}'s error when the guest's own configuration forbids the command. */
-const MAY_NOT = /agent may not do/;
+const FORBIDDEN = /agent may not do/;
 
 /**
  * Script that freezes everything but the guest agent that runs it, init included, so that nothing new starts: all
@@ -28,7 +28,7 @@ root=/sys/fs/cgroup list=${FROZEN_LIST}
 cannot() { echo "$1" >&2; exit 3; }
 echo $$ >${FREEZER}
 over=
-[ ! -e ${OVER} ] || read -r over <${OVER}
+[ ! -e ${THAWED_ATTEMPT_FILE} ] || read -r over <${THAWED_ATTEMPT_FILE}
 [ "$over" != "$1" ] || cannot 'it was called off'
 [ -f $root/cgroup.controllers ] || cannot 'it has no cgroup v2 at /sys/fs/cgroup'
 for program in perl ip ss date sync; do command -v $program >/dev/null || cannot "it has no $program"; done
@@ -64,7 +64,7 @@ sync
 echo frozen`;
 
 /** Script that thaws the cgroups frozen by {@link FREEZE}, and no others. */
-const LET_GO = `list=${FROZEN_LIST}
+const THAW_CGROUPS = `list=${FROZEN_LIST}
 if [ -s $list ]; then
   while read -r group; do [ ! -d "$group" ] || echo 0 >"$group/cgroup.freeze" || exit 1; done <$list
   : >$list || exit 1
@@ -72,7 +72,7 @@ fi`;
 
 /** Script that ends the freezing of an attempt, whether finished, running, or still to begin. */
 const THAW = `umask 077
-echo "$1" >${OVER} || exit 1
+echo "$1" >${THAWED_ATTEMPT_FILE} || exit 1
 pid= its= own=
 [ ! -e ${FREEZER} ] || read -r pid <${FREEZER}
 read -r own </proc/self/cgroup
@@ -81,7 +81,7 @@ if [ -n "$its" ] && [ "$its" = "$own" ]; then
   kill -KILL "$pid"
   while read -r _ _ state _ 2>/dev/null <"/proc/$pid/stat"; do case $state in Z | X) break ;; esac; done
 fi
-${LET_GO}
+${THAW_CGROUPS}
 echo thawed`;
 
 interface Attempt {
@@ -133,7 +133,7 @@ export class Freezer {
       return await new AgentConsole(this.virsh, sandboxId).run(argv, { timeoutMs: TIMEOUT_MS });
     } catch (error) {
       if (!isMayflyError(error, 'prepare_failed')) throw error;
-      if (!MAY_NOT.test(error.message)) throw new MayflyError('guest_unreachable', error.message, { cause: error });
+      if (!FORBIDDEN.test(error.message)) throw new MayflyError('guest_unreachable', error.message, { cause: error });
       throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be frozen: ${error.message}`, {
         cause: error,
       });

@@ -1,6 +1,6 @@
 import { MayflyError } from '../../../model/errors.ts';
 import type { QemuMonitor } from '../client/qemu-monitor.ts';
-import { orMissing, type Virsh, VirshError } from '../client/virsh.ts';
+import { nullIfMissing, type Virsh, VirshError } from '../client/virsh.ts';
 import { parseXml } from '../client/xml.ts';
 import { type LayeredDisk, layeredDisks } from './disk-layers.ts';
 
@@ -36,7 +36,7 @@ export class BlockPull {
 
   /** Returns the domain's disks with their chains, according to libvirt; none when it is off. */
   async disks(sandboxId: string): Promise<LayeredDisk[]> {
-    const xml = await orMissing(this.virsh.run(['dumpxml', sandboxId]));
+    const xml = await nullIfMissing(this.virsh.run(['dumpxml', sandboxId]));
     const domain = xml === null ? null : parseXml(xml);
     return domain?.attributes['id'] === undefined ? [] : layeredDisks(domain);
   }

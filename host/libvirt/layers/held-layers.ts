@@ -10,7 +10,7 @@ import { Workspace, workspaceIds } from './workspace.ts';
  * only by snapshots of ended sandboxes count for none. Opens one file for each snapshot, and, where one is deleted and
  * kept, one for each sandbox.
  */
-export async function heldBytes(state: StateDir): Promise<Map<string, number>> {
+export async function measureRetainedBytes(state: StateDir): Promise<Map<string, number>> {
   const held = new Map<string, number>();
   const deleted = [];
   for (const folder of await snapshotFolders(state)) if (await folder.isRemoved()) deleted.push(folder);

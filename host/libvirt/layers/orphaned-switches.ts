@@ -5,7 +5,7 @@ import type { QemuMonitor } from '../client/qemu-monitor.ts';
 import type { Virsh } from '../client/virsh.ts';
 import { parseXml } from '../client/xml.ts';
 import { sourceIndex } from './disk-layers.ts';
-import { removeTakenBack, type SwitchedDisk, takenBackMark } from './switched-disks.ts';
+import { removeReverted, revertedMark, type SwitchedDisk } from './switched-disks.ts';
 
 /** Timeout of a commit: little was written since the switch, but the disk may be slow. Milliseconds. */
 const COMMIT_TIMEOUT_MS = 100_000;
@@ -29,11 +29,11 @@ export class OrphanedSwitches {
   async takeBack(sandboxId: string, switched: readonly SwitchedDisk[]): Promise<void> {
     for (const { target, overlay } of switched) {
       const node = await this.monitor.driveNode(sandboxId, overlay);
-      if (node !== null) await this.#commit(sandboxId, target, node, takenBackMark(overlay));
+      if (node !== null) await this.#commit(sandboxId, target, node, revertedMark(overlay));
       for (const { name, file } of await this.monitor.nodes(sandboxId)) {
         if (file === overlay) await this.monitor.execute(sandboxId, 'blockdev-del', { 'node-name': name });
       }
-      await removeTakenBack(overlay);
+      await removeReverted(overlay);
     }
   }
 
@@ -44,14 +44,14 @@ export class OrphanedSwitches {
       const known = await this.#knownNode(sandboxId, target);
       await this.monitor.execute(sandboxId, 'block-commit', { 'job-id': job, device: node, 'base-node': known });
     }
-    let isTold = false;
+    let isCompleting = false;
     const look = async () => {
       const isReady = await this.monitor.jobIsReady(sandboxId, job);
       if (isReady === null) return true;
-      if (!isReady || isTold) return null;
+      if (!isReady || isCompleting) return null;
       await writeFile(mark, ''); // or a layer with old content would be taken for an empty one after a crash
       await this.monitor.execute(sandboxId, 'block-job-complete', { device: job });
-      isTold = true;
+      isCompleting = true;
       return null;
     };
     if (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: COMMIT_TIMEOUT_MS })) return;

@@ -3,7 +3,7 @@ import { Mutex } from 'async-mutex';
 import { ZodError } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
-import { orAbsent, orNull } from '../../os/absent.ts';
+import { nullIf, orAbsent } from '../../os/absent.ts';
 import { ReferenceCounts } from '../../os/reference-counts.ts';
 import type { StateDir } from '../../state-dir.ts';
 import { type Element, namesFileIn } from '../client/xml.ts';
@@ -15,7 +15,7 @@ import { Workspace, workspaceIds } from './workspace.ts';
 export const MAY_REFER = true;
 
 /** Snapshot that can be built on: checked, and not deleted. */
-export interface Foundation {
+export interface BaseSnapshot {
   snapshotId: string;
   /** Machine with the frozen layers as its disks. */
   domain: Element;
@@ -42,7 +42,7 @@ export class References {
    * Runs `use` while the snapshot is protected from removal.
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, source_changed
    */
-  async on<T>(snapshotId: string, use: (foundation: Foundation) => Promise<T>): Promise<T> {
+  async on<T>(snapshotId: string, use: (foundation: BaseSnapshot) => Promise<T>): Promise<T> {
     this.#counts.acquire(snapshotId);
     try {
       return await use(await this.#foundation(snapshotId));
@@ -57,7 +57,7 @@ export class References {
    */
   async *whileRead<T>(
     snapshotIds: readonly string[],
-    make: (foundations: Foundation[]) => AsyncIterable<T>,
+    make: (foundations: BaseSnapshot[]) => AsyncIterable<T>,
   ): AsyncGenerator<T> {
     for (const id of snapshotIds) this.#counts.acquire(id);
     try {
@@ -70,9 +70,9 @@ export class References {
 
   /** Returns the referrers of a snapshot, in words for a person; null without any. */
   async referrers(snapshotId: string): Promise<string | null> {
-    const found = await this.#those(async (thing) => (await thing.spec())?.snapshots.includes(snapshotId) ?? false);
+    const found = await this.#listWhere(async (thing) => (await thing.spec())?.snapshots.includes(snapshotId) ?? false);
     if (this.#counts.has(snapshotId)) found.push('what is being made of it, or compared with it');
-    return inWords(found);
+    return formatList(found);
   }
 
   /**
@@ -81,7 +81,7 @@ export class References {
    */
   async onFiles(folder: string): Promise<string | null> {
     const names = (domain: Element | null) => domain !== null && namesFileIn(domain, folder);
-    const found = await this.#those(
+    const found = await this.#listWhere(
       async (thing) =>
         ((await thing.spec())?.bases.some(({ path }) => dirname(path) === folder) ?? false) ||
         names(await orAbsent(thing.domain())),
@@ -90,7 +90,7 @@ export class References {
       const isNamed = async () => names(await capture.domain());
       if (await unlessUnreadable(isNamed, MAY_REFER)) found.push(`capture ${capture.captureId}`);
     }
-    return inWords(found);
+    return formatList(found);
   }
 
   /**
@@ -98,15 +98,15 @@ export class References {
    * @param isOne true when a path leads to one of them
    */
   async over(isOne: (path: string) => Promise<boolean>): Promise<string | null> {
-    const found = await this.#those(async (thing) => {
+    const found = await this.#listWhere(async (thing) => {
       for (const { path } of (await thing.spec())?.bases ?? []) if (await isOne(path)) return true;
       return false;
     });
-    return inWords(found);
+    return formatList(found);
   }
 
   /** Returns the sandboxes and snapshots of this host that refer to it, or may. */
-  async #those(refers: (thing: Workspace | SnapshotFolder) => Promise<boolean>): Promise<string[]> {
+  async #listWhere(refers: (thing: Workspace | SnapshotFolder) => Promise<boolean>): Promise<string[]> {
     const found: string[] = [];
     for (const id of await workspaceIds(this.state)) {
       const workspace = new Workspace(this.state, id);
@@ -134,7 +134,7 @@ export class References {
     });
   }
 
-  async #foundation(snapshotId: string): Promise<Foundation> {
+  async #foundation(snapshotId: string): Promise<BaseSnapshot> {
     const folder = new SnapshotFolder(this.state, snapshotId);
     if (!(await folder.exists()) || (await folder.isRemoved())) {
       throw new MayflyError('snapshot_not_found', `${snapshotId} is not on this host, or has been deleted.`);
@@ -160,12 +160,12 @@ export class References {
   }
 }
 
-function inWords(found: readonly string[]): string | null {
+function formatList(found: readonly string[]): string | null {
   return found.length === 0 ? null : found.join(', ');
 }
 
 /** @param otherwise result for a thing whose files are damaged */
 export async function unlessUnreadable<T>(read: () => Promise<T>, otherwise: T): Promise<T> {
-  const found = await orNull(read(), (error) => [SyntaxError, ZodError, MayflyError].some((is) => error instanceof is));
+  const found = await nullIf(read(), (error) => [SyntaxError, ZodError, MayflyError].some((is) => error instanceof is));
   return found ?? otherwise;
 }

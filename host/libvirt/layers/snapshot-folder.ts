@@ -93,9 +93,9 @@ export class SnapshotFolder {
     try {
       await link(active, this.layerOf(target));
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw notLinked(active, error);
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw toLinkError(active, error);
       const [mine, theirs] = await Promise.all([stat(this.layerOf(target)), stat(active)]);
-      if (mine.ino !== theirs.ino) throw notLinked(active, error);
+      if (mine.ino !== theirs.ino) throw toLinkError(active, error);
     }
   }
 
@@ -141,7 +141,7 @@ export async function sweepDropped(state: StateDir): Promise<void> {
   }
 }
 
-function notLinked(active: string, cause: unknown): MayflyError {
+function toLinkError(active: string, cause: unknown): MayflyError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : null;
   const why =
     code === 'EXDEV'

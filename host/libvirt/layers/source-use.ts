@@ -5,7 +5,7 @@ import { ReferenceCounts } from '../../os/reference-counts.ts';
  * Shared and exclusive use of sources, in memory: one process does both. Existing clones name their references
  * themselves.
  */
-export class SourceUse {
+export class SharedLock {
   readonly #counts = new ReferenceCounts();
   readonly #changing = new Set<string>();
 

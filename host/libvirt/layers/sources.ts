@@ -7,7 +7,7 @@ import { contentOf } from '../../disk/content.ts';
 import { imageChain } from '../../disk/image.ts';
 import { orAbsent } from '../../os/absent.ts';
 import type { StepContext } from '../../step-context.ts';
-import { orMissing, type Virsh } from '../client/virsh.ts';
+import { nullIfMissing, type Virsh } from '../client/virsh.ts';
 import { child, textOf } from '../client/xml.ts';
 import { type DiskBase, type DiskPlan, planDisks } from '../domain-xml/clone-disks.ts';
 import { cpuCount, memoryKib } from '../domain-xml/clone-resources.ts';
@@ -22,7 +22,7 @@ export interface Source {
 }
 
 /** Cached definition, with the domain's activity at that time. */
-interface Remembered {
+interface CachedDefinition {
   xml: string;
   isActive: boolean;
   readAt: number;
@@ -42,7 +42,7 @@ export class Sources {
   /** Cache by XML, so that `sources` need not measure disks every few seconds. */
   readonly #disks = new Map<string, SourceDisks>();
   /** Cache by name, for {@link list} alone: a clone reads its source's definition again. */
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #remembered = new Map<string, CachedDefinition>();
 
   constructor(
     private readonly virsh: Virsh,
@@ -60,7 +60,7 @@ export class Sources {
   }
 
   async #xmlOf(name: string): Promise<string> {
-    const xml = isSandboxId(name) ? null : await orMissing(this.virsh.run(['dumpxml', `--domain=${name}`]));
+    const xml = isSandboxId(name) ? null : await nullIfMissing(this.virsh.run(['dumpxml', `--domain=${name}`]));
     // virsh takes a number for a domain's id, and hexadecimal digits for its UUID
     if (xml !== null && textOf(child(parseDomain(xml), 'name')) === name) return xml;
     throw new MayflyError('source_not_found', `There is no source ${JSON.stringify(name)} on this host.`);
@@ -101,7 +101,7 @@ export class Sources {
     const known = { name: source.name, cpus, memoryMib };
     try {
       const { diskBytes, files } = await this.#disksOf(source.xml);
-      const content = source.busy === null ? await this.#rememberedContent(files) : null;
+      const content = source.busy === null ? await this.#getCachedContent(files) : null;
       return { ...known, cloneable: source.busy === null, problem: source.busy, diskBytes, content };
     } catch (error) {
       if (isMayflyError(error, 'host_unavailable')) throw error;
@@ -142,7 +142,7 @@ export class Sources {
   }
 
   /** Returns null unless all digests are cached and current. */
-  async #rememberedContent(files: readonly string[]): Promise<string | null> {
+  async #getCachedContent(files: readonly string[]): Promise<string | null> {
     const found = await Promise.all(files.map((file) => orAbsent(this.digests.remembered(file))));
     const known = found.filter((digest) => digest !== null);
     return known.length === files.length ? contentOf(known) : null;

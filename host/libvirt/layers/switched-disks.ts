@@ -26,13 +26,13 @@ export function switchedDisksOf(frozen: Element, folder: SnapshotFolder, workspa
 }
 
 /** @param overlay that QEMU has closed */
-export async function removeTakenBack(overlay: string): Promise<void> {
+export async function removeReverted(overlay: string): Promise<void> {
   await rm(overlay, { force: true });
-  await rm(takenBackMark(overlay), { force: true });
+  await rm(revertedMark(overlay), { force: true });
 }
 
 /** Returns the mark of a layer whose content was committed back. */
-export function takenBackMark(overlay: string): string {
+export function revertedMark(overlay: string): string {
   return `${overlay}.taken-back`;
 }
 
@@ -40,7 +40,7 @@ export function takenBackMark(overlay: string): string {
 export async function makeOverlays(switched: readonly SwitchedDisk[], signal: AbortSignal): Promise<void> {
   await Promise.all(
     switched.map(async ({ overlay, frozen }) => {
-      if (await isThere(takenBackMark(overlay))) await removeTakenBack(overlay);
+      if (await isThere(revertedMark(overlay))) await removeReverted(overlay);
       const bytes = await virtualBytesOf(frozen);
       await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed', bytes);
     }),
@@ -57,16 +57,17 @@ export function snapshotCommand(
   switched: readonly SwitchedDisk[],
   { quiesce, memory }: { quiesce: boolean; memory: string | null },
 ): string[] {
-  const what = memory === null ? ['--disk-only'] : ['--live', '--memspec', `file=${escaped(memory)},snapshot=external`];
+  const what =
+    memory === null ? ['--disk-only'] : ['--live', '--memspec', `file=${escapeCommas(memory)},snapshot=external`];
   const flags = ['--no-metadata', '--atomic', '--reuse-external', ...what, ...(quiesce ? ['--quiesce'] : [])];
   const disks = targets.flatMap((target) => {
     const move = switched.find((m) => m.target === target);
-    return ['--diskspec', `${target},${move ? `file=${escaped(move.overlay)}` : 'snapshot=no'}`];
+    return ['--diskspec', `${target},${move ? `file=${escapeCommas(move.overlay)}` : 'snapshot=no'}`];
   });
   return ['snapshot-create-as', sandboxId, ...flags, ...disks];
 }
 
 /** Doubles commas in a value (virsh(1)). */
-function escaped(path: string): string {
+function escapeCommas(path: string): string {
   return path.replaceAll(',', ',,');
 }

@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { isMayflyError, MayflyError } from '../../../model/errors.ts';
 import { isBeingWritten } from '../../disk/image.ts';
-import { allEnded } from '../../os/abort.ts';
+import { allSettledOrThrow } from '../../os/abort.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { flush } from '../../os/atomic-file.ts';
 import { VirshError } from '../client/virsh.ts';
@@ -13,7 +13,7 @@ import type { Attempt, SnapshotFolder } from '../layers/snapshot-folder.ts';
 import { type SwitchedDisk, snapshotCommand } from '../layers/switched-disks.ts';
 import { Workspace } from '../layers/workspace.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
-import type { Unquiescing } from './unquiescing.ts';
+import type { Thaw } from './unquiescing.ts';
 
 /** Timeout of a save; writing a large memory to a slow disk takes longest. Milliseconds. */
 const SAVE_TIMEOUT_MS = 110_000;
@@ -25,7 +25,7 @@ export class DiskSwitch {
 
   constructor(
     private readonly deps: LibvirtTools,
-    private readonly unquiescing: Unquiescing,
+    private readonly unquiescing: Thaw,
   ) {
     this.#freezer = new Freezer(deps.virsh, deps.domains);
     this.#orphaned = new OrphanedSwitches(deps.virsh, deps.monitor);
@@ -58,7 +58,7 @@ export class DiskSwitch {
   ): Promise<void> {
     const attempt = { sandboxId, kind: 'disk', quiesce: false } as const;
     if (canQuiesce && (await this.#switchAtOnce(folder, { ...attempt, quiesce: true, at: now() }, switched))) return;
-    await this.#checkOn(sandboxId);
+    await this.#assertOn(sandboxId);
     await this.#switchAtOnce(folder, { ...attempt, at: now() }, switched);
   }
 
@@ -74,7 +74,7 @@ export class DiskSwitch {
   ): Promise<void> {
     if (!answers) {
       const why =
-        (await this.#checkOn(sandboxId)) === 'paused'
+        (await this.#assertOn(sandboxId)) === 'paused'
           ? 'it is paused: resume it first'
           : 'its QEMU guest agent does not answer';
       throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be saved with its memory: ${why}.`);
@@ -89,7 +89,7 @@ export class DiskSwitch {
       throw error;
     }
     await this.#switchAtOnce(folder, attempt, switched);
-    await allEnded(this.#freezer.thaw(attempt), flush(folder.memory)); // so that verify need not wait for it
+    await allSettledOrThrow(this.#freezer.thaw(attempt), flush(folder.memory)); // so that verify need not wait for it
   }
 
   /**
@@ -120,7 +120,7 @@ export class DiskSwitch {
     }
   }
 
-  async #checkOn(sandboxId: string): Promise<'running' | 'paused'> {
+  async #assertOn(sandboxId: string): Promise<'running' | 'paused'> {
     const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
     if (state === 'running' || state === 'paused') return state;
     throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);

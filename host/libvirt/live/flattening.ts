@@ -1,7 +1,7 @@
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
-import { nameBacking } from '../../disk/image.ts';
+import { setBackingFile } from '../../disk/image.ts';
 import { flush } from '../../os/atomic-file.ts';
 import type { StepContext } from '../../step-context.ts';
 import { VirshError } from '../client/virsh.ts';
@@ -36,7 +36,7 @@ export class Flattening {
 
   /** Flattens down to the source. @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable */
   async flatten(sandboxId: string, context: StepContext): Promise<void> {
-    await this.#leave(sandboxId, context, async () => true);
+    await this.#shortenChain(sandboxId, context, async () => true);
   }
 
   /**
@@ -44,11 +44,11 @@ export class Flattening {
    * @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable
    */
   async mergeDeleted(sandboxId: string, context: StepContext): Promise<number> {
-    return this.#leave(sandboxId, context, (id) => new SnapshotFolder(this.deps.state, id).isRemoved());
+    return this.#shortenChain(sandboxId, context, (id) => new SnapshotFolder(this.deps.state, id).isRemoved());
   }
 
   /** @param isLeft true when a snapshot is to leave the chain; called newest first, until one stays */
-  async #leave(
+  async #shortenChain(
     sandboxId: string,
     context: StepContext,
     isLeft: (snapshotId: string) => Promise<boolean>,
@@ -102,8 +102,8 @@ export class Flattening {
     const disks = layeredDisks(domain).filter(({ layers }) => layers.some(({ path }) => this.#isSnapshots(path)));
     for (const { target } of disks) await this.#blockPull.abort(sandboxId, target);
     const live = await this.#blockPull.disks(sandboxId);
-    const hasLeft = await this.#settle(workspace, domain, disks, live);
-    if (live.length === 0) await mend(disks);
+    const hasLeft = await this.#recordChains(workspace, domain, disks, live);
+    if (live.length === 0) await repairBackingNames(disks);
     await workspace.unmarkPulling();
     if (hasLeft) await this.deps.references.sweep();
   }
@@ -112,7 +112,7 @@ export class Flattening {
    * Records the running domain's chains. When domain.xml has them already, only spec.json is updated, with or without a
    * domain. @returns true when snapshots left the chain
    */
-  async #settle(
+  async #recordChains(
     workspace: Workspace,
     domain: Element,
     disks: readonly LayeredDisk[],
@@ -120,7 +120,7 @@ export class Flattening {
   ): Promise<boolean> {
     const spec = await workspace.spec();
     if (spec === null) return false;
-    const shorter = disks.flatMap((disk) => shortened(disk, live));
+    const shorter = disks.flatMap((disk) => findShortened(disk, live));
     for (const { target, layers } of shorter) {
       await this.#blockPull.writeDown(workspace.sandboxId, layers);
       await flush(layers[0].path); // a domain's cache mode may make QEMU skip that
@@ -173,10 +173,10 @@ export class Flattening {
  * Restores the backing names of the domain's XML. QEMU writes the new base into an image after the copy, but may have
  * died before it wrote the mapping of the copied clusters.
  */
-async function mend(disks: readonly LayeredDisk[]): Promise<void> {
+async function repairBackingNames(disks: readonly LayeredDisk[]): Promise<void> {
   for (const { layers } of disks) {
     const [active, below] = layers;
-    if (below) await nameBacking(active.path, below);
+    if (below) await setBackingFile(active.path, below);
   }
 }
 
@@ -184,7 +184,7 @@ async function mend(disks: readonly LayeredDisk[]): Promise<void> {
  * Returns a running disk whose chain lacks some middle layers of the recorded one. Their count identifies them: those
  * at the bottom stay.
  */
-function shortened(
+function findShortened(
   { target, layers }: LayeredDisk,
   live: readonly LayeredDisk[],
 ): Pick<LayeredDisk, 'target' | 'layers'>[] {

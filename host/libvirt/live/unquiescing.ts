@@ -1,6 +1,6 @@
 import { MayflyError } from '../../../model/errors.ts';
-import { fullness, type HostDisk, hasRoomAgain } from '../../../model/snapshots/storage.ts';
-import { diskOf } from '../../disk/host-disk.ts';
+import { formatFreeSpace, type HostDisk, hasSpaceToResume } from '../../../model/snapshots/storage.ts';
+import { measureDisk } from '../../disk/host-disk.ts';
 import type { Domains } from '../client/domains.ts';
 import type { Jobs } from '../client/jobs.ts';
 import { Freezer } from '../guest/freezer.ts';
@@ -18,13 +18,13 @@ interface UnquiescingDeps {
 }
 
 /** Thaws the guest of a save attempt, and first stops a running save of its memory. */
-export class Unquiescing {
+export class Thaw {
   constructor(private readonly deps: UnquiescingDeps) {}
 
   /** @throws MayflyError guest_unreachable when the state is unknown, host_disk_full when that suspends the guest */
   async thaw(attempt: Attempt | null): Promise<void> {
     if (attempt === null || !(attempt.quiesce || attempt.kind === 'full')) return;
-    await this.#letGoOn(attempt.sandboxId);
+    await this.#resumeSuspended(attempt.sandboxId);
     if (attempt.quiesce) await this.deps.agent.thaw(attempt.sandboxId);
     if (attempt.kind !== 'full') return;
     await this.deps.jobs.stopSnapshot(attempt.sandboxId);
@@ -36,18 +36,18 @@ export class Unquiescing {
    * then, QEMU suspends the guest, and its agent cannot answer until the write is repeated; the storage watch is
    * refused until then.
    */
-  async #letGoOn(sandboxId: string): Promise<void> {
+  async #resumeSuspended(sandboxId: string): Promise<void> {
     const { domains, disk } = this.deps;
     if (!(await domains.isStoppedByError(sandboxId))) return;
     const now = await disk();
-    if (!hasRoomAgain(now)) {
+    if (!hasSpaceToResume(now)) {
       const why = `${sandboxId} stands still, since a write of its disk failed, and waits for room`;
-      throw new MayflyError('host_disk_full', `${why}: ${fullness(now)}. Delete snapshots or sandboxes there.`);
+      throw new MayflyError('host_disk_full', `${why}: ${formatFreeSpace(now)}. Delete snapshots or sandboxes there.`);
     }
     await domains.bring(sandboxId, 'running');
   }
 }
 
-export function unquiescingOf({ state, virsh, ...tools }: LibvirtTools): Unquiescing {
-  return new Unquiescing({ ...tools, freezer: new Freezer(virsh, tools.domains), disk: () => diskOf(state.root) });
+export function createThaw({ state, virsh, ...tools }: LibvirtTools): Thaw {
+  return new Thaw({ ...tools, freezer: new Freezer(virsh, tools.domains), disk: () => measureDisk(state.root) });
 }

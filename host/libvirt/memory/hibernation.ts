@@ -1,6 +1,6 @@
 import { MayflyError } from '../../../model/errors.ts';
 import { macAddress } from '../../../model/ids.ts';
-import { orFail } from '../../os/exec.ts';
+import { withStepError } from '../../os/exec.ts';
 import type { StepContext } from '../../step-context.ts';
 import { VirshError } from '../client/virsh.ts';
 import { wakingXml } from '../domain-xml/waking-xml.ts';
@@ -23,7 +23,7 @@ export class Hibernation {
   constructor(private readonly deps: LibvirtTools) {}
 
   async holds(sandboxId: string): Promise<boolean> {
-    return (await this.#flawOf(sandboxId)) === null;
+    return (await this.#checkSaved(sandboxId)) === null;
   }
 
   /** @throws MayflyError sandbox_not_running, hibernate_failed */
@@ -72,7 +72,7 @@ export class Hibernation {
 
   /** @throws MayflyError sandbox_not_running, wake_failed */
   async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
-    await this.#bringBack(sandboxId, context);
+    await this.#loadMemory(sandboxId, context);
     if (wished === 'paused') return await this.deps.domains.bring(sandboxId, 'paused');
     await this.goOn(sandboxId);
   }
@@ -92,7 +92,7 @@ export class Hibernation {
   }
 
   /** Brings its memory to RAM and removes the saved memory. A domain that was off is paused then. */
-  async #bringBack(sandboxId: string, context: StepContext): Promise<void> {
+  async #loadMemory(sandboxId: string, context: StepContext): Promise<void> {
     const { domains, jobs, virsh } = this.deps;
     if ((await jobs.of(sandboxId)) === 'Save') await jobs.abort(sandboxId);
     await jobs.ended(sandboxId, context);
@@ -105,19 +105,19 @@ export class Hibernation {
 
   /** Starts from saved memory, checked first: libvirt would boot the machine afresh if a save was cut off. */
   async #load(sandboxId: string, context: StepContext): Promise<void> {
-    const flaw = await this.#flawOf(sandboxId);
+    const flaw = await this.#checkSaved(sandboxId);
     if (flaw === 'none') throw notRunning(sandboxId, 'woken', 'off, and its memory was not saved');
     if (flaw !== null) {
       throw new MayflyError('wake_failed', `What was saved of the memory of ${sandboxId} cannot be read: ${flaw}`);
     }
-    await this.#refuseChanged(sandboxId, context.signal);
-    await this.#nameDisks(sandboxId);
+    await this.#assertUnchanged(sandboxId, context.signal);
+    await this.#updateDiskNames(sandboxId);
     context.alive('its memory is being read');
     await this.#run('wake_failed', ['start', sandboxId, '--paused'], context.signal);
   }
 
   /** Refuses changed memory, which QEMU would run. @throws MayflyError wake_failed */
-  async #refuseChanged(sandboxId: string, signal: AbortSignal): Promise<void> {
+  async #assertUnchanged(sandboxId: string, signal: AbortSignal): Promise<void> {
     const why = await this.#digestOf(sandboxId)
       .isUnchanged(signal)
       .then((isUnchanged) => (isUnchanged ? null : 'it has changed'))
@@ -130,14 +130,14 @@ export class Hibernation {
   }
 
   /** Updates the names of its layers: libvirt has those from before a snapshot, which do not exist. */
-  async #nameDisks(sandboxId: string): Promise<void> {
+  async #updateDiskNames(sandboxId: string): Promise<void> {
     const { virsh, state } = this.deps;
     const saved = await virsh.run(['managedsave-dumpxml', sandboxId, '--security-info']);
     await virsh.defineSaved(sandboxId, wakingXml(saved, await new Workspace(state, sandboxId).domain()));
   }
 
   /** Returns why the saved memory cannot be woken; `none` when there is none, null when it can. */
-  async #flawOf(sandboxId: string): Promise<string | null> {
+  async #checkSaved(sandboxId: string): Promise<string | null> {
     try {
       await this.deps.virsh.run(['managedsave-dumpxml', sandboxId]);
       return null;
@@ -148,7 +148,7 @@ export class Hibernation {
   }
 
   async #run(code: 'hibernate_failed' | 'wake_failed', argv: readonly string[], signal: AbortSignal): Promise<void> {
-    await orFail(this.deps.virsh.run(argv, { signal, timeoutMs: MEMORY_TIMEOUT_MS }), code, 'libvirt refused');
+    await withStepError(this.deps.virsh.run(argv, { signal, timeoutMs: MEMORY_TIMEOUT_MS }), code, 'libvirt refused');
   }
 }
 

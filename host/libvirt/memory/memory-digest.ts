@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { z } from 'zod';
 import { sha256Of, stampOf } from '../../disk/base-digest.ts';
-import { orNull } from '../../os/absent.ts';
+import { nullIf } from '../../os/absent.ts';
 import { readJson, writeJson } from '../../os/json-file.ts';
 import { readSaveImage } from './save-image.ts';
 
@@ -17,15 +17,15 @@ export class MemoryDigest {
 
   /** Hashes the saved memory, unless that is done, or libvirt is set to compress it. */
   async record(signal: AbortSignal): Promise<void> {
-    if ((await this.#recorded()) !== null) return;
+    if ((await this.#readRecord()) !== null) return;
     const stamp = await stampOf(this.image);
-    const sha256 = await orNull(this.#hash(signal), (error) => error instanceof TypeError);
+    const sha256 = await nullIf(this.#hash(signal), (error) => error instanceof TypeError);
     if (sha256 !== null) await writeJson(this.file, { stamp, sha256 });
   }
 
   /** Hashes the file again only when it was touched. Memory without a digest counts as unchanged. */
   async isUnchanged(signal: AbortSignal): Promise<boolean> {
-    const recorded = await this.#recorded();
+    const recorded = await this.#readRecord();
     if (recorded === null || recorded.stamp === (await stampOf(this.image))) return true;
     return recorded.sha256 === (await this.#hash(signal));
   }
@@ -34,7 +34,7 @@ export class MemoryDigest {
     await rm(this.file, { force: true });
   }
 
-  #recorded = () => readJson(this.file, RECORD);
+  #readRecord = () => readJson(this.file, RECORD);
 
   async #hash(signal: AbortSignal): Promise<string> {
     const { streamAt } = await readSaveImage(this.image);

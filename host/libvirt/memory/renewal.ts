@@ -13,7 +13,7 @@ interface Identity {
   userCaKeys: readonly string[];
 }
 
-export interface Wish {
+export interface RenewalRequest {
   /** MAC address of each interface at the wake, and its new one. */
   macs: readonly { woke: string; own: string }[];
   /** Null: the machine keeps its identity. */
@@ -39,7 +39,7 @@ export class Renewal {
   ) {}
 
   /** @throws MayflyError boot_failed unless the guest has confirmed all of it */
-  async renew(sandboxId: string, wish: Wish, signal: AbortSignal): Promise<void> {
+  async renew(sandboxId: string, wish: RenewalRequest, signal: AbortSignal): Promise<void> {
     const look = () => this.agent.clockAheadMs(sandboxId);
     const aheadMs = await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: this.agentMs, signal });
     if (aheadMs === null) {
@@ -49,7 +49,7 @@ export class Renewal {
       );
     }
     const nonce = randomBytes(16).toString('hex');
-    const stdin = request(wish, nonce, aheadMs);
+    const stdin = formatRequest(wish, nonce, aheadMs);
     const options = { stdin, isSecret: true, timeoutMs: SCRIPT_TIMEOUT_MS, signal };
     const { exitCode, stdout, stderr } = await new AgentConsole(this.virsh, sandboxId).run(
       ['perl', '-e', RENEW],
@@ -62,21 +62,30 @@ export class Renewal {
 }
 
 /** Returns the input of {@link RENEW}. @param aheadMs by which its clock is set back */
-export function request({ macs, identity, isUntouched = false }: Wish, nonce: string, aheadMs: number): string {
+export function formatRequest(
+  { macs, identity, isUntouched = false }: RenewalRequest,
+  nonce: string,
+  aheadMs: number,
+): string {
   const lines = [`late ${-aheadMs}`, `entropy ${randomBytes(ENTROPY_BYTES).toString('hex')}`];
   for (const { woke, own } of macs) lines.push(`nic ${woke} ${own}`);
   if (!isUntouched) lines.push('leave network');
   if (identity) {
     const { sandboxId, hostKey, userCaKeys } = identity;
     lines.push(`name ${sandboxId}`);
-    lines.push('file host-key', ...quoted(hostKey.privateKey), 'file host-key.pub', ...quoted(hostKey.publicKey));
-    lines.push('file user_ca.pub', ...userCaKeys.flatMap(quoted));
-    lines.push('file principals', ...quoted(sandboxId), 'file revoked_keys');
+    lines.push(
+      'file host-key',
+      ...quoteLines(hostKey.privateKey),
+      'file host-key.pub',
+      ...quoteLines(hostKey.publicKey),
+    );
+    lines.push('file user_ca.pub', ...userCaKeys.flatMap(quoteLines));
+    lines.push('file principals', ...quoteLines(sandboxId), 'file revoked_keys');
   }
   return `${[...lines, `nonce ${nonce}`].join('\n')}\n`;
 }
 
-function quoted(text: string): string[] {
+function quoteLines(text: string): string[] {
   return text
     .trim()
     .split('\n')

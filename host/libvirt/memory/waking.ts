@@ -1,17 +1,17 @@
 import { constants } from 'node:fs';
 import { chmod, copyFile, rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../../model/errors.ts';
-import { refuseFull } from '../../../model/snapshots/storage.ts';
-import { diskOf } from '../../disk/host-disk.ts';
+import { assertSpace } from '../../../model/snapshots/storage.ts';
+import { measureDisk } from '../../disk/host-disk.ts';
 import { ensureHostKey } from '../../disk/host-key.ts';
-import { allEnded } from '../../os/abort.ts';
+import { allSettledOrThrow } from '../../os/abort.ts';
 import { parseXml } from '../client/xml.ts';
 import { macAddresses, wakingXml } from '../domain-xml/waking-xml.ts';
 import { emptyDisks } from '../layers/empty-disks.ts';
 import { MEMORY_MODE, SnapshotFolder } from '../layers/snapshot-folder.ts';
 import type { CloneSpec, Workspace } from '../layers/workspace.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
-import { Renewal, type Wish } from './renewal.ts';
+import { Renewal, type RenewalRequest } from './renewal.ts';
 import { readSaveImage, rewriteSaveImage } from './save-image.ts';
 
 /** Timeout of a restore; reading a large memory from a slow disk takes as long as writing it. Milliseconds. */
@@ -43,7 +43,7 @@ export class Waking {
     try {
       await emptyDisks(workspace, new SnapshotFolder(this.deps.state, snapshotId), signal);
       const defined = this.deps.virsh.run(['define', workspace.domainXml], { signal });
-      const [wish] = await allEnded(this.#prepare(workspace, spec, snapshotId, image), defined);
+      const [wish] = await allSettledOrThrow(this.#prepare(workspace, spec, snapshotId, image), defined);
       signal.throwIfAborted();
       await this.#restore(workspace, image, wish, signal);
       signal.throwIfAborted();
@@ -61,7 +61,12 @@ export class Waking {
   }
 
   /** Makes a separate save image for the domain; the snapshot's is never changed. */
-  async #prepare(workspace: Workspace, { request }: CloneSpec, snapshotId: string, image: string): Promise<Wish> {
+  async #prepare(
+    workspace: Workspace,
+    { request }: CloneSpec,
+    snapshotId: string,
+    image: string,
+  ): Promise<RenewalRequest> {
     const { sandboxId } = workspace;
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     const spec = await folder.spec();
@@ -72,7 +77,7 @@ export class Waking {
     const own = await workspace.domain();
     const { xml } = await readSaveImage(folder.memory);
     const { blocks } = await stat(folder.memory);
-    refuseFull(await diskOf(workspace.folder), `The memory of ${sandboxId}`, blocks * 512);
+    assertSpace(await measureDisk(workspace.folder), `The memory of ${sandboxId}`, blocks * 512);
     await copyFile(folder.memory, image, constants.COPYFILE_FICLONE);
     await chmod(image, 0o600);
     await rewriteSaveImage(image, wakingXml(xml, own));
@@ -84,7 +89,12 @@ export class Waking {
     return { macs, identity: { sandboxId, hostKey, userCaKeys: request.userCaKeys }, isUntouched };
   }
 
-  async #restore({ sandboxId }: Workspace, image: string, { macs }: Wish, signal: AbortSignal): Promise<void> {
+  async #restore(
+    { sandboxId }: Workspace,
+    image: string,
+    { macs }: RenewalRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { virsh, domains } = this.deps;
     await virsh.run(['restore', '--paused', image], { signal, timeoutMs: RESTORE_TIMEOUT_MS });
     // while it is paused: the connected cable is part of the saved state
@@ -92,7 +102,7 @@ export class Waking {
     await virsh.run(['resume', sandboxId]);
   }
 
-  async #renew(sandboxId: string, wish: Wish, signal: AbortSignal, agentMs?: number): Promise<void> {
+  async #renew(sandboxId: string, wish: RenewalRequest, signal: AbortSignal, agentMs?: number): Promise<void> {
     const { virsh, domains, agent } = this.deps;
     await new Renewal(virsh, agent, agentMs).renew(sandboxId, wish, signal);
     for (const { own } of wish.macs) await domains.setLink(sandboxId, own, 'up');

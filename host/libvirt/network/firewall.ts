@@ -1,7 +1,7 @@
 import { GUEST_LIMITS } from '../../../model/limits.ts';
 import { loadRules, removeTables } from '../../os/nft.ts';
 import type { NetworkPlans } from './network-plan.ts';
-import { type Elements, elementsOf, LOOKED_AT, PAST_THE_BRIDGE, portRules } from './port-rules.ts';
+import { type Elements, elementsOf, FILTERED_MARK, LINK_LOCAL_MACS, portRules } from './port-rules.ts';
 
 /** Addresses outside the internet (RFC 6890 and multicast): guests never reach them, even if the host can. */
 const NOT_PUBLIC =
@@ -25,14 +25,14 @@ table inet ${table} {
   set connections { type ipv4_addr; size 65535; flags dynamic; }
   chain prerouting {
     type filter hook prerouting priority raw; policy accept;
-    ether daddr ${PAST_THE_BRIDGE} drop
+    ether daddr ${LINK_LOCAL_MACS} drop
     iifname != ${guests} accept
-    meta mark != ${LOOKED_AT} drop
+    meta mark != ${FILTERED_MARK} drop
     meta mark set 0x0
   }
   chain postrouting {
     type filter hook postrouting priority srcnat + 1; policy accept;
-    oifname ${guests} meta mark set ${LOOKED_AT}
+    oifname ${guests} meta mark set ${FILTERED_MARK}
   }
   chain input {
     type filter hook input priority filter - 1; policy accept;
@@ -62,18 +62,18 @@ export function tableOf(isolatedBridge: string): string {
  * Loads all rules in one transaction, so that a table always exists.
  * @param elements guests that may send, with their addresses. `@default` none
  */
-export async function closeOff(plans: NetworkPlans, elements: Elements = elementsOf([], [])): Promise<void> {
+export async function loadFirewall(plans: NetworkPlans, elements: Elements = elementsOf([], [])): Promise<void> {
   await loadRules(allRules(plans, elements));
 }
 
-/** Returns the rules for {@link closeOff}. */
+/** Returns the rules for {@link loadFirewall}. */
 export function allRules(plans: NetworkPlans, elements: Elements = elementsOf([], [])): string {
   const { isolated, internet } = plans;
   const bridges = [isolated.bridge, internet.bridge];
   return firewallRules(plans) + portRules(tableOf(isolated.bridge), bridges, elements);
 }
 
-/** Removes the rules of {@link closeOff} after the bridge's network; no-op without rules. */
-export async function openUp(bridge: string): Promise<void> {
+/** Removes the rules of {@link loadFirewall} after the bridge's network; no-op without rules. */
+export async function removeFirewall(bridge: string): Promise<void> {
   await removeTables(['inet', 'bridge', 'arp'].map((family) => `${family} ${tableOf(bridge)}`));
 }

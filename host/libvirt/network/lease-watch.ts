@@ -2,7 +2,7 @@ import { watch } from 'node:fs';
 import type { DhcpLease, Leases } from './leases.ts';
 
 /** Longest interval between two polls, in case a file system event is lost. Milliseconds. */
-const LOOK_AT_LEAST_MS = 1_000;
+const MAX_POLL_INTERVAL_MS = 1_000;
 
 /**
  * Polls after every change in dnsmasq's folder; between polls, at least once a second, `meanwhile` is called, and its
@@ -17,27 +17,27 @@ export async function watchForLease(
   signal.throwIfAborted();
   let changed = false;
   let wake = () => {};
-  const notice = () => {
+  const onChange = () => {
     changed = true;
     wake();
   };
-  const watcher = watch(leases.folder, notice);
+  const watcher = watch(leases.folder, onChange);
   // a broken watcher only slows this down: polling once a second continues
-  watcher.on('error', notice);
-  signal.addEventListener('abort', notice);
+  watcher.on('error', onChange);
+  signal.addEventListener('abort', onChange);
   try {
     for (let checkedAt = 0; ; ) {
       changed = false;
       const lease = await leases.current(macAddress);
       signal.throwIfAborted();
       if (lease) return lease;
-      if (Date.now() - checkedAt >= LOOK_AT_LEAST_MS) {
+      if (Date.now() - checkedAt >= MAX_POLL_INTERVAL_MS) {
         checkedAt = Date.now();
         await meanwhile();
       }
       if (changed) continue;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, LOOK_AT_LEAST_MS);
+        const timer = setTimeout(resolve, MAX_POLL_INTERVAL_MS);
         wake = () => {
           clearTimeout(timer);
           resolve();
@@ -46,6 +46,6 @@ export async function watchForLease(
     }
   } finally {
     watcher.close();
-    signal.removeEventListener('abort', notice);
+    signal.removeEventListener('abort', onChange);
   }
 }

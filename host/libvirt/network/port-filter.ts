@@ -1,11 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { orAbsent } from '../../os/absent.ts';
 import { ExecError } from '../../os/exec.ts';
-import { changedTables, listingOf, loadRules } from '../../os/nft.ts';
-import { allRules, closeOff, tableOf } from './firewall.ts';
+import { changedTables, listRules, loadRules } from '../../os/nft.ts';
+import { allRules, loadFirewall, tableOf } from './firewall.ts';
 import type { Leases } from './leases.ts';
 import type { NetworkPlans } from './network-plan.ts';
-import { type Elements, elementsOf, replacedElements } from './port-rules.ts';
+import { type Elements, elementsOf, formatUpdates } from './port-rules.ts';
 import { boundAddresses, PORT_PREFIX, type Port, portsOf } from './ports.ts';
 
 /** First byte of libvirt's MAC address for the host's end of a cable. */
@@ -18,7 +18,7 @@ const GUESTS_END = '52:';
  */
 export class PortFilter {
   #loaded: Elements | null = null;
-  #listing: Awaited<ReturnType<typeof listingOf>> | null = null;
+  #listing: Awaited<ReturnType<typeof listRules>> | null = null;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -32,9 +32,9 @@ export class PortFilter {
 
   /** Loads all rules again. @throws ExecError when the kernel refuses them */
   load(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       const elements = await this.#elements();
-      await closeOff(this.deps.networks, elements);
+      await loadFirewall(this.deps.networks, elements);
       this.#loaded = elements;
     });
   }
@@ -44,7 +44,7 @@ export class PortFilter {
    * @returns names of the repaired tables, as `<family> <name>` @throws ExecError
    */
   async mend(): Promise<string[]> {
-    this.#listing ??= await listingOf(allRules(this.deps.networks));
+    this.#listing ??= await listRules(allRules(this.deps.networks));
     const changed = await changedTables(this.#listing);
     if (changed.length > 0) await this.load();
     return changed;
@@ -52,7 +52,7 @@ export class PortFilter {
 
   /** Admits new machines and removes gone ones. @throws ExecError */
   sync(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       const elements = await this.#elements();
       await this.#replace(elements);
       this.#loaded = elements;
@@ -62,17 +62,17 @@ export class PortFilter {
   /** Updates the sets. After a killed process the kernel's state may differ; then all elements are written again. */
   async #replace(elements: Elements): Promise<void> {
     const table = tableOf(this.deps.networks.isolated.bridge);
-    const rules = replacedElements(table, this.#loaded, elements);
+    const rules = formatUpdates(table, this.#loaded, elements);
     if (rules === '') return;
     try {
       await loadRules(rules);
     } catch (error) {
       if (!(error instanceof ExecError) || this.#loaded === null) throw error;
-      await loadRules(replacedElements(table, null, elements));
+      await loadRules(formatUpdates(table, null, elements));
     }
   }
 
-  async #inTurn(load: () => Promise<void>): Promise<void> {
+  async #serialize(load: () => Promise<void>): Promise<void> {
     const mine = this.#turn.then(load);
     this.#turn = mine.catch(() => {
       this.#loaded = null; // all of it the next time
@@ -85,15 +85,15 @@ export class PortFilter {
     const [ids, leases, ...plugged] = await Promise.all([
       this.deps.sandboxIds(),
       this.deps.leases.all(),
-      pluggedInto(isolated.bridge),
-      pluggedInto(internet.bridge),
+      listForeignPorts(isolated.bridge),
+      listForeignPorts(internet.bridge),
     ]);
     return elementsOf([...ids.flatMap(portsOf), ...plugged.flat()], boundAddresses(leases));
   }
 }
 
 /** Returns the ports of machines that are not sandboxes, such as sources: libvirt chooses their names later. */
-async function pluggedInto(bridge: string): Promise<Port[]> {
+async function listForeignPorts(bridge: string): Promise<Port[]> {
   const names = (await orAbsent(readdir(`/sys/class/net/${bridge}/brif`))) ?? [];
   const found = names
     .filter((name) => !name.startsWith(PORT_PREFIX))

@@ -6,13 +6,13 @@ import { type Binding, PORT_PREFIX, type Port } from './ports.ts';
  * the bridge, never both (`meta ibrname` needs a module that not every kernel has). It is removed before the host's own
  * rules see the packet.
  */
-export const LOOKED_AT = '0x6d66';
+export const FILTERED_MARK = '0x6d66';
 
 /**
  * Link-local frames, which bridges do not forward (IEEE 802.1D, table 7-10). Linux gives some to the port's own
  * interface, past the bridge and its rules: IP in such a frame would reach every service of the host.
  */
-export const PAST_THE_BRIDGE = '01:80:c2:00:00:00-01:80:c2:00:00:0f';
+export const LINK_LOCAL_MACS = '01:80:c2:00:00:00-01:80:c2:00:00:0f';
 
 /**
  * Fields of a BOOTP request from the UDP header (RFC 2131 §2): op 1, htype Ethernet, hlen 6, hops 0; giaddr; chaddr.
@@ -50,7 +50,7 @@ ${['arp', 'dhcp', 'frames', 'bytes', 'received'].map(rateSet).join('\n')}
   }
   chain output {
     type filter hook output priority filter; policy accept;
-    meta mark ${LOOKED_AT} goto to_port
+    meta mark ${FILTERED_MARK} goto to_port
   }
   chain from_port {
     update @frames_rate { iifname limit rate over ${frames.perSecond}/second burst ${frames.burst} packets } drop
@@ -87,7 +87,7 @@ ${['arp', 'dhcp', 'frames', 'bytes', 'received'].map(rateSet).join('\n')}
     drop
   }
   chain looked_at {
-    meta mark set ${LOOKED_AT} accept
+    meta mark set ${FILTERED_MARK} accept
   }
   chain to_port {
     update @received_rate { oifname limit rate over ${frames.bytesPerSecond} bytes/second burst ${frames.bytesPerSecond} bytes } drop
@@ -97,7 +97,7 @@ ${['arp', 'dhcp', 'frames', 'bytes', 'received'].map(rateSet).join('\n')}
     drop
   }
 }
-${arpRules(table, bridges)}${replacedElements(table, null, elements)}`;
+${arpRules(table, bridges)}${formatUpdates(table, null, elements)}`;
 }
 
 /** Returns the rules for ARP, which the inet family never sees. */
@@ -108,12 +108,12 @@ delete table arp ${table}
 table arp ${table} {
   chain input {
     type filter hook input priority filter; policy accept;
-    ether daddr ${PAST_THE_BRIDGE} drop
-    iifname ${ours} meta mark != ${LOOKED_AT} drop
+    ether daddr ${LINK_LOCAL_MACS} drop
+    iifname ${ours} meta mark != ${FILTERED_MARK} drop
   }
   chain output {
     type filter hook output priority filter; policy accept;
-    oifname ${ours} meta mark set ${LOOKED_AT}
+    oifname ${ours} meta mark set ${FILTERED_MARK}
   }
 }
 `;
@@ -133,11 +133,11 @@ export function elementsOf(ports: readonly Port[], bindings: readonly Binding[])
  * Returns commands that update an existing table's sets; empty when nothing changes.
  * @param before the present elements; null: unknown
  */
-export function replacedElements(table: string, before: Elements | null, after: Elements): string {
+export function formatUpdates(table: string, before: Elements | null, after: Elements): string {
   return SETS.map((set) => {
     const [old, wished] = [before?.[set] ?? new Set<string>(), after[set]];
     const flushed = before === null ? `flush set bridge ${table} ${set}\n` : '';
-    const gone = changed(
+    const gone = formatElements(
       'delete',
       table,
       set,
@@ -146,7 +146,7 @@ export function replacedElements(table: string, before: Elements | null, after: 
     return (
       flushed +
       gone +
-      changed(
+      formatElements(
         'add',
         table,
         set,
@@ -156,7 +156,7 @@ export function replacedElements(table: string, before: Elements | null, after: 
   }).join('');
 }
 
-function changed(how: 'add' | 'delete', table: string, set: string, elements: readonly string[]): string {
+function formatElements(how: 'add' | 'delete', table: string, set: string, elements: readonly string[]): string {
   return elements.length === 0 ? '' : `${how} element bridge ${table} ${set} { ${elements.join(', ')} }\n`;
 }
 

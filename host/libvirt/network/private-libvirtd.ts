@@ -3,16 +3,16 @@ import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/prom
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
-import { machineId } from '../../installation.ts';
+import { readMachineId } from '../../installation.ts';
 import { orAbsent, succeeds } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
-import { isThere, makeClosed } from '../../os/directory.ts';
+import { isThere, makePrivate } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
 import { poll } from '../../os/poll.ts';
 import { Virsh } from '../client/virsh.ts';
 import { child, parseXml } from '../client/xml.ts';
 import { names } from '../output/tables.ts';
-import { openUp } from './firewall.ts';
+import { removeFirewall } from './firewall.ts';
 import { endNamespaces, namespacesOf, runInside, startNamespaces } from './libvirtd-namespaces.ts';
 
 export interface PrivateLibvirtd {
@@ -36,7 +36,7 @@ const SOCKET = 'run/libvirt-sock';
 const MAX_FOLDER = 80;
 
 /** @throws MayflyError host_unavailable, which names the setting */
-function refuseUnusable(folder: string): void {
+function assertUsable(folder: string): void {
   const why =
     Buffer.byteLength(folder) > MAX_FOLDER
       ? `has ${Buffer.byteLength(folder)} bytes, and may have ${MAX_FOLDER}`
@@ -71,12 +71,12 @@ const TIMEOUT_MS = 30_000;
  * @throws MayflyError host_unavailable when it does not start, or when the path is longer than its sockets allow
  */
 export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvirtd> {
-  refuseUnusable(folder);
+  assertUsable(folder);
   const virsh = new Virsh(uriOf(folder));
-  await makeClosed(folder);
+  await makePrivate(folder);
   const present = await namespacesOf(folder);
-  const isNew = present === null || !(await bringUp(folder, present, virsh));
-  if (isNew && !(await bringUp(folder, await prepare(folder), virsh))) {
+  const isNew = present === null || !(await ensureDaemon(folder, present, virsh));
+  if (isNew && !(await ensureDaemon(folder, await prepare(folder), virsh))) {
     throw new MayflyError('host_unavailable', `What holds the private libvirtd of ${folder} was ended as it started.`);
   }
   return {
@@ -115,7 +115,7 @@ function uriOf(folder: string): string {
  * then.
  * @returns false when its namespaces are ending: a killed holder takes a moment
  */
-async function bringUp(folder: string, holder: number, virsh: Virsh): Promise<boolean> {
+async function ensureDaemon(folder: string, holder: number, virsh: Virsh): Promise<boolean> {
   await configure(folder);
   const deadline = Date.now() + TIMEOUT_MS;
   while (!(await succeeds(virsh.run(['uri'])))) {
@@ -166,7 +166,7 @@ async function configure(folder: string): Promise<void> {
   const before = (await orAbsent(readFile(path, 'utf8'))) ?? '';
   const kept = before.split('\n').filter((line) => !SOCKET_PERMS.some((name) => line.startsWith(name)));
   const closed = SOCKET_PERMS.map((name) => `${name} = "0700"`);
-  const named = (await machineId()) === null ? `host_uuid = "${randomUUID()}"` : 'host_uuid_source = "machine-id"';
+  const named = (await readMachineId()) === null ? `host_uuid = "${randomUUID()}"` : 'host_uuid_source = "machine-id"';
   const isNamed = kept.some((line) => line.startsWith('host_uuid'));
   const settings = [...kept, ...(isNamed ? [] : [named]), ...closed];
   await writeFileAtomic(path, `${settings.join('\n').trim()}\n`, 0o644);
@@ -186,7 +186,7 @@ async function stopDaemon(folder: string): Promise<void> {
 export async function endPrivateLibvirtd(folder: string): Promise<void> {
   const virsh = new Virsh(uriOf(folder));
   const holder = await namespacesOf(folder);
-  if (holder === null || !(await bringUp(folder, holder, virsh))) {
+  if (holder === null || !(await ensureDaemon(folder, holder, virsh))) {
     await endNamespaces(folder);
     return await removeBridges(folder);
   }
@@ -194,7 +194,7 @@ export async function endPrivateLibvirtd(folder: string): Promise<void> {
   for (const name of names(await virsh.run(['net-list', '--name']))) {
     const bridge = child(parseXml(await virsh.run(['net-dumpxml', name])), 'bridge')?.attributes['name'];
     await virsh.run(['net-destroy', name]);
-    if (bridge !== undefined) await openUp(bridge);
+    if (bridge !== undefined) await removeFirewall(bridge);
   }
   await endNamespaces(folder);
   for (const part of ['run', 'holder.pid']) await rm(join(folder, part), { recursive: true, force: true });
@@ -215,6 +215,6 @@ async function removeBridges(folder: string): Promise<void> {
     const address = await orAbsent(readFile(`/sys/class/net/${bridge}/address`, 'utf8'));
     if (address?.trim() !== mac) continue;
     await exec('ip', ['link', 'delete', 'dev', bridge]);
-    await openUp(bridge);
+    await removeFirewall(bridge);
   }
 }

@@ -25,7 +25,7 @@ export function machineStates(text: string): Map<string, NumberedState> {
 }
 
 /** Classifies a state; `paused-by-error` may be a lack of space. A rebooting guest has not ended. */
-export function endOf({ state, reason }: NumberedState): 'on' | 'stopped' | 'crashed' | 'paused-by-error' {
+export function classifyState({ state, reason }: NumberedState): 'on' | 'stopped' | 'crashed' | 'paused-by-error' {
   if (state === SHUT_OFF) return SHUT_OFF_BY_CRASH.has(reason) ? 'crashed' : 'stopped';
   if (state === CRASHED) return 'crashed';
   if (state !== PAUSED) return 'on';
@@ -37,7 +37,7 @@ export function endOf({ state, reason }: NumberedState): 'on' | 'stopped' | 'cra
  * True when a line of `virsh event --event lifecycle` may report an end and so deserves an inspection. Only a hint: the
  * domain's name is ignored.
  */
-export function mayTellOfAnEnd(line: string): boolean {
+export function mayReportEnd(line: string): boolean {
   return /\bevent 'lifecycle' for domain .*: (?:Stopped|Crashed|Undefined|Suspended)\b/.test(line);
 }
 

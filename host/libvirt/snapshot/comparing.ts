@@ -1,17 +1,17 @@
 import { Readable } from 'node:stream';
 import { MayflyError } from '../../../model/errors.ts';
 import type { FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
-import { bytesOfGuestName, guestNameOf } from '../../../model/files/guest-name.ts';
-import { asDiffFailure, type Sides } from '../../diff/diff-failure.ts';
+import { toGuestName, toGuestNameBytes } from '../../../model/files/guest-name.ts';
+import { type ComparedSnapshots, toDiffError } from '../../diff/diff-failure.ts';
 import type { DiskImage } from '../../diff/diff-program.ts';
 import { FileSystemDiff } from '../../diff/file-system-diff.ts';
-import type { Comparison, SavedFileRequest, SavedPlace } from '../../snapshots.ts';
+import type { Comparison, SavedFileRequest, SavedPath } from '../../snapshots.ts';
 import { rootTarget } from '../domain-xml/clone-disks.ts';
 import { layeredDisks } from '../layers/disk-layers.ts';
-import type { Foundation, References } from '../layers/references.ts';
+import type { BaseSnapshot, References } from '../layers/references.ts';
 
 /** Reads the file systems of snapshots on their frozen layers, which stay while they are read. */
-export class Comparing {
+export class SnapshotReader {
   /** @param program path of mayfly-diff; null where set-up has not built it */
   constructor(
     private readonly references: References,
@@ -20,14 +20,14 @@ export class Comparing {
 
   async *compare(comparison: Comparison, signal: AbortSignal): AsyncGenerator<FileChangeRecord> {
     const lines = this.#read(comparison, signal, (before, after) =>
-      this.#diff().changes(before, after, { within: comparison.within.map(bytesOfGuestName), signal }),
+      this.#diff().changes(before, after, { within: comparison.within.map(toGuestNameBytes), signal }),
     );
     for await (const line of lines) if (line.line !== 'start') yield line;
   }
 
   changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
     const archive = this.#read(comparison, signal, (before, after) =>
-      this.#diff().tar(before, after, { within: comparison.within.map(bytesOfGuestName), signal }),
+      this.#diff().tar(before, after, { within: comparison.within.map(toGuestNameBytes), signal }),
     );
     return Readable.from(archive, { objectMode: false });
   }
@@ -37,15 +37,15 @@ export class Comparing {
     signal: AbortSignal,
   ): Promise<{ content: Buffer; size: number }> {
     return this.#of(snapshotId, signal, (diff, disk) =>
-      diff.content(disk, bytesOfGuestName(path), maxBytes, { signal }),
+      diff.content(disk, toGuestNameBytes(path), maxBytes, { signal }),
     );
   }
 
-  async namesIn({ snapshotId, path }: SavedPlace, signal: AbortSignal): Promise<GuestName[]> {
+  async namesIn({ snapshotId, path }: SavedPath, signal: AbortSignal): Promise<GuestName[]> {
     const names = await this.#of(snapshotId, signal, (diff, disk) =>
-      diff.names(disk, bytesOfGuestName(path), { signal }),
+      diff.names(disk, toGuestNameBytes(path), { signal }),
     );
-    return names.map(guestNameOf);
+    return names.map(toGuestName);
   }
 
   async #of<T>(
@@ -57,14 +57,14 @@ export class Comparing {
       return await this.references.on(snapshotId, (foundation) => read(this.#diff(), rootDisk(foundation)));
     } catch (error) {
       signal.throwIfAborted();
-      throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
+      throw toDiffError(error, { before: snapshotId, after: snapshotId });
     } finally {
       await this.references.sweep(); // it may just have been deleted
     }
   }
 
   async *#read<T>(
-    sides: Sides,
+    sides: ComparedSnapshots,
     signal: AbortSignal,
     make: (before: DiskImage, after: DiskImage) => AsyncIterable<T>,
   ): AsyncGenerator<T> {
@@ -77,7 +77,7 @@ export class Comparing {
       });
     } catch (error) {
       signal.throwIfAborted();
-      throw asDiffFailure(error, sides);
+      throw toDiffError(error, sides);
     }
   }
 
@@ -90,7 +90,7 @@ export class Comparing {
   }
 }
 
-function rootDisk({ snapshotId, domain }: Foundation): DiskImage {
+function rootDisk({ snapshotId, domain }: BaseSnapshot): DiskImage {
   const target = rootTarget(domain);
   const disk = layeredDisks(domain).find((one) => one.target === target);
   if (!disk) throw new MayflyError('internal', `${snapshotId} has no disk ${JSON.stringify(target)}.`);

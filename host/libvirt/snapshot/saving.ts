@@ -1,6 +1,6 @@
 import { MayflyError } from '../../../model/errors.ts';
 import { CHAIN_LIMIT } from '../../../model/snapshots/snapshot-saga.ts';
-import { allEnded } from '../../os/abort.ts';
+import { allSettledOrThrow } from '../../os/abort.ts';
 import type { SaveRequest } from '../../snapshots.ts';
 import type { StepContext } from '../../step-context.ts';
 import { child, type Element, textOf } from '../client/xml.ts';
@@ -10,7 +10,7 @@ import { makeOverlays, type SwitchedDisk, switchedDisksOf } from '../layers/swit
 import { Workspace } from '../layers/workspace.ts';
 import { DiskSwitch } from '../live/disk-switch.ts';
 import { Flattening } from '../live/flattening.ts';
-import { type Unquiescing, unquiescingOf } from '../live/unquiescing.ts';
+import { createThaw, type Thaw } from '../live/unquiescing.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
 
 /**
@@ -18,13 +18,13 @@ import type { LibvirtTools } from '../tools/tools.ts';
  * unlinks the old names. docs/decisions/0009-snapshots.md lists the state after a crash at each point.
  */
 export class Saving {
-  readonly #unquiescing: Unquiescing;
+  readonly #unquiescing: Thaw;
   readonly #diskSwitch: DiskSwitch;
   readonly #flattening: Flattening;
 
   constructor(private readonly deps: LibvirtTools) {
     this.#flattening = new Flattening(deps);
-    this.#unquiescing = unquiescingOf(deps);
+    this.#unquiescing = createThaw(deps);
     this.#diskSwitch = new DiskSwitch(deps, this.#unquiescing);
   }
 
@@ -46,7 +46,7 @@ export class Saving {
         if (kind === 'full') await this.#diskSwitch.switchWithMemory(folder, sandboxId, switched, answers);
         else await this.#diskSwitch.switchDisks(folder, sandboxId, switched, answers);
       }
-      await this.#settle(folder, sandboxId, frozen);
+      await this.#finalize(folder, sandboxId, frozen);
     } finally {
       await answered; // nothing runs on when the step has failed
     }
@@ -64,14 +64,14 @@ export class Saving {
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
     if (spec !== null && (await this.#diskSwitch.hasSwitched(sandboxId, switchedDisksOf(frozen, folder, workspace)))) {
-      return await this.#settle(folder, sandboxId, frozen);
+      return await this.#finalize(folder, sandboxId, frozen);
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
     await folder.drop();
   }
 
   /** Stops a running flatten, during which libvirt saves no disk; flattens a chain at its limit. */
-  async #boundChain(sandboxId: string, context: StepContext): Promise<void> {
+  async #limitChain(sandboxId: string, context: StepContext): Promise<void> {
     await this.#flattening.stop(sandboxId);
     const chainLength = (await new Workspace(this.deps.state, sandboxId).spec())?.snapshots.length ?? 0;
     if (chainLength >= CHAIN_LIMIT) await this.#flattening.flatten(sandboxId, context);
@@ -79,7 +79,7 @@ export class Saving {
 
   /** Records the machine to be saved, with the layers to be frozen under their new names. */
   async #describe(folder: SnapshotFolder, sandboxId: string, context: StepContext): Promise<Element> {
-    await this.#boundChain(sandboxId, context);
+    await this.#limitChain(sandboxId, context);
     const workspace = new Workspace(this.deps.state, sandboxId);
     if ((await workspace.spec()) === null) {
       throw new MayflyError('sandbox_not_running', `${sandboxId} is not on this host.`);
@@ -112,12 +112,12 @@ export class Saving {
       if (writable) await folder.adopt(layers[0].path, target);
     }
     const answering = asked ?? this.deps.agent.answers(sandboxId);
-    const [answers] = await allEnded(answering, makeOverlays(switched, signal));
+    const [answers] = await allSettledOrThrow(answering, makeOverlays(switched, signal));
     signal.throwIfAborted();
     return answers;
   }
 
-  async #settle(folder: SnapshotFolder, sandboxId: string, frozen: Element): Promise<void> {
+  async #finalize(folder: SnapshotFolder, sandboxId: string, frozen: Element): Promise<void> {
     const workspace = new Workspace(this.deps.state, sandboxId);
     const [attempt, spec] = await Promise.all([folder.attempt(), workspace.spec()]);
     if (attempt === null || spec === null) {

@@ -5,24 +5,24 @@ import { freezeImage } from '../../disk/frozen-image.ts';
 import { ensureOverlay } from '../../disk/overlay.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { flush } from '../../os/atomic-file.ts';
-import type { HostSnapshots, KeptSnapshot, RevertRequest, SavedResources, SaveRequest } from '../../snapshots.ts';
+import type { HostSnapshots, PresentSnapshot, RevertRequest, SavedResources, SaveRequest } from '../../snapshots.ts';
 import type { StepContext } from '../../step-context.ts';
 import { child } from '../client/xml.ts';
 import { cpuCount, memoryKib } from '../domain-xml/clone-resources.ts';
 import { layeredDisks, putLayers } from '../layers/disk-layers.ts';
-import type { Foundation } from '../layers/references.ts';
+import type { BaseSnapshot } from '../layers/references.ts';
 import { MEMORY_MODE, SnapshotFolder, snapshotFolders } from '../layers/snapshot-folder.ts';
 import { Workspace } from '../layers/workspace.ts';
 import { Flattening } from '../live/flattening.ts';
-import { unquiescingOf } from '../live/unquiescing.ts';
+import { createThaw } from '../live/unquiescing.ts';
 import { readSaveImage } from '../memory/save-image.ts';
 import { isActive } from '../output/domain-state.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
-import { Comparing } from './comparing.ts';
+import { SnapshotReader } from './comparing.ts';
 import { Saving } from './saving.ts';
 
 /** Snapshots as frozen layers in the qcow2 chain of a sandbox's disk. */
-export class LibvirtSnapshots extends Comparing implements HostSnapshots {
+export class LibvirtSnapshots extends SnapshotReader implements HostSnapshots {
   readonly #saving: Saving;
   readonly #flattening: Flattening;
 
@@ -42,7 +42,7 @@ export class LibvirtSnapshots extends Comparing implements HostSnapshots {
     for (const folder of await snapshotFolders(this.deps.state)) {
       const attempt = await folder.attempt();
       if (attempt?.sandboxId !== sandboxId || (await folder.spec()) !== null) continue;
-      await unquiescingOf(this.deps).thaw(attempt);
+      await createThaw(this.deps).thaw(attempt);
     }
   }
 
@@ -115,10 +115,10 @@ export class LibvirtSnapshots extends Comparing implements HostSnapshots {
     return { cpus: cpuCount(domain), memoryMib: Math.ceil(memoryKib(child(domain, 'memory')) / 1024) };
   }
 
-  async list(): Promise<KeptSnapshot[]> {
+  async list(): Promise<PresentSnapshot[]> {
     const folders = await snapshotFolders(this.deps.state);
     return await Promise.all(
-      folders.map(async (folder): Promise<KeptSnapshot> => {
+      folders.map(async (folder): Promise<PresentSnapshot> => {
         const { snapshotId } = folder;
         if (await folder.isRemoved()) return { snapshotId, state: 'kept' };
         return { snapshotId, state: (await folder.spec()) === null ? 'half' : 'whole' };
@@ -164,7 +164,7 @@ export class LibvirtSnapshots extends Comparing implements HostSnapshots {
 
   async #revertDisks(
     workspace: Workspace,
-    { snapshotId, domain: frozen, bases, spec: { kind, snapshots } }: Foundation,
+    { snapshotId, domain: frozen, bases, spec: { kind, snapshots } }: BaseSnapshot,
     restoreId: string,
     signal: AbortSignal,
   ): Promise<void> {

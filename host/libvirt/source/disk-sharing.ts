@@ -4,7 +4,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { ExecError } from '../../os/exec.ts';
-import { orMissing } from '../client/virsh.ts';
+import { nullIfMissing } from '../client/virsh.ts';
 import { parseDomain } from '../domain-xml/clone-xml.ts';
 import type { Source } from '../layers/sources.ts';
 import { workspaceIds } from '../layers/workspace.ts';
@@ -16,7 +16,7 @@ const GOLDEN = /\/[0-9a-f]{64}$/;
 const OWNER_WRITES = 0o200;
 
 /** Decides if a source may write to its disks: they may be backing files of sandboxes, snapshots or machines. */
-export class DiskSharing {
+export class DiskWriteGuard {
   constructor(private readonly deps: LibvirtTools) {}
 
   /**
@@ -25,11 +25,11 @@ export class DiskSharing {
    */
   async release({ name, xml }: Source): Promise<void> {
     const written = (await diskFiles(parseDomain(xml), this.deps.sources)).filter(({ isWritten }) => isWritten);
-    for (const { path } of written) await this.#refuseOurs(name, path);
+    for (const { path } of written) await this.#assertNotOurs(name, path);
     const identities = new Set<string | null>();
     for (const { path } of written) identities.add(await identityOf(path));
     identities.delete(null);
-    const isOne = memoized(async (path) => identities.has(await identityOf(path)));
+    const isOne = memoize(async (path) => identities.has(await identityOf(path)));
     const referring = await this.deps.references.over(isOne);
     const users = [...(referring === null ? [] : [referring]), ...(await this.#domainsWith(isOne, name))];
     if (users.length > 0) {
@@ -40,7 +40,7 @@ export class DiskSharing {
   }
 
   /** Refuses disks of Mayfly's own folders, except baked sources. */
-  async #refuseOurs(name: string, path: string): Promise<void> {
+  async #assertNotOurs(name: string, path: string): Promise<void> {
     const { images, sandboxes, snapshots, captures } = this.deps.state;
     const real = (await orAbsent(realpath(path))) ?? path;
     const isIn = async (folder: string) => real.startsWith(`${(await orAbsent(realpath(folder))) ?? folder}${sep}`);
@@ -65,7 +65,7 @@ export class DiskSharing {
 
   /** Dumps by UUID: virsh would interpret some names as something else. */
   async #disksOf(uuid: string): Promise<DiskFile[]> {
-    const xml = await orMissing(this.deps.virsh.run(['dumpxml', uuid]));
+    const xml = await nullIfMissing(this.deps.virsh.run(['dumpxml', uuid]));
     return xml === null ? [] : await diskFiles(parseDomain(xml), this.deps.sources); // none: just removed
   }
 }
@@ -88,7 +88,7 @@ async function makeWritable({ path }: DiskFile): Promise<void> {
   await chmod(path, (found.mode & 0o777) | OWNER_WRITES);
 }
 
-function memoized(ask: (path: string) => Promise<boolean>): (path: string) => Promise<boolean> {
+function memoize(ask: (path: string) => Promise<boolean>): (path: string) => Promise<boolean> {
   const known = new Map<string, Promise<boolean>>();
   return (path) => {
     const answer = known.get(path) ?? ask(path);

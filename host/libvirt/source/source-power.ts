@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
-import type { SourcePowered } from '../../../model/snapshots/source-power.ts';
+import type { SourcePowerResult } from '../../../model/snapshots/source-power.ts';
 import { poll } from '../../os/poll.ts';
 import type { SourcePower, StartRequest, StopRequest } from '../../source-power.ts';
 import type { StepContext } from '../../step-context.ts';
-import { orMissing, VirshError } from '../client/virsh.ts';
+import { nullIfMissing, VirshError } from '../client/virsh.ts';
 import { child, childElements, textOf } from '../client/xml.ts';
 import { parseDomain } from '../domain-xml/clone-xml.ts';
 import { isAgentSilent } from '../guest/guest-agent.ts';
@@ -14,23 +14,23 @@ import { type DomainState, domainState, isActive } from '../output/domain-state.
 import { removeFailure, startFailure } from '../output/failures.ts';
 import { names } from '../output/tables.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
-import { DiskSharing } from './disk-sharing.ts';
+import { DiskWriteGuard } from './disk-sharing.ts';
 
 /** Timeout of a start, or an end, by another process. Milliseconds. */
-const SETTLES_MS = 30_000;
+const FOREIGN_JOB_TIMEOUT_MS = 30_000;
 const LOOK_EVERY_MS = 200;
 /** Timeout of one ping; pings are repeated. Seconds. */
 const PING_SECONDS = 5;
 const PING = '{"execute":"guest-ping"}';
 /** Interval between two ways of shutdown: a guest may have ignored the first while it booted. Milliseconds. */
-const TELL_EVERY_MS = 10_000;
+const SHUTDOWN_RETRY_MS = 10_000;
 const AGENT_CHANNEL = 'org.qemu.guest_agent.0';
 
 /** Power of the sources' domains, addressed by UUID, since virsh takes some names for the id of another domain. */
 export class LibvirtSourcePower implements SourcePower {
   constructor(private readonly deps: LibvirtTools) {}
 
-  async start({ source: name, answersMs }: StartRequest, context: StepContext): Promise<SourcePowered> {
+  async start({ source: name, answersMs }: StartRequest, context: StepContext): Promise<SourcePowerResult> {
     const { use, rest, sources } = this.deps;
     const source = await sources.get(name);
     const wasActive = isActive(await this.#stateOf(source));
@@ -43,7 +43,7 @@ export class LibvirtSourcePower implements SourcePower {
     const source = await this.deps.sources.get(name);
     const state = await this.#stateOf(source);
     if (!isActive(state)) return;
-    await this.#refuseTransient(source);
+    await this.#assertPersistent(source);
     if (force) return await this.#destroy(source);
     if (state === 'paused' || state === 'suspended') {
       throw stopFailed(source, `it is ${state}, so its guest does not hear it`);
@@ -54,7 +54,7 @@ export class LibvirtSourcePower implements SourcePower {
   /** Boots the source. Its disks are checked only now, when it can no longer be cloned. */
   async #boot(source: Source, context: StepContext): Promise<void> {
     context.alive('looking at who refers to its disks');
-    await new DiskSharing(this.deps).release(source);
+    await new DiskWriteGuard(this.deps).release(source);
     context.signal.throwIfAborted();
     try {
       await this.deps.virsh.run(['start', uuidOf(source)], { signal: context.signal });
@@ -72,7 +72,11 @@ export class LibvirtSourcePower implements SourcePower {
       context.alive(`it is ${state}`);
       return state === 'running' || !isActive(state) ? state : null;
     };
-    const state = await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: SETTLES_MS, signal: context.signal });
+    const state = await poll(look, {
+      everyMs: LOOK_EVERY_MS,
+      withinMs: FOREIGN_JOB_TIMEOUT_MS,
+      signal: context.signal,
+    });
     if (state !== 'running') throw startFailed(source, `it is ${state ?? 'still being started'}`);
   }
 
@@ -84,7 +88,7 @@ export class LibvirtSourcePower implements SourcePower {
     const ping = ['qemu-agent-command', uuidOf(source), `--timeout=${PING_SECONDS}`, PING];
     const look = async () => {
       context.alive('waiting for its guest agent');
-      return (await this.#told(ping)) || null;
+      return (await this.#tryCommand(ping)) || null;
     };
     return (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs, signal: context.signal })) ?? false;
   }
@@ -93,8 +97,8 @@ export class LibvirtSourcePower implements SourcePower {
     const uuid = uuidOf(source);
     const ways = [
       () => powerOff(this.deps.virsh, uuid, context.signal),
-      () => this.#told(['shutdown', uuid]),
-      () => this.#told(['shutdown', uuid, '--mode=acpi']),
+      () => this.#tryCommand(['shutdown', uuid]),
+      () => this.#tryCommand(['shutdown', uuid, '--mode=acpi']),
     ];
     const deadline = Date.now() + withinMs;
     let nextAt = Date.now();
@@ -107,7 +111,7 @@ export class LibvirtSourcePower implements SourcePower {
       if (Date.now() >= nextAt) {
         const way = ways.shift();
         if (way) ways.push(way);
-        nextAt = (await way?.()) ? Date.now() + TELL_EVERY_MS : 0;
+        nextAt = (await way?.()) ? Date.now() + SHUTDOWN_RETRY_MS : 0;
       }
       await sleep(LOOK_EVERY_MS);
       context.signal.throwIfAborted();
@@ -115,7 +119,7 @@ export class LibvirtSourcePower implements SourcePower {
   }
 
   /** @returns false when libvirt cannot deliver the command, as without an agent or ACPI */
-  async #told(command: readonly string[]): Promise<boolean> {
+  async #tryCommand(command: readonly string[]): Promise<boolean> {
     try {
       await this.deps.virsh.run(command);
       return true;
@@ -135,7 +139,7 @@ export class LibvirtSourcePower implements SourcePower {
   }
 
   /** Refuses a transient domain, which libvirt forgets when it goes off. */
-  async #refuseTransient(source: Source): Promise<void> {
+  async #assertPersistent(source: Source): Promise<void> {
     const kept = names(await this.deps.virsh.run(['list', '--all', '--persistent', '--uuid']));
     if (kept.includes(uuidOf(source))) return;
     throw stopFailed(source, 'it is transient: libvirt would forget it, and nobody could start it again');
@@ -143,7 +147,7 @@ export class LibvirtSourcePower implements SourcePower {
 
   /** @throws MayflyError source_not_found */
   async #stateOf(source: Source): Promise<DomainState> {
-    const state = await orMissing(this.deps.virsh.run(['domstate', uuidOf(source)]));
+    const state = await nullIfMissing(this.deps.virsh.run(['domstate', uuidOf(source)]));
     if (state !== null) return domainState(state);
     throw new MayflyError(
       'source_not_found',

@@ -9,7 +9,7 @@ import { STOPPED_TIMERS } from '../memory/renew-guest.ts';
  * first command, and removes the guest's identity. No connection has been made by then, not even to itself: with the
  * first, the kernel draws the secrets of its TCP sequence numbers, timestamps and ports, once.
  */
-export const SETTLE_GUEST = `set -u
+export const PREPARE_TEMPLATE_GUEST = `set -u
 PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH; LC_ALL=C; export LC_ALL
 umask 022
 state=$(timeout 60 systemctl is-system-running --wait 2>/dev/null)

@@ -4,7 +4,7 @@ import { domainUuid, ID_BYTES, macAddress, sandboxIdFrom } from '../../../model/
 import { child, type Element, parseXml, setText, textOf } from '../client/xml.ts';
 import { cloneXml } from '../domain-xml/clone-xml.ts';
 import { FREEZE } from '../guest/freezer.ts';
-import { SETTLE_GUEST } from './settle-guest.ts';
+import { PREPARE_TEMPLATE_GUEST } from './settle-guest.ts';
 
 interface TemplateMachine {
   sourceXml: string;
@@ -17,22 +17,28 @@ interface TemplateMachine {
 /** Version of the recipe: a change renews all templates, for reasons not covered by the key. */
 const RECIPE = 1;
 /** Neutral id: the machine's description must hold nothing of one sandbox. */
-const NOBODY = sandboxIdFrom(Buffer.alloc(ID_BYTES));
+const NEUTRAL_ID = sandboxIdFrom(Buffer.alloc(ID_BYTES));
 /** Devices whose state is not saved with the memory, or which belong to the host. */
 const NOT_SAVED = ['tpm', 'vsock', 'iommu', 'nvram'];
 const PROGRAMS = ['kernel', 'initrd', 'dtb', 'loader'];
 
 /** Returns the hardware of that source's sandboxes; null when the state of some is not saved with its memory. */
-export function hardwareOf({ sourceXml, cpus, memoryMib, accelerator, limitsCpus }: TemplateMachine): Element | null {
+export function buildHardware({
+  sourceXml,
+  cpus,
+  memoryMib,
+  accelerator,
+  limitsCpus,
+}: TemplateMachine): Element | null {
   const xml = cloneXml(sourceXml, {
-    name: NOBODY,
-    uuid: domainUuid(NOBODY),
+    name: NEUTRAL_ID,
+    uuid: domainUuid(NEUTRAL_ID),
     rootOverlay: '/disk.qcow2',
     seed: '/seed.iso',
     cpus,
     memoryMib,
     network: 'any',
-    mac: (nic) => macAddress(NOBODY, nic),
+    mac: (nic) => macAddress(NEUTRAL_ID, nic),
     accelerator,
     limitsCpus,
     bases: new Map(),
@@ -63,7 +69,7 @@ export async function templateKeyOf(
   content: readonly string[],
   hypervisor: string,
 ): Promise<string> {
-  const about = [RECIPE, FREEZE, SETTLE_GUEST, project, hardware, content, hypervisor, await processor()];
+  const about = [RECIPE, FREEZE, PREPARE_TEMPLATE_GUEST, project, hardware, content, hypervisor, await processor()];
   return createHash('sha256').update(JSON.stringify(about)).digest('hex');
 }
 

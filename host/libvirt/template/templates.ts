@@ -11,9 +11,9 @@ import { buildXml } from '../client/xml.ts';
 import { AgentConsole } from '../guest/agent-console.ts';
 import { SnapshotFolder } from '../layers/snapshot-folder.ts';
 import type { LibvirtTools } from '../tools/tools.ts';
-import { SETTLE_GUEST } from './settle-guest.ts';
+import { PREPARE_TEMPLATE_GUEST } from './settle-guest.ts';
 import { TemplateIndex } from './template-index.ts';
-import { hardwareOf, takePrograms, templateKeyOf } from './template-key.ts';
+import { buildHardware, takePrograms, templateKeyOf } from './template-key.ts';
 
 /** Capabilities of this machine for sandboxes, detected when it was opened. */
 export interface MachineKind {
@@ -66,7 +66,7 @@ export class LibvirtTemplates implements HostTemplates {
     await agent.wait(builderId, AGENT_MS, signal);
     context.alive('settling the guest');
     try {
-      const argv = ['/bin/sh', '-c', SETTLE_GUEST];
+      const argv = ['/bin/sh', '-c', PREPARE_TEMPLATE_GUEST];
       const said = await new AgentConsole(virsh, builderId).run(argv, { signal, timeoutMs: SETTLE_MS });
       if (said.exitCode === 0 && said.stdout.trim() === 'settled') return;
       throw new MayflyError('template_failed', `The guest does not settle: ${complaint(said)}.`);
@@ -97,7 +97,7 @@ export class LibvirtTemplates implements HostTemplates {
   async #keyOf(request: TemplateRequest, sourceXml: string, context: StepContext): Promise<string | null> {
     const { project, cpus, memoryMib } = request;
     if (this.kind === null) return null;
-    const hardware = hardwareOf({ sourceXml, cpus, memoryMib, ...this.kind() });
+    const hardware = buildHardware({ sourceXml, cpus, memoryMib, ...this.kind() });
     if (hardware === null) return null;
     const disks = await this.deps.sources.digestsOf(sourceXml, context);
     if (disks === null) return null;

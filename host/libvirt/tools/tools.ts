@@ -7,7 +7,7 @@ import { SavedMemory, savedMemoryFolder } from '../client/saved-memory.ts';
 import { Virsh } from '../client/virsh.ts';
 import { GuestAgent } from '../guest/guest-agent.ts';
 import { References } from '../layers/references.ts';
-import { SourceUse } from '../layers/source-use.ts';
+import { SharedLock } from '../layers/source-use.ts';
 import { Sources } from '../layers/sources.ts';
 import { Leases } from '../network/leases.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from '../network/network-plan.ts';
@@ -49,9 +49,9 @@ export function libvirtTools(options: LibvirtOptions) {
     leases: new Leases(leaseFolder, [networks.isolated.bridge, networks.internet.bridge]),
     saved: new SavedMemory(savedMemoryFolder(leaseFolder)),
     /** Locks against the deletion of a source in use. */
-    use: new SourceUse({ code: 'source_not_found', what: 'deleted' }),
+    use: new SharedLock({ code: 'source_not_found', what: 'deleted' }),
     /** Locks against the start of a source whose disks must be at rest. */
-    rest: new SourceUse({ code: 'source_running', what: 'started' }),
+    rest: new SharedLock({ code: 'source_running', what: 'started' }),
   };
 }
 export type LibvirtTools = ReturnType<typeof libvirtTools>;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Bell } from '../../os/bell.ts';
-import { mayTellOfAnEnd } from '../output/machine-states.ts';
+import { mayReportEnd } from '../output/machine-states.ts';
 
 /** Pause before a restart, while libvirtd is down or restarts. Milliseconds. */
 const AGAIN_AFTER_MS = 1_000;
@@ -43,7 +43,7 @@ async function listen(uri: string, bell: Bell, signal: AbortSignal): Promise<voi
   child.on('error', () => undefined); // not run or aborted: periodic polls notice an end all the same
   const closed = once(child, 'close').catch(() => undefined); // same
   createInterface({ input: child.stdout }).on('line', (line) => {
-    if (mayTellOfAnEnd(line)) bell.ring();
+    if (mayReportEnd(line)) bell.ring();
   });
   await closed;
 }

@@ -1,7 +1,7 @@
 import type { MachineState } from '../../../model/sandbox/machine-end.ts';
 import type { SavedMemory } from '../client/saved-memory.ts';
-import { orRefused, type Virsh } from '../client/virsh.ts';
-import { endOf, hasFailedDisk, machineStates, type NumberedState } from '../output/machine-states.ts';
+import { nullIfRefused, type Virsh } from '../client/virsh.ts';
+import { classifyState, hasFailedDisk, machineStates, type NumberedState } from '../output/machine-states.ts';
 
 /** States of sandboxes' machines, for the detection of dead ones. */
 export class Machines {
@@ -16,13 +16,13 @@ export class Machines {
 
   /** True for a failed disk, except lack of space, which the storage watch handles (worker/upkeep/storage-watch.ts). */
   async hasFailedDisk(sandboxId: string): Promise<boolean> {
-    const errors = await orRefused(this.deps.virsh.run(['domblkerror', sandboxId]));
+    const errors = await nullIfRefused(this.deps.virsh.run(['domblkerror', sandboxId]));
     return errors !== null && hasFailedDisk(errors); // null: off or removed by now
   }
 
   async #of(sandboxId: string, numbers: NumberedState | undefined): Promise<MachineState> {
     if (!numbers) return 'lost';
-    const end = endOf(numbers);
+    const end = classifyState(numbers);
     if (end === 'stopped') return (await this.deps.saved.isThere(sandboxId)) ? 'hibernated' : 'stopped';
     if (end === 'paused-by-error') return (await this.hasFailedDisk(sandboxId)) ? 'io-error' : 'on';
     return end;

@@ -3,7 +3,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import { domainUuid } from '../../../model/ids.ts';
 import { isSandboxId } from '../../../model/sandbox-id.ts';
 import { poll } from '../../os/poll.ts';
-import { processNames, readOrGone, sendSignal, startOf } from '../../os/proc.ts';
+import { getStartTime, processNames, readOrGone, sendSignal } from '../../os/proc.ts';
 
 export interface QemuProcess {
   pid: number;
@@ -16,7 +16,7 @@ export interface QemuProcess {
 }
 
 /** Processes per batch, 20 µs each, before the event loop gets a turn. */
-const AT_ONCE = 50;
+const BATCH_SIZE = 50;
 /** Timeout of SIGKILL; beyond, a process hangs in the kernel. Milliseconds. */
 const KILL_TIMEOUT_MS = 10_000;
 const LOOK_EVERY_MS = 10;
@@ -39,11 +39,11 @@ export class QemuProcesses {
     const found: QemuProcess[] = [];
     let isDaemonSeen = false;
     for (const [nth, name] of processNames().entries()) {
-      if (nth % AT_ONCE === AT_ONCE - 1) await others();
+      if (nth % BATCH_SIZE === BATCH_SIZE - 1) await others();
       const args = (readOrGone(`/proc/${name}/cmdline`) ?? '').split('\0');
       isDaemonSeen ||= DAEMON.test(args[0] ?? '');
       const named = qemuIn(args);
-      const start = named && startOf(Number(name));
+      const start = named && getStartTime(Number(name));
       if (named && start !== null) found.push({ pid: Number(name), start, ...named });
     }
     if (isDaemonSeen) return found;
@@ -66,7 +66,7 @@ export class QemuProcesses {
   async end(sandboxId: string): Promise<void> {
     const look = async () => {
       const left = await this.of(sandboxId);
-      for (const { pid, start } of left) if (startOf(pid) === start) sendSignal(pid, 'SIGKILL');
+      for (const { pid, start } of left) if (getStartTime(pid) === start) sendSignal(pid, 'SIGKILL');
       return left.length === 0 || null;
     };
     if (await poll(look, { everyMs: LOOK_EVERY_MS, withinMs: KILL_TIMEOUT_MS })) return;

@@ -74,7 +74,7 @@ export async function startDomain(
     const wrong = await firstNotFolder(paths.root, MOUNT_POINTS);
     if (wrong) throw new MayflyError('boot_failed', `/${wrong} on the disk of ${sandboxId} is not a directory.`);
     const child = await spawnDomain(sandboxId, paths, address);
-    const status = await inPlaceOrEnded(child, paths.root, deadline);
+    const status = await awaitRootOrEnd(child, paths.root, deadline);
     if (typeof status === 'object') return processes.remember(sandboxId, status.pid);
     if (status !== LOCKED) {
       throw new MayflyError(
@@ -137,7 +137,7 @@ function lockOf({ workspace }: DomainPaths): string {
 }
 
 /** Resolves when process 1 of the domain has the disk as its root directory, or with its exit status. */
-async function inPlaceOrEnded(
+async function awaitRootOrEnd(
   child: ChildProcess,
   root: string,
   deadline: number,

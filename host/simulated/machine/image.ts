@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { SourceInfo } from '../../../model/host.ts';
 import { orAbsent } from '../../os/absent.ts';
-import { makeClosed } from '../../os/directory.ts';
+import { makePrivate } from '../../os/directory.ts';
 import { digestOfTree } from '../disk/tree.ts';
 
 export const DEFAULT_IMAGE = 'golden-debian12';
@@ -59,7 +59,7 @@ export function imageRoot(images: string, name: string): string {
 
 /** Makes {@link DEFAULT_IMAGE} when it is missing, atomically. */
 export async function ensureDefaultImage(images: string): Promise<void> {
-  await makeClosed(images);
+  await makePrivate(images);
   if ((await readdir(images)).includes(DEFAULT_IMAGE)) return;
   const staging = join(images, `.${DEFAULT_IMAGE}.new`);
   await rm(staging, { recursive: true, force: true });

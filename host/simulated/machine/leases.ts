@@ -80,7 +80,7 @@ export class SimulatedLeases {
 }
 
 /** Converts to a lease for the steps of a create, dated now. */
-export function noticed({ address, macAddress }: SimulatedLease): Lease {
+export function toLease({ address, macAddress }: SimulatedLease): Lease {
   return { address, port: GUEST_PORT, macAddress, noticedAt: new Date().toISOString() };
 }
 
@@ -88,13 +88,13 @@ export function noticed({ address, macAddress }: SimulatedLease): Lease {
 export async function freeAddress(key: string, taken: ReadonlySet<string>): Promise<string> {
   const start = createHash('sha256').update(key).digest().readUInt32BE() % ADDRESS_COUNT;
   for (let i = 0; i < ADDRESS_COUNT; i++) {
-    const address = dotted(FIRST_ADDRESS + ((start + i) % ADDRESS_COUNT));
+    const address = formatAddress(FIRST_ADDRESS + ((start + i) % ADDRESS_COUNT));
     if (!taken.has(address) && (await canListen(address))) return address;
   }
   throw new MayflyError('address_conflict', 'Every address of 127.64.0.0/10 is in use on this host.');
 }
 
-function dotted(value: number): string {
+function formatAddress(value: number): string {
   return [24, 16, 8, 0].map((shift) => (value >>> shift) & 0xff).join('.');
 }
 

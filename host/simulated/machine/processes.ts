@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { setImmediate as others, setTimeout as sleep } from 'node:timers/promises';
 import { isSandboxId } from '../../../model/sandbox-id.ts';
-import { orGone, processNames, readOrGone } from '../../os/proc.ts';
+import { nullIfGone, processNames, readOrGone } from '../../os/proc.ts';
 
 /** Time in which callers are gathered into one scan of /proc. Milliseconds. */
 const GATHER_MS = 5;
@@ -108,7 +108,7 @@ export function residentKib(pid: number): number {
 
 /** True when no thread of a process runs: each is stopped (proc(5), `stat`), traced, or has ended. */
 export function isStopped(pid: number): boolean {
-  return (orGone(() => readdirSync(`/proc/${pid}/task`)) ?? []).every((task) => {
+  return (nullIfGone(() => readdirSync(`/proc/${pid}/task`)) ?? []).every((task) => {
     const stat = readOrGone(`/proc/${pid}/task/${task}/stat`) ?? '';
     // The process chooses the name before the state: it may hold a `)`.
     return 'TtZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
@@ -117,5 +117,5 @@ export function isStopped(pid: number): boolean {
 
 /** Returns the root directory of a process; null when it has ended. */
 export function rootOf(pid: number | string): string | null {
-  return orGone(() => readlinkSync(`/proc/${pid}/root`));
+  return nullIfGone(() => readlinkSync(`/proc/${pid}/root`));
 }

@@ -20,7 +20,7 @@ const STOP_TIMEOUT_MS = 10_000;
 const ROUND_MS = 200;
 const RELAX_MS = 5;
 /** Consecutive scans without movement: during the first, a process may have forked an unlisted one. */
-const QUIET_LOOKS = 2;
+const QUIET_SCANS = 2;
 
 /**
  * Suspension of one simulated sandbox's processes (SIGSTOP, SIGCONT). A file of the workspace records it, so it
@@ -48,7 +48,7 @@ export class Suspension {
    * sandbox_not_running; Error when a process does not stop
    */
   async pause(onNoted: () => Promise<void>): Promise<void> {
-    await this.#refuseOff();
+    await this.#assertOn();
     const { already } = await this.#note('paused');
     await onNoted();
     await this.#stop(already);
@@ -59,7 +59,7 @@ export class Suspension {
    * @throws MayflyError sandbox_not_running
    */
   async resume(onContinued: () => Promise<void>): Promise<void> {
-    await this.#refuseOff();
+    await this.#assertOn();
     const stopped = await this.#read();
     if (stopped) await this.#end(stopped, onContinued);
   }
@@ -91,7 +91,7 @@ export class Suspension {
     return this.processes.of(this.sandboxId);
   }
 
-  async #refuseOff(): Promise<void> {
+  async #assertOn(): Promise<void> {
     if ((await this.#pids()).length > 0) return;
     throw new MayflyError('sandbox_not_running', `${this.sandboxId} is off, or not on this host any more.`);
   }
@@ -113,7 +113,7 @@ export class Suspension {
   async #stop(already: readonly number[]): Promise<void> {
     const deadline = Date.now() + STOP_TIMEOUT_MS;
     let roundEnds = Date.now() + ROUND_MS;
-    for (let quiet = 0; quiet < QUIET_LOOKS; ) {
+    for (let quiet = 0; quiet < QUIET_SCANS; ) {
       const moving = (await this.#pids()).filter((pid) => !isStopped(pid));
       quiet = moving.length === 0 ? quiet + 1 : 0;
       if (Date.now() > deadline) {

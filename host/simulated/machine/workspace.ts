@@ -6,7 +6,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import { macAddress } from '../../../model/ids.ts';
 import type { Clone, CloneRequest } from '../../hypervisor.ts';
 import { flush } from '../../os/atomic-file.ts';
-import { orFail } from '../../os/exec.ts';
+import { withStepError } from '../../os/exec.ts';
 import { readJson } from '../../os/json-file.ts';
 import { type KeyPair, makeKeyPair } from '../../ssh/key-pair.ts';
 import { firstNotFolder, removeTree } from '../disk/tree.ts';
@@ -70,7 +70,7 @@ export async function makeWorkspace(
   await removeTree(workspace);
   await mkdir(staging, { mode: 0o700 });
   const { root } = domainPaths(staging);
-  await orFail(copy(root, signal), 'clone_failed', `The disk could not be copied for ${request.sandboxId}`);
+  await withStepError(copy(root, signal), 'clone_failed', `The disk could not be copied for ${request.sandboxId}`);
   await onCopied();
   signal.throwIfAborted();
 
@@ -106,11 +106,11 @@ async function seed(root: string, request: CloneRequest, pair: KeyPair): Promise
   ];
   const wrong = await firstNotFolder(root, ['etc', 'etc/ssh']);
   if (wrong) throw new MayflyError('clone_failed', `/${wrong} on the disk to clone is not a directory.`);
-  for (const [name, text, mode] of files) await plant(join(etc, name), text, mode);
+  for (const [name, text, mode] of files) await writeReplacing(join(etc, name), text, mode);
 }
 
 /** Writes into a guest's tree, replacing links instead of following them. */
-async function plant(path: string, text: string, mode: number): Promise<void> {
+async function writeReplacing(path: string, text: string, mode: number): Promise<void> {
   await rm(path, { recursive: true, force: true });
   await writeFile(path, text, { mode, flag: 'wx' });
   await chmod(path, mode);

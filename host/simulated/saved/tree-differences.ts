@@ -19,7 +19,7 @@ export type Difference = Pick<FileChange, 'change' | 'what'> & { before: TarEntr
  */
 export function* differences(before: SavedFiles, after: SavedFiles): Generator<Difference> {
   const names = [entriesOf(before), entriesOf(after)] as const;
-  for (const path of [...new Set([...before.keys(), ...after.keys()])].sort(inOrder)) {
+  for (const path of [...new Set([...before.keys(), ...after.keys()])].sort(comparePaths)) {
     const [old, now] = [before.get(path) ?? null, after.get(path) ?? null];
     if (old && now && old.type === now.type) {
       const what = aspects(old, now, names[0].get(path) === names[1].get(path));
@@ -58,7 +58,7 @@ function entriesOf(files: SavedFiles): Map<string, string> {
 }
 
 /** Compares by the bytes of each name in turn, so that a folder precedes its content. */
-function inOrder(a: string, b: string): number {
+function comparePaths(a: string, b: string): number {
   const [one, other] = [a.replaceAll('/', '\0'), b.replaceAll('/', '\0')];
   return one < other ? -1 : Number(one > other);
 }

@@ -88,7 +88,7 @@ export class SimulatedSources {
   /** Boots a source, unless it runs. Its processes outlive this one: {@link stop} it. */
   async start(name: string): Promise<void> {
     if (await this.#running(name)) return;
-    await this.#endForgotten(name);
+    await this.#killLeftovers(name);
     const address = await freeAddress(`source/${createHash('sha256').update(name).digest('hex')}`, new Set());
     const folder = await realpath(join(this.images, name));
     const root = join(folder, 'root');
@@ -105,10 +105,10 @@ export class SimulatedSources {
       });
       child.unref();
       const pid = await firstProcess(child, root);
-      await answering(child, address);
+      await awaitSshd(child, address);
       await writeFile(join(folder, 'running.json'), `${JSON.stringify({ pid, address })}\n`);
     } catch (error) {
-      await this.#endForgotten(name);
+      await this.#killLeftovers(name);
       throw error;
     } finally {
       await log.close();
@@ -121,7 +121,7 @@ export class SimulatedSources {
    */
   async stop(name: string, how: Ending = KILLED): Promise<void> {
     const running = await this.#running(name);
-    if (!running) return this.#endForgotten(name);
+    if (!running) return this.#killLeftovers(name);
     process.kill(running.pid, how.by); // process 1 of its namespace: the kernel ends the others
     const { withinMs, signal } = how;
     const look = async () => (await this.#running(name)) === null || null;
@@ -152,7 +152,7 @@ export class SimulatedSources {
   }
 
   /** Kills processes of a failed start, or of one that was killed before it could record them. */
-  async #endForgotten(name: string): Promise<void> {
+  async #killLeftovers(name: string): Promise<void> {
     const look = async () => {
       const left = (await orAbsent(this.processesOf(name))) ?? [];
       for (const pid of left) sendSignal(pid, 'SIGKILL');
@@ -184,7 +184,7 @@ async function firstProcess(
 }
 
 /** Resolves when its sshd accepts connections, as a running machine's does. */
-async function answering(child: { exitCode: number | null }, address: string): Promise<void> {
+async function awaitSshd(child: { exitCode: number | null }, address: string): Promise<void> {
   const look = async () => {
     const socket = connect({ host: address, port: GUEST_PORT });
     const isOpen = await succeeds(once(socket, 'connect'));

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../../model/errors.ts';
-import type { SourcePowered } from '../../../model/snapshots/source-power.ts';
+import type { SourcePowerResult } from '../../../model/snapshots/source-power.ts';
 import type { Failpoints } from '../../failpoints.ts';
 import type { SourcePower, StartRequest, StopRequest } from '../../source-power.ts';
 import type { StepContext } from '../../step-context.ts';
@@ -17,7 +17,7 @@ export class SimulatedSourcePower implements SourcePower {
   constructor(private readonly deps: PowerDeps) {}
 
   /** Starts without waiting for a guest agent: its console is the kernel's, which always answers. */
-  async start({ sourceId, source }: StartRequest, { signal }: StepContext): Promise<SourcePowered> {
+  async start({ sourceId, source }: StartRequest, { signal }: StepContext): Promise<SourcePowerResult> {
     const { images, sources, failpoints } = this.deps;
     const { name, problem } = await readImage(images, source);
     if (name === DEFAULT_IMAGE) throw readOnly(name);

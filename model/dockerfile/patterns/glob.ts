@@ -14,7 +14,7 @@ export class PathPattern {
   readonly #parts: readonly (Token[] | typeof ANY_PARTS)[];
 
   constructor(pattern: string) {
-    this.#parts = pattern.split('/').map((part) => (part === ANY_PARTS ? part : tokensOf(part)));
+    this.#parts = pattern.split('/').map((part) => (part === ANY_PARTS ? part : parseTokens(part)));
   }
 
   /** @param cost called with the number of comparisons; may throw */
@@ -42,7 +42,7 @@ export class PathPattern {
 
 /** True when a name without slashes matches. */
 export function matchesName(pattern: string, name: string): boolean {
-  return matchesTokens(tokensOf(pattern), name, () => undefined);
+  return matchesTokens(parseTokens(pattern), name, () => undefined);
 }
 
 /** Matches in at most pattern length × name length comparisons; a regular expression could backtrack exponentially. */
@@ -74,7 +74,7 @@ export function isPattern(text: string): boolean {
   return /[*?[\\]/.test(text);
 }
 
-function tokensOf(pattern: string): Token[] {
+function parseTokens(pattern: string): Token[] {
   const tokens: Token[] = [];
   let hasClose = true;
   for (let at = 0; at < pattern.length; ) {
@@ -86,7 +86,7 @@ function tokensOf(pattern: string): Token[] {
     if (char === '*') {
       if (tokens.at(-1) !== 'any') tokens.push('any');
     } else if (char === '?') tokens.push({ matches: () => true, comparisons: 1 });
-    else if (set) tokens.push(setOf(set[2] ?? '', set[1] === '^'));
+    else if (set) tokens.push(parseSet(set[2] ?? '', set[1] === '^'));
     else {
       const literal =
         char === '\\' && at + 1 < pattern.length ? String.fromCodePoint(pattern.codePointAt(at + 1) ?? 0) : char;
@@ -98,7 +98,7 @@ function tokensOf(pattern: string): Token[] {
   return tokens;
 }
 
-function setOf(text: string, isNegated: boolean): Token {
+function parseSet(text: string, isNegated: boolean): Token {
   const chars = [...text.matchAll(CHARACTER)].map(([, char = '']) => char);
   const ranges: [string, string][] = [];
   for (let at = 0; at < chars.length; at++) {

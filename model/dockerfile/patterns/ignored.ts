@@ -1,6 +1,6 @@
 import { MayflyError } from '../../errors.ts';
 import { MOST_OF_A_PATTERN, PathPattern } from './glob.ts';
-import { cleaned } from './paths.ts';
+import { normalizePath } from './paths.ts';
 
 interface Rule {
   pattern: PathPattern;
@@ -17,7 +17,7 @@ const MOST_RULES = 100;
  * @param cost called with the number of comparisons; may throw. `@default` no-op
  * @throws MayflyError invalid_request
  */
-export function ignoredBy(
+export function compileIgnore(
   text: string,
   file = '.dockerignore',
   cost?: (comparisons: number) => void,
@@ -52,6 +52,6 @@ export function ignoredBy(
 /** Null: the line has no pattern. */
 function ruleOf(line: string): Rule | null {
   const isException = line.startsWith('!');
-  const pattern = cleaned(isException ? line.slice(1).trim() : line);
+  const pattern = normalizePath(isException ? line.slice(1).trim() : line);
   return pattern === '' ? null : { pattern: new PathPattern(pattern), isException };
 }

@@ -1,12 +1,12 @@
 /** Resolves a path relative to a folder; `..` stops at the root. Keeps a trailing `/`. */
-export function absolute(path: string, folder: string): string {
+export function resolvePath(path: string, folder: string): string {
   const all = path.startsWith('/') ? path : `${folder}/${path}`;
-  const clean = `/${cleaned(all)}`;
+  const clean = `/${normalizePath(all)}`;
   return isFolder(path) && clean !== '/' ? `${clean}/` : clean;
 }
 
 /** Normalizes a path below a root: no `.`, `..` or double slashes; the root itself is ''. */
-export function cleaned(path: string): string {
+export function normalizePath(path: string): string {
   const parts: string[] = [];
   for (const part of path.split('/')) {
     if (part === '..') parts.pop();

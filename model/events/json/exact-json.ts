@@ -14,11 +14,11 @@ interface Decimal {
  * Returns the canonical text of a JSON number without loss of precision: `1.10` is `1.1`, 9007199254740993 stays.
  * Numbers that a double represents exactly get their ECMAScript form.
  */
-export function canonicalNumber(text: string): string {
-  const decimal = decimalOf(text);
+export function canonicalizeNumber(text: string): string {
+  const decimal = parseDecimal(text);
   if (!decimal) return text;
   const short = JSON.stringify(Number(text));
-  if (isSame(decimal, decimalOf(short))) return short;
+  if (isSame(decimal, parseDecimal(short))) return short;
   const { sign, digits, exponent } = decimal;
   return `${sign}${digits}${exponent === 0 ? '' : `e${exponent}`}`;
 }
@@ -27,16 +27,16 @@ export function canonicalNumber(text: string): string {
  * Parses JSON with each number as a tagged canonical string, so that different numbers stay different.
  * @param json well-formed
  */
-export function exactValue(json: string): unknown {
+export function parseExactJson(json: string): unknown {
   const tagged = json.replace(STRING_OR_NUMBER, (token) =>
-    token.startsWith('"') ? `"s${token.slice(1)}` : `"n${canonicalNumber(token)}"`,
+    token.startsWith('"') ? `"s${token.slice(1)}` : `"n${canonicalizeNumber(token)}"`,
   );
   return JSON.parse(tagged);
 }
 
 /** JSON texts of data with numbers that a double cannot represent. */
 interface ExactData {
-  /** {@link exactValue} of the data. */
+  /** {@link parseExactJson} of the data. */
   exact: string;
   /** Data with 1 or 0.5 in place of each such number: 1 for an integer. */
   plain: string;
@@ -51,19 +51,21 @@ const MAY_BE_INEXACT = /\d[\d.]{15}|[eE][+-]?\d{3}/;
  * Returns both forms when a double cannot represent each number of the data, else null.
  * @param json well-formed
  */
-export function exactDataOf(json: string): ExactData | null {
+export function splitInexactNumbers(json: string): ExactData | null {
   if (!MAY_BE_INEXACT.test(json)) return null;
-  const exact = exactValue(json);
+  const exact = parseExactJson(json);
   const inexact: string[] = [];
-  const plain = plainOf(exact, inexact);
+  const plain = replaceInexactNumbers(exact, inexact);
   const [first] = inexact;
   return first === undefined ? null : { exact: JSON.stringify(exact), plain: JSON.stringify(plain), first };
 }
 
-function plainOf(exact: unknown, inexact: string[]): unknown {
-  if (Array.isArray(exact)) return exact.map((item) => plainOf(item, inexact));
+function replaceInexactNumbers(exact: unknown, inexact: string[]): unknown {
+  if (Array.isArray(exact)) return exact.map((item) => replaceInexactNumbers(item, inexact));
   if (typeof exact === 'object' && exact !== null) {
-    return Object.fromEntries(Object.entries(exact).map(([name, value]) => [name.slice(1), plainOf(value, inexact)]));
+    return Object.fromEntries(
+      Object.entries(exact).map(([name, value]) => [name.slice(1), replaceInexactNumbers(value, inexact)]),
+    );
   }
   if (typeof exact !== 'string') return exact;
   const text = exact.slice(1);
@@ -74,7 +76,7 @@ function plainOf(exact: unknown, inexact: string[]): unknown {
 }
 
 /** Undefined: not a number, or its exponent is too long. */
-function decimalOf(text: string): Decimal | undefined {
+function parseDecimal(text: string): Decimal | undefined {
   const [, sign = '', whole, fraction = '', power = '0'] = NUMBER.exec(text) ?? [];
   if (whole === undefined) return undefined;
   const all = whole + fraction;

@@ -4,7 +4,7 @@
  * @param json text of an object, valid for JSON.parse
  * @returns undefined: no such member
  */
-export function memberText(json: string, name: string): string | undefined {
+export function getMemberText(json: string, name: string): string | undefined {
   let found: string | undefined;
   for (let at = json.indexOf('{') + 1; ; ) {
     const key = textFrom(json, at);
@@ -20,7 +20,7 @@ export function memberText(json: string, name: string): string | undefined {
  * Yields the original texts of an array's items.
  * @param json well-formed, an array
  */
-export function* itemTexts(json: string): Generator<string> {
+export function* eachItemText(json: string): Generator<string> {
   let at = json.indexOf('[') + 1;
   if (json[nonSpace(json, at)] === ']') return;
   for (;;) {
@@ -42,12 +42,12 @@ function textFrom(json: string, from: number): { text: string; end: number } {
     else if (character === '{' || character === '[') depth++;
     else if (character === '}' || character === ']') depth--;
     at++;
-  } while (at < json.length && (depth > 0 || !isOver(json, start, at)));
+  } while (at < json.length && (depth > 0 || !isValueEnd(json, start, at)));
   return { text: json.slice(start, at), end: at };
 }
 
 /** True at the end of a value: after a string, object or array; before the delimiter of a number or literal. */
-function isOver(json: string, start: number, at: number): boolean {
+function isValueEnd(json: string, start: number, at: number): boolean {
   return '"{[}'.includes(json[start] ?? '') || /[\s,}\]]/.test(json[at] ?? ',');
 }
 

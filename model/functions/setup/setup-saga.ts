@@ -1,7 +1,7 @@
 import type { Timeouts } from '../../sandbox/timeouts.ts';
 import type { SetupTry } from './setup.ts';
 
-/** Workflow of one setup; its id is {@link setupWorkflowIdOf}. Ends when there is nothing to do. */
+/** Workflow of one setup; its id is {@link setupWorkflowId}. Ends when there is nothing to do. */
 export const SETUP_WORKFLOW = 'setup';
 
 export interface SetupRef {
@@ -17,20 +17,20 @@ export interface SetupInput extends SetupRef {
 }
 
 /** Signal without arguments: no version needs the setup. Compensates work in progress. */
-export const SETUP_UNNEEDED = 'setupUnneeded';
+export const RELEASE_SETUP = 'setupUnneeded';
 
 /** Signal without arguments: a deployment needs the setup. A workflow about to end checks again. */
-export const SETUP_WANTED = 'setupWanted';
+export const REQUEST_SETUP = 'setupWanted';
 
-export function setupWorkflowIdOf({ project, setupKey }: SetupRef): string {
+export function setupWorkflowId({ project, setupKey }: SetupRef): string {
   return `setup/${project}/${setupKey}`;
 }
 
 /** Pending work of a setup, and its last try, which may have left residue. */
-export interface SetupLook {
+export interface SetupTask {
   task: 'none' | 'prepare' | 'remove';
   last: SetupTry | null;
 }
 
 /** Next step after a try. */
-export type NextOfSetup = { step: 'look' } | { step: 'again'; pauseMs: number };
+export type SetupNextStep = { step: 'look' } | { step: 'again'; pauseMs: number };

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { sha256Hex } from '../../digest.ts';
-import { actor, encrypted, instant, shownFailure, shownText } from '../../fields.ts';
-import { commandIdFrom, idBytes, sandboxIdFrom, snapshotIdFrom } from '../../ids.ts';
+import { actor, displayFailure, displayText, encryptedField, instant } from '../../fields.ts';
+import { commandIdFrom, deriveIdBytes, sandboxIdFrom, snapshotIdFrom } from '../../ids.ts';
 import { snapshotKind } from '../../snapshots/snapshot.ts';
 import { type FunctionSpec, functionSpec, setupSpec } from '../function.ts';
 
 /** Inputs of the saved state. */
-const setupWish = setupSpec.extend(
+const setupInputs = setupSpec.extend(
   functionSpec.pick({ filesDigest: true, user: true, env: true, network: true, cpus: true, memoryMib: true }).shape,
 );
-export type SetupWish = z.infer<typeof setupWish>;
+export type SetupInputs = z.infer<typeof setupInputs>;
 
 /**
  * preparing → ready | failed; failed → preparing, when requested again; any → removing → gone
@@ -28,16 +28,16 @@ export const setupRecord = z.object({
       '`preparing`: its runs wait. `failed`: they end as `not-started`; deploy the same once more to try again',
     ),
   revision: z.int().describe('Grows with each change: whoever changes it says which it has seen'),
-  wish: encrypted(setupWish),
+  wish: encryptedField(setupInputs),
   tries: z.int().describe('Sandboxes that were begun for it: the ids of each follow from its number'),
   failures: z.int().describe('Tries that failed since it was asked for last, for another reason than room'),
   snapshotId: z.string().nullable().describe('What runs are forked from, once it is `ready`'),
   snapshotKind: snapshotKind
     .nullable()
     .describe('`full`: disks and memory are saved. `disk`: its host saves no memory, and each run boots'),
-  failure: shownFailure().nullable(),
-  log: shownText().nullable().describe('Where it failed: the end of what its script printed'),
-  waitingFor: shownText().nullable().describe('Null: it goes on'),
+  failure: displayFailure().nullable(),
+  log: displayText().nullable().describe('Where it failed: the end of what its script printed'),
+  waitingFor: displayText().nullable().describe('Null: it goes on'),
   createdBy: actor,
   createdAt: instant,
   updatedAt: instant,
@@ -49,13 +49,13 @@ export type SetupState = SetupRecord['state'];
 export const OPEN_SETUP_STATES = ['preparing', 'removing'] as const satisfies readonly SetupState[];
 
 /** Null: the function has no setup. */
-export function setupWishOf(spec: FunctionSpec): SetupWish | null {
+export function toSetupInputs(spec: FunctionSpec): SetupInputs | null {
   const { setup, filesDigest, user, env, network, cpus, memoryMib } = spec;
   return setup ? { ...setup, filesDigest, user, env, network, cpus, memoryMib } : null;
 }
 
 /** Derives the key of a setup from its content, without the timeout. Hex. */
-export function setupKeyOf(wish: SetupWish): string {
+export function deriveSetupKey(wish: SetupInputs): string {
   const { source, script, filesDigest, user, env, network, cpus, memoryMib } = wish;
   const variables = Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const content = [source, script, filesDigest, user, variables, network.egress, cpus, memoryMib];
@@ -75,8 +75,8 @@ export interface SetupTry {
   diskSnapshotId: string;
 }
 
-export function setupTry({ seed }: Pick<SetupRecord, 'seed'>, n: number): SetupTry {
-  const bytes = (what: string) => idBytes(`setup/${seed}/${n}/${what}`);
+export function deriveSetupTry({ seed }: Pick<SetupRecord, 'seed'>, n: number): SetupTry {
+  const bytes = (what: string) => deriveIdBytes(`setup/${seed}/${n}/${what}`);
   return {
     n,
     sandboxId: sandboxIdFrom(bytes('sandbox')),

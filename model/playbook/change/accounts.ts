@@ -1,4 +1,4 @@
-import type { SystemTexts } from './change.ts';
+import type { SystemFiles } from './change.ts';
 
 export interface User {
   name: string;
@@ -25,7 +25,7 @@ interface Accounts {
 }
 
 /** Parses passwd(5), group(5) and shadow(5); skips malformed lines. */
-export function accountsOf({ passwd, group, shadow }: Pick<SystemTexts, 'passwd' | 'group' | 'shadow'>): Accounts {
+export function parseAccounts({ passwd, group, shadow }: Pick<SystemFiles, 'passwd' | 'group' | 'shadow'>): Accounts {
   const passwords = new Map(linesOf(shadow, 9).map(([name = '', password = '']) => [name, password]));
   const groups = new Map<string, Group>();
   for (const [name = '', , gid = '', members = ''] of linesOf(group, 4)) {
@@ -53,7 +53,7 @@ export function isAccountName(name: string): boolean {
 }
 
 /** Names the fields that differ between two users; null: none. Never contains a secret. */
-export function userDifference(one: User | undefined, other: User | undefined): string | null {
+export function describeUserDifference(one: User | undefined, other: User | undefined): string | null {
   if (!one || !other) return one === other ? null : 'it is in one alone';
   const differing = (['uid', 'gid', 'comment', 'home', 'shell'] as const).filter(
     (field) => one[field] !== other[field],

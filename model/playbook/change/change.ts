@@ -25,7 +25,7 @@ export interface Entry {
 }
 
 /** Raw text of a system's own files. */
-export interface SystemTexts {
+export interface SystemFiles {
   /** /var/lib/dpkg/status */
   status: string;
   /** /var/lib/apt/extended_states */
@@ -43,8 +43,8 @@ export interface Change {
   entries: Entry[];
   /** Removed paths; a folder includes everything below it. */
   gone: GuestName[];
-  before: SystemTexts;
-  after: SystemTexts;
+  before: SystemFiles;
+  after: SystemFiles;
   /** Changed paths listed by packages that were installed, changed or removed. */
   listed: ReadonlySet<string>;
   /** Subset of `listed` that is identical to the package's file. */
@@ -56,7 +56,7 @@ export interface Change {
 }
 
 /** Change that the playbook does not fully apply. */
-export interface Left {
+export interface Gap {
   path: GuestName;
   why: string;
 }

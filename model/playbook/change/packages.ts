@@ -1,4 +1,4 @@
-import type { SystemTexts } from './change.ts';
+import type { SystemFiles } from './change.ts';
 
 export interface Package {
   /** With a foreign architecture: `libc6:i386`. */
@@ -20,15 +20,15 @@ export interface PackageChange {
   marked: Package[];
 }
 
-interface Known {
+interface InstalledPackages {
   packages: Map<string, Package>;
   /** Removed packages whose configuration is still there. */
   configured: Set<string>;
 }
 
 /** Compares the packages in dpkg's status. */
-export function packageChange(before: SystemTexts, after: SystemTexts): PackageChange {
-  const [old, now] = [knownIn(before), knownIn(after)];
+export function comparePackages(before: SystemFiles, after: SystemFiles): PackageChange {
+  const [old, now] = [parsePackages(before), parsePackages(after)];
   const all = [...now.packages.values()];
   const removed = [...old.packages.keys()].filter((name) => !now.packages.has(name));
   const purged = [...old.configured].filter((name) => !now.packages.has(name) && !now.configured.has(name));
@@ -40,7 +40,7 @@ export function packageChange(before: SystemTexts, after: SystemTexts): PackageC
   };
 }
 
-export function knownIn({ status, extended }: Pick<SystemTexts, 'status' | 'extended'>): Known {
+export function parsePackages({ status, extended }: Pick<SystemFiles, 'status' | 'extended'>): InstalledPackages {
   const native = paragraphsOf(status).find(({ Package: name }) => name === 'dpkg')?.['Architecture'];
   const idOf = ({ Package: name = '', Architecture: of }: Record<string, string>) =>
     of === undefined || of === 'all' || of === native ? name : `${name}:${of}`;
@@ -49,7 +49,7 @@ export function knownIn({ status, extended }: Pick<SystemTexts, 'status' | 'exte
       .filter((one) => one['Auto-Installed'] === '1')
       .map(idOf),
   );
-  const known: Known = { packages: new Map(), configured: new Set() };
+  const known: InstalledPackages = { packages: new Map(), configured: new Set() };
   for (const one of paragraphsOf(status)) {
     const name = idOf(one);
     const state = one['Status']?.split(' ')[2];
@@ -84,7 +84,7 @@ function paragraphsOf(text: string): Record<string, string>[] {
 }
 
 /** True for names and versions of deb-control(5) and deb-version(7), which are safe on a command line. */
-export function isPackage({ name, version }: { name: string; version?: string }): boolean {
+export function isValidPackage({ name, version }: { name: string; version?: string }): boolean {
   return (
     /^[a-z0-9][a-z0-9+.-]{1,127}(?::[a-z0-9-]{1,32})?$/.test(name) &&
     (version === undefined || /^[0-9][A-Za-z0-9.+:~-]{0,127}$/.test(version))
@@ -92,6 +92,6 @@ export function isPackage({ name, version }: { name: string; version?: string })
 }
 
 /** Returns the path below /usr to which Debian 12 links a root folder; dpkg's lists have the old paths. */
-export function mergedPath(path: string): string {
+export function toMergedPath(path: string): string {
   return /^\/(?:bin|sbin|lib(?:32|64|x32)?)\//.test(path) ? `/usr${path}` : path;
 }

@@ -1,6 +1,6 @@
-import { spansByLooks } from '../../redaction/known-text.ts';
-import { redactText, secretSpans } from '../../redaction/redact.ts';
-import { spansOfScanner } from '../../redaction/scanner.ts';
+import { findKnownFormats } from '../../redaction/known-text.ts';
+import { findSecrets, redactText } from '../../redaction/redact.ts';
+import { findScannerSecrets } from '../../redaction/scanner.ts';
 import { isSecretName } from '../../redaction/secret-name.ts';
 
 /** Conventional paths of keys and credentials. */
@@ -16,8 +16,8 @@ export function isSecretFile(path: string, bytes: Uint8Array): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (PLACES.test(path) || isSecretName(name)) return true;
   const text = new TextDecoder('latin1').decode(bytes);
-  if (text.startsWith(ELF)) return spansByLooks(text).length > 0 || spansOfScanner(text).length > 0;
-  return secretSpans(text).length > 0 || (text.includes('\0') && secretSpans(text.replaceAll('\0', '')).length > 0);
+  if (text.startsWith(ELF)) return findKnownFormats(text).length > 0 || findScannerSecrets(text).length > 0;
+  return findSecrets(text).length > 0 || (text.includes('\0') && findSecrets(text.replaceAll('\0', '')).length > 0);
 }
 
 /** True when a path contains a secret. */

@@ -14,7 +14,7 @@ const FILE_KEY = Buffer.from('e84ad660c4721ae0', 'hex');
 export function challengeAnswer(password: string, challenge: Uint8Array): Buffer {
   const key = Buffer.alloc(PASSWORD_BYTES);
   key.write(password, 'latin1');
-  return cipher(key.map(mirrored)).update(challenge);
+  return cipher(key.map(reverseBits)).update(challenge);
 }
 
 /** Returns TigerVNC's file of two passwords: full control, and view only. */
@@ -43,19 +43,19 @@ function beforeNul(text: string): string {
 }
 
 function cipher(key: Uint8Array) {
-  return createCipheriv('des-ede3-ecb', tripled(key), null).setAutoPadding(false);
+  return createCipheriv('des-ede3-ecb', tripleKey(key), null).setAutoPadding(false);
 }
 
 function decipher(key: Uint8Array) {
-  return createDecipheriv('des-ede3-ecb', tripled(key), null).setAutoPadding(false);
+  return createDecipheriv('des-ede3-ecb', tripleKey(key), null).setAutoPadding(false);
 }
 
-function tripled(key: Uint8Array): Buffer {
+function tripleKey(key: Uint8Array): Buffer {
   return Buffer.concat([key, key, key]);
 }
 
 /** Reverses the bits of a byte: VNC's DES reads keys in that order. */
-function mirrored(byte: number): number {
+function reverseBits(byte: number): number {
   let out = 0;
   for (let bit = 0; bit < 8; bit++) if (byte & (1 << bit)) out |= 0x80 >> bit;
   return out;

@@ -13,7 +13,7 @@ export interface Picture {
 }
 
 /** Picture with its pixels. */
-export type Drawn = Picture & { pixels: Buffer };
+export type PictureWithPixels = Picture & { pixels: Buffer };
 
 /** Rectangle within a picture. */
 export interface Rectangle {
@@ -46,7 +46,7 @@ export function fill(words: Uint32Array, stride: number, { x, y, width, height }
   }
 }
 
-const packed = promisify(deflate);
+const deflateAsync = promisify(deflate);
 
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 /** Rest of IHDR: 8 bits per channel, RGB; the only compression, filter method and interlacing used. */
@@ -56,11 +56,11 @@ const CHANNELS = 3;
 const FILTER_UP = 2;
 
 /** Returns a picture as a PNG file (RFC 2083). */
-export async function pngOf({ width, height, pixels }: Drawn): Promise<Buffer> {
+export async function pngOf({ width, height, pixels }: PictureWithPixels): Promise<Buffer> {
   const head = Buffer.alloc(8);
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
-  const rows = await packed(filtered({ width, height, pixels }), { level: 4 });
+  const rows = await deflateAsync(applyFilter({ width, height, pixels }), { level: 4 });
   return Buffer.concat([
     SIGNATURE,
     chunk('IHDR', Buffer.concat([head, TRUE_COLOUR])),
@@ -69,7 +69,7 @@ export async function pngOf({ width, height, pixels }: Drawn): Promise<Buffer> {
   ]);
 }
 
-function filtered({ width, height, pixels }: Drawn): Buffer {
+function applyFilter({ width, height, pixels }: PictureWithPixels): Buffer {
   const stride = width * BYTES_PER_PIXEL;
   const out = Buffer.alloc(height * (1 + width * CHANNELS));
   let to = 0;

@@ -1,7 +1,7 @@
 import { ByteReader, ProtocolError } from './byte-reader.ts';
 import { drawHextile } from './hextile.ts';
 import { challengeAnswer } from './password.ts';
-import { BYTES_PER_PIXEL, type Drawn, drawRaw, type Picture } from './picture.ts';
+import { BYTES_PER_PIXEL, drawRaw, type Picture, type PictureWithPixels } from './picture.ts';
 
 /** Connection to a VNC server, until one side ends. */
 export interface Wire {
@@ -27,7 +27,7 @@ const SERVER = { update: 0, colours: 1, bell: 2, clipboard: 3 };
 const PIXEL_FORMAT = Buffer.from('000000002018000100ff00ff00ff000810000000', 'hex');
 
 /** Client of a VNC server, RFC 6143. The server is untrusted: lengths are checked before use. */
-export class Screen {
+export class VncClient {
   #messages = 0;
 
   private constructor(
@@ -38,7 +38,7 @@ export class Screen {
   ) {}
 
   /** @throws ProtocolError */
-  static async open(wire: Wire, password: () => Promise<string>): Promise<Screen> {
+  static async open(wire: Wire, password: () => Promise<string>): Promise<VncClient> {
     const reader = new ByteReader(wire.incoming);
     const version = (await reader.bytes(VERSION.length)).toString('latin1');
     if (version !== VERSION) throw new ProtocolError(`it is no VNC server of RFB 3.8: ${JSON.stringify(version)}`);
@@ -50,16 +50,16 @@ export class Screen {
     if (width * height === 0 || width * height > MAX_PIXELS) {
       throw new ProtocolError(`a screen of ${width} × ${height} is none that is taken`);
     }
-    await reader.skip(bounded(head.readUInt32BE(20), MAX_TEXT_BYTES, 'name'));
+    await reader.skip(assertLength(head.readUInt32BE(20), MAX_TEXT_BYTES, 'name'));
     wire.write(PIXEL_FORMAT);
     wire.write(encodings([ENCODING.hextile, ENCODING.raw]));
-    return new Screen(wire, reader, width, height);
+    return new VncClient(wire, reader, width, height);
   }
 
   /** Returns the current screen, with its pointer. */
-  async picture(): Promise<Drawn> {
+  async picture(): Promise<PictureWithPixels> {
     const { width, height } = this;
-    this.#askForUpdate(width, height);
+    this.#requestUpdate(width, height);
     const picture = { width, height, pixels: Buffer.alloc(width * height * BYTES_PER_PIXEL) };
     for (let drawn = 0; drawn < width * height; ) drawn += await this.#nextUpdate(picture);
     return picture;
@@ -67,8 +67,8 @@ export class Screen {
 
   /** Resolves when the server has processed all earlier input. */
   async settled(): Promise<void> {
-    this.#askForUpdate(1, 1);
-    await this.#nextUpdate(this.#unseen);
+    this.#requestUpdate(1, 1);
+    await this.#nextUpdate(this.#discardedPicture);
   }
 
   /** @param buttons bit 0: left, 1: middle, 2: right, 3 to 6: one step of the wheel up, down, left, right */
@@ -90,11 +90,11 @@ export class Screen {
     this.wire.write(message);
   }
 
-  get #unseen(): Picture {
+  get #discardedPicture(): Picture {
     return { width: this.width, height: this.height, pixels: null };
   }
 
-  #askForUpdate(width: number, height: number): void {
+  #requestUpdate(width: number, height: number): void {
     const message = Buffer.alloc(10);
     message.writeUInt8(CLIENT.update, 0);
     message.writeUInt16BE(width, 6);
@@ -115,7 +115,7 @@ export class Screen {
     const type = await this.reader.u8();
     if (type === SERVER.update) return this.#update(picture);
     if (type === SERVER.clipboard) {
-      await this.reader.skip(bounded((await this.reader.bytes(7)).readUInt32BE(3), MAX_CLIPBOARD_BYTES, 'text'));
+      await this.reader.skip(assertLength((await this.reader.bytes(7)).readUInt32BE(3), MAX_CLIPBOARD_BYTES, 'text'));
     } else if (type === SERVER.colours) await this.reader.skip((await this.reader.bytes(5)).readUInt16BE(3) * 6);
     else if (type !== SERVER.bell) throw new ProtocolError(`there is no message of type ${type}`);
     return null;
@@ -146,22 +146,22 @@ export class Screen {
 
 async function authenticate(wire: Wire, reader: ByteReader, password: () => Promise<string>): Promise<void> {
   const types = await reader.bytes(await reader.u8());
-  if (types.length === 0) throw new ProtocolError(`it refuses: ${await reason(reader)}`);
+  if (types.length === 0) throw new ProtocolError(`it refuses: ${await readReason(reader)}`);
   const isOpen = types.includes(SECURITY.none);
   if (!isOpen && !types.includes(SECURITY.password)) {
     throw new ProtocolError(`it wants to know who comes by none of the ways that are known: ${types.join(', ')}`);
   }
   wire.write(Buffer.of(isOpen ? SECURITY.none : SECURITY.password));
   if (!isOpen) wire.write(challengeAnswer(await password(), await reader.bytes(16)));
-  if ((await reader.u32()) !== 0) throw new ProtocolError(`it refuses: ${await reason(reader)}`);
+  if ((await reader.u32()) !== 0) throw new ProtocolError(`it refuses: ${await readReason(reader)}`);
 }
 
-async function reason(reader: ByteReader): Promise<string> {
-  const text = await reader.bytes(bounded(await reader.u32(), MAX_TEXT_BYTES, 'reason'));
+async function readReason(reader: ByteReader): Promise<string> {
+  const text = await reader.bytes(assertLength(await reader.u32(), MAX_TEXT_BYTES, 'reason'));
   return JSON.stringify(text.toString('latin1'));
 }
 
-function bounded(length: number, most: number, what: string): number {
+function assertLength(length: number, most: number, what: string): number {
   if (length > most) throw new ProtocolError(`a ${what} of ${length} bytes is longer than any may be`);
   return length;
 }

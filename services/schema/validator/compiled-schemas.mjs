@@ -6,7 +6,7 @@ import { problemsOf } from './problems.mjs';
 import { compile, readSchema } from './schema.mjs';
 
 /** @typedef {import('../messages.ts').Problem} Problem */
-/** @typedef {import('../messages.ts').Doing} Doing */
+/** @typedef {import('../messages.ts').ValidatorStep} Doing */
 /** @typedef {import('ajv').ValidateFunction} Validate */
 
 /** Limit of cached schemas, LRU. */

@@ -10,7 +10,7 @@ import { InvalidSchema, readSchema } from './schema.mjs';
 
 /** @typedef {import('../messages.ts').Question} Question */
 /** @typedef {import('../messages.ts').Answer} Answer */
-/** @typedef {import('../messages.ts').Said} Said */
+/** @typedef {import('../messages.ts').ValidatorMessage} Said */
 
 const compiled = new CompiledSchemas();
 

@@ -107,7 +107,7 @@ function codeOf(error: unknown): string {
 }
 
 /** Request to send. */
-export interface Posted {
+export interface PostRequest {
   url: string;
   headers: Record<string, string>;
   body: Uint8Array;
@@ -134,7 +134,7 @@ const TIMEOUT_MS = 20_000;
  * Sends a request to an allowed address of its host only: resolves the name once, and follows no redirects. Never
  * throws.
  */
-export async function post(posted: Posted, network: Network): Promise<PostOutcome> {
+export async function post(posted: PostRequest, network: Network): Promise<PostOutcome> {
   const timeoutMs = network.timeoutMs ?? TIMEOUT_MS;
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), timeoutMs);
@@ -143,7 +143,7 @@ export async function post(posted: Posted, network: Network): Promise<PostOutcom
     const url = new URL(urlOf(posted.url));
     const address = await addressOf(url, network, over.signal);
     socket = (network.dial ?? dialTcp)(address, portOf(url));
-    const answer = await answered(posted, url, socket, network, over.signal);
+    const answer = await sendRequest(posted, url, socket, network, over.signal);
     return await answerOf(answer, over.signal);
   } catch (error) {
     const isTimeout = over.signal.aborted;
@@ -176,15 +176,15 @@ async function addressOf(url: URL, network: Network, signal: AbortSignal): Promi
   throw new Refused(refusals[0] ?? `${host} has no address`);
 }
 
-function answered(
-  { headers, body }: Posted,
+function sendRequest(
+  { headers, body }: PostRequest,
   url: URL,
   socket: Socket,
   { ca }: Network,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   const { host, isAddress } = hostOf(url);
-  const secured = () => {
+  const connectTls = () => {
     const trusted = ca === undefined ? {} : { ca: [...tls.rootCertificates, ca] };
     return tls.connect({ socket, host, ...(isAddress ? {} : { servername: host.replace(/\.$/, '') }), ...trusted });
   };
@@ -194,7 +194,7 @@ function answered(
       method: 'POST',
       path: `${url.pathname}${url.search}`,
       headers: { Host: url.host, ...headers, 'Content-Length': body.length, Connection: 'close' },
-      createConnection: () => (url.protocol === 'https:' ? secured() : socket),
+      createConnection: () => (url.protocol === 'https:' ? connectTls() : socket),
       signal,
     });
     socket.on('error', reject);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { decode, firstMatch, hmacOf, isEqual } from './digest.ts';
-import { type Header, headersNamed, refused, type SignedRequest, type Verdict, verdictOf } from './verdict.ts';
+import { type Header, headersNamed, type SignedRequest, unverified, type Verdict, verdictOf } from './verdict.ts';
 
 const HEADER = 'authorization';
 
@@ -41,7 +41,7 @@ function verify(
     const credentials = pattern.exec(value)?.[1];
     return credentials === undefined ? [] : (read(credentials) ?? []);
   });
-  if (given.length === 0) return refused('the authorization is missing, too long, or of another scheme');
+  if (given.length === 0) return unverified('the authorization is missing, too long, or of another scheme');
   const expected = secrets.map((secret) => (secret === null ? null : fingerprint(secret)));
   return verdictOf(firstMatch(given.map(fingerprint), expected, isEqual), null, null);
 }

@@ -40,9 +40,9 @@ const HEX = /^(?:[0-9a-f]{2})*$/i;
 export function decode(text: string, encoding: Encoding): Buffer | null {
   if (encoding === 'hex') return HEX.test(text) ? Buffer.from(text, 'hex') : null;
   const bytes = Buffer.from(text, encoding);
-  return unpadded(bytes.toString(encoding)) === unpadded(text) ? bytes : null;
+  return stripPadding(bytes.toString(encoding)) === stripPadding(text) ? bytes : null;
 }
 
-function unpadded(text: string): string {
+function stripPadding(text: string): string {
   return text.replace(/={1,2}$/, '');
 }

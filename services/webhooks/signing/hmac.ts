@@ -7,9 +7,9 @@ import {
   isDeliveryId,
   onlyHeader,
   readTimestamp,
-  refused,
   type SignedRequest,
   secondsOf,
+  unverified,
   type Verdict,
   verdictOf,
 } from './verdict.ts';
@@ -36,11 +36,11 @@ export function verifyHmac(
   deliveryId: string | null = null,
 ): Verdict {
   const values = headersNamed(request, scheme.header);
-  if (values.length === 0) return refused('the signature is missing, or too long');
+  if (values.length === 0) return unverified('the signature is missing, or too long');
   let timestamp: number | null = null;
   if (scheme.timestampHeader !== undefined) {
     const read = readTimestamp(onlyHeader(request, scheme.timestampHeader), request.now);
-    if ('why' in read) return refused(read.why);
+    if ('why' in read) return unverified(read.why);
     timestamp = read.seconds;
   }
   const signatures = values.flatMap((value) => readSignature(scheme, value) ?? []);

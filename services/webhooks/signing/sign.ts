@@ -4,7 +4,7 @@ import { signGithub, signHmac, verifyGithub, verifyHmac } from './hmac.ts';
 import { secretProblem } from './secret.ts';
 import { signStandardWebhook, verifyStandardWebhook } from './standard-webhooks.ts';
 import { signStripe, verifyStripe } from './stripe.ts';
-import { type Delivery, type Header, refused, type SignedRequest, type Verdict } from './verdict.ts';
+import { type Delivery, type Header, type SignedRequest, unverified, type Verdict } from './verdict.ts';
 
 /** Limit of a hook's secrets: the new and the old one during a rotation. */
 const MAX_SECRETS = 2;
@@ -50,7 +50,7 @@ export function verifySignature(scheme: SignatureScheme, secrets: readonly strin
   const usable = secrets
     .slice(0, MAX_SECRETS)
     .map((secret) => (secretProblem(scheme, secret) === null ? secret : null));
-  if (usable.every((secret) => secret === null)) return refused('there is no secret that can be used');
+  if (usable.every((secret) => secret === null)) return unverified('there is no secret that can be used');
   switch (scheme.scheme) {
     case 'standard-webhooks':
       return verifyStandardWebhook(usable, request);

@@ -10,9 +10,9 @@ import {
   MAX_SIGNATURES,
   onlyHeader,
   readTimestamp,
-  refused,
   type SignedRequest,
   secondsOf,
+  unverified,
   type Verdict,
   verdictOf,
 } from './verdict.ts';
@@ -38,11 +38,11 @@ type Check = (signature: Signature) => boolean;
  */
 export function verifyStandardWebhook(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
   const prefix = PREFIXES.find((one) => headersNamed(request, `${one}signature`).length > 0);
-  if (prefix === undefined) return refused('the signature is missing, or too long');
+  if (prefix === undefined) return unverified('the signature is missing, or too long');
   const id = onlyHeader(request, `${prefix}id`);
-  if (id === null || !isDeliveryId(id)) return refused('the id is missing, there are two, or it is none');
+  if (id === null || !isDeliveryId(id)) return unverified('the id is missing, there are two, or it is none');
   const timestamp = readTimestamp(onlyHeader(request, `${prefix}timestamp`), request.now);
-  if ('why' in timestamp) return refused(timestamp.why);
+  if ('why' in timestamp) return unverified(timestamp.why);
   const signatures = signaturesIn(headersNamed(request, `${prefix}signature`));
   const before = signedBefore(id, timestamp.seconds);
   const checks = secrets.map((secret) => (secret === null ? null : checkOf(standardKey(secret), before, request.body)));

@@ -6,9 +6,9 @@ import {
   MAX_PASSES,
   MAX_SIGNATURES,
   readTimestamp,
-  refused,
   type SignedRequest,
   secondsOf,
+  unverified,
   type Verdict,
   verdictOf,
 } from './verdict.ts';
@@ -22,7 +22,7 @@ const HEADER = 'stripe-signature';
  * @param secrets null for an unusable one
  */
 export function verifyStripe(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
-  let verdict = refused('the signature is missing, or too long');
+  let verdict = unverified('the signature is missing, or too long');
   for (const value of headersNamed(request, HEADER).slice(0, MAX_PASSES)) {
     verdict = verifyHeader(value, secrets, request);
     if (verdict.verified) return verdict;
@@ -41,7 +41,7 @@ function verifyHeader(value: string, secrets: readonly (string | null)[], { body
   const items = value.split(',');
   const [time, ...moreTimes] = behind('t=', items);
   const timestamp = readTimestamp(moreTimes.length === 0 ? (time ?? null) : null, now);
-  if ('why' in timestamp) return refused(timestamp.why);
+  if ('why' in timestamp) return unverified(timestamp.why);
   const signatures = behind('v1=', items)
     .slice(0, MAX_SIGNATURES)
     .flatMap((text) => decode(text, 'hex') ?? []);

@@ -14,13 +14,13 @@ export type Verdict =
       why: string;
     };
 
-export function refused(why: string): Verdict {
+export function unverified(why: string): Verdict {
   return { verified: false, why };
 }
 
 /** @param secretIndex null when no signature matches a secret */
 export function verdictOf(secretIndex: number | null, deliveryId: string | null, timestamp: number | null): Verdict {
-  if (secretIndex === null) return refused('no signature is of this body and one of the secrets');
+  if (secretIndex === null) return unverified('no signature is of this body and one of the secrets');
   return { verified: true, deliveryId, timestamp, secretIndex };
 }
 

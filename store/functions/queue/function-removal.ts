@@ -1,5 +1,5 @@
 import type { FunctionVersion } from '../../../model/functions/function.ts';
-import { setupKeyOf, setupWishOf } from '../../../model/functions/setup/setup.ts';
+import { deriveSetupKey, toSetupInputs } from '../../../model/functions/setup/setup.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
 import type { Unreadable } from '../../sealed/sealed-fields.ts';
 import type { FunctionFiles } from '../function-files.ts';
@@ -41,8 +41,8 @@ export async function removeVersion(
   const { functionVersions } = stores;
   const { filesDigest } = spec;
   await functionVersions.remove({ project, name }, version);
-  const wish = setupWishOf(spec);
-  if (wish) await releaseSetup(stores, { project, key: setupKeyOf(wish) });
+  const wish = toSetupInputs(spec);
+  if (wish) await releaseSetup(stores, { project, key: deriveSetupKey(wish) });
   if (filesDigest === null || (await functionVersions.haveFiles(project, filesDigest))) return;
   await functionFiles.remove(project, filesDigest);
 }

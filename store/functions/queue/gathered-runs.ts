@@ -1,8 +1,8 @@
 import type { GatheredEvent, RunRecord } from '../../../model/functions/run.ts';
-import { rangeBelow } from '../../mongo/below.ts';
+import { prefixRange } from '../../mongo/below.ts';
 import { counted } from '../../mongo/count.ts';
 import { RunRepository } from '../run-document.ts';
-import { gatheringPrefix, placeOf } from '../run-place.ts';
+import { gatheringPrefix, getQueueFields } from '../run-place.ts';
 
 /** Condition on a run that is still gathering. */
 const FREE = { state: 'delayed', batch: null } as const;
@@ -11,30 +11,30 @@ const FREE = { state: 'delayed', batch: null } as const;
  * Runs whose events gather. `gathers` is `<project>/<function>/<key>/<when>-<seq>/<id>` while a run waits, so runs of a
  * key are in order of acceptance. Changes are conditional: of two concurrent ones, one takes effect.
  */
-export class GatheredRuns extends RunRepository {
+export class CollectedRuns extends RunRepository {
   /** Returns the group of a run, in order. Their events are not read. */
   group(run: RunRecord, limit: number): Promise<RunRecord[]> {
-    const group = { gathers: rangeBelow(gatheringPrefix(run)) };
+    const group = { gathers: prefixRange(gatheringPrefix(run)) };
     return this.find(group, { sort: { gathers: 1 }, limit, only: { eventJson: 0 } }); // one that cannot be read expires
   }
 
   /** Starts the gathering of a run whose delay has ended. */
   async gather(run: RunRecord): Promise<void> {
     const waitingFor = run.gathering?.kind ?? null;
-    const set = { waitingFor, ...placeOf({ ...run, waitingFor }) };
+    const set = { waitingFor, ...getQueueFields({ ...run, waitingFor }) };
     await this.set({ _id: run.id, ...FREE, waitingFor: null }, set);
   }
 
   /** Wakes the group of a run when it is full. @param size size of a full group */
   async wakeIfFull(run: RunRecord, size: number): Promise<void> {
-    const group = { gathers: rangeBelow(gatheringPrefix(run)) };
+    const group = { gathers: prefixRange(gatheringPrefix(run)) };
     if ((await counted('count a group', this.model, group, size)) >= size)
       await this.set({ _id: run.id, ...FREE }, { wakeAt: run.updatedAt });
   }
 
   /** Postpones the due runs of a group. @param now @param until ISO 8601 */
   async postpone(run: RunRecord, now: string, until: string): Promise<void> {
-    const due = { gathers: rangeBelow(gatheringPrefix(run)), wakeAt: { $lte: now } };
+    const due = { gathers: prefixRange(gatheringPrefix(run)), wakeAt: { $lte: now } };
     await this.model.updateMany(due, { $set: { wakeAt: until } });
   }
 
@@ -46,7 +46,7 @@ export class GatheredRuns extends RunRepository {
   /** Queues a run of a group, or a batch. */
   async release(run: RunRecord, changes: Pick<RunRecord, 'events' | 'eventBytes'>): Promise<void> {
     const queued = { state: 'queued', waitingFor: null } as const;
-    const set = { ...changes, ...queued, ...placeOf({ ...run, ...changes, ...queued }) };
+    const set = { ...changes, ...queued, ...getQueueFields({ ...run, ...changes, ...queued }) };
     await this.set({ _id: run.id, ...FREE }, set, ['gathers']);
   }
 

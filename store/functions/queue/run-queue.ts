@@ -1,24 +1,24 @@
 import type { FunctionSpec } from '../../../model/functions/function.ts';
-import { countedBytes, type RunRecord, type Waiting } from '../../../model/functions/run.ts';
-import { type RunState, WAITING } from '../../../model/functions/run-state.ts';
+import { type Backlog, countBacklogBytes, type RunRecord } from '../../../model/functions/run.ts';
+import { type RunState, WAITING_STATES } from '../../../model/functions/run-state.ts';
 import type { Holder } from '../../../model/functions/superseding.ts';
-import { rangeBelow } from '../../mongo/below.ts';
+import { prefixRange } from '../../mongo/below.ts';
 import { counted } from '../../mongo/count.ts';
 import type { FunctionRef } from '../functions.ts';
 import { type QueueFields, RunRepository } from '../run-document.ts';
-import { hashOf, NO_KEY, placeOf, prefixOf } from '../run-place.ts';
+import { getQueueFields, hashKey, NO_KEY, prefixOf } from '../run-place.ts';
 import { type Full, RunSlots } from './run-slots.ts';
-import { RunTickets, type TooSoon } from './run-tickets.ts';
+import { RunTickets, type Throttled } from './run-tickets.ts';
 
 /** Queue rules of the version for which a run was accepted. */
 export type QueueRules = Pick<FunctionSpec, 'concurrency' | 'throttle'>;
 /** Reason why no run is admitted now, of one key or of all. */
-export type Held = Full | TooSoon;
+export type AdmissionRefusal = Full | Throttled;
 /** Version to which a run is bound at its admission. */
-type Bound = Pick<RunRecord, 'version' | 'versionDigest'>;
+type BoundVersion = Pick<RunRecord, 'version' | 'versionDigest'>;
 
 /** Next run of a key. */
-export interface Next {
+export interface NextRun {
   key: string;
   run: RunRecord;
   /** False when its encrypted fields cannot be read. */
@@ -35,7 +35,7 @@ export class RunQueue extends RunRepository {
   readonly #tickets = new RunTickets(this.model);
 
   /** Returns the first run of the next key. @param after a key; `''`: from the first */
-  async next(ref: FunctionRef, after: string): Promise<Next | null> {
+  async next(ref: FunctionRef, after: string): Promise<NextRun | null> {
     const start = `${prefixOf(ref)}/${after}`;
     const range = { queued: { $gt: after === '' ? start : `${start}0`, $lt: `${prefixOf(ref)}0` } };
     const [found] = await this.documents(range, { sort: { queued: 1 }, limit: 1 });
@@ -66,7 +66,7 @@ export class RunQueue extends RunRepository {
 
   /** Moves a delayed run to its position in the queue. */
   async enqueue(run: RunRecord): Promise<void> {
-    const place = placeOf({ ...run, state: 'queued' });
+    const place = getQueueFields({ ...run, state: 'queued' });
     await this.set({ _id: run.id, state: 'delayed' }, { state: 'queued', ...place });
   }
 
@@ -76,7 +76,12 @@ export class RunQueue extends RunRepository {
    * @param version version to which it is bound; null: unchanged
    * @returns null when it is admitted, or not queued
    */
-  async admit(run: RunRecord, rules: QueueRules, at: string, version: Bound | null = null): Promise<Held | null> {
+  async admit(
+    run: RunRecord,
+    rules: QueueRules,
+    at: string,
+    version: BoundVersion | null = null,
+  ): Promise<AdmissionRefusal | null> {
     for (;;) {
       const slots = await this.#slots.free(run, rules.concurrency);
       if ('why' in slots) return slots;
@@ -97,8 +102,8 @@ export class RunQueue extends RunRepository {
 
   /** Returns the ids of runs behind it in its lane, up to a limit, without unchecked ones, which delay no other. */
   async behind(run: RunRecord, upTo: number): Promise<string[]> {
-    const { queued = '' } = placeOf({ ...run, state: 'queued' });
-    const { $lt } = rangeBelow(queued.split('/').slice(0, 3).join('/'));
+    const { queued = '' } = getQueueFields({ ...run, state: 'queued' });
+    const { $lt } = prefixRange(queued.split('/').slice(0, 3).join('/'));
     const after = { queued: { $gt: queued, $lt }, waitingFor: { $ne: 'check' } };
     const found = await this.documents(after, { sort: { queued: 1 }, limit: upTo, only: { _id: 1 } });
     return found.map(({ _id }) => _id);
@@ -121,26 +126,26 @@ export class RunQueue extends RunRepository {
   }
 
   /** Returns the backlog of a project. Sizes of large events are read, the rest is counted. */
-  async waiting(project: string): Promise<Waiting> {
+  async waiting(project: string): Promise<Backlog> {
     const count = (state: RunState) => counted('count what waits', this.model, { project, state });
     const [states, [large]] = await Promise.all([
-      Promise.all(WAITING.map(count)),
+      Promise.all(WAITING_STATES.map(count)),
       this.model.aggregate<{ bytes: number }>([
-        { $match: { large: project, state: { $in: WAITING } } },
+        { $match: { large: project, state: { $in: WAITING_STATES } } },
         { $project: { eventBytes: 1 } },
         { $group: { _id: null, bytes: { $sum: '$eventBytes' } } },
       ]),
     ]);
     const runs = states.reduce((sum, each) => sum + each, 0);
-    return { runs, bytes: countedBytes(runs, large?.bytes ?? 0) };
+    return { runs, bytes: countBacklogBytes(runs, large?.bytes ?? 0) };
   }
 
   count(ref: FunctionRef, upTo: number): Promise<number> {
-    return counted('count a queue', this.model, { queued: rangeBelow(prefixOf(ref)) }, upTo);
+    return counted('count a queue', this.model, { queued: prefixRange(prefixOf(ref)) }, upTo);
   }
 
   countOfKey(ref: FunctionRef, lane: string, upTo: number): Promise<number> {
-    const query = { queued: rangeBelow(`${prefixOf(ref)}/${hashOf(lane)}`) };
+    const query = { queued: prefixRange(`${prefixOf(ref)}/${hashKey(lane)}`) };
     return counted('count the queue of a key', this.model, query, upTo);
   }
 }

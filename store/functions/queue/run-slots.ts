@@ -1,11 +1,11 @@
 import type { Model } from 'mongoose';
 import type { ConcurrencyRule } from '../../../model/functions/function.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
-import { UNDER_WAY } from '../../../model/functions/run-state.ts';
+import { ACTIVE_STATES } from '../../../model/functions/run-state.ts';
 import type { Holder } from '../../../model/functions/superseding.ts';
-import { rangeBelow } from '../../mongo/below.ts';
+import { prefixRange } from '../../mongo/below.ts';
 import type { QueueFields, RunDocument } from '../run-document.ts';
-import { hashOf, prefixOf } from '../run-place.ts';
+import { hashKey, prefixOf } from '../run-place.ts';
 
 /** Slots of an admitted run, by rule. */
 type Slots = Pick<QueueFields, 'slot0' | 'slot1'>;
@@ -30,7 +30,7 @@ export class RunSlots {
     for (const [n, rule] of rules.entries()) {
       const field = fieldOf(n);
       const prefix = prefixOfRule(run, n);
-      const held = await this.#held(field, prefix);
+      const held = await this.#listHeldSlots(field, prefix);
       if (held.size >= rule.limit) return { why: 'concurrency', onFull: rule.onFull, isOfAll: rule.key === null };
       const free = Array.from({ length: rule.limit }, (_, i) => `${prefix}/${i}`).find((name) => !held.has(name));
       if (free !== undefined) taken[field] = free;
@@ -41,23 +41,24 @@ export class RunSlots {
   async areHeld(slots: Slots): Promise<boolean> {
     for (const field of FIELDS) {
       const name = slots[field];
-      if (name !== undefined && (await this.#held(field, name.slice(0, name.lastIndexOf('/')))).has(name)) return true;
+      if (name !== undefined && (await this.#listHeldSlots(field, name.slice(0, name.lastIndexOf('/')))).has(name))
+        return true;
     }
     return false;
   }
 
   /** Returns the holders of a rule's slots for this run's key that have neither ended nor been cancelled. */
   async holders(run: RunRecord, rule: number): Promise<Holder[]> {
-    const range = { [fieldOf(rule)]: rangeBelow(prefixOfRule(run, rule)) };
+    const range = { [fieldOf(rule)]: prefixRange(prefixOfRule(run, rule)) };
     const shown = { acceptedAt: 1, seq: 1, state: 1, cancelledBy: 1 } as const;
     const found = await this.model.find(range, shown).lean<RunDocument[]>();
     return found
-      .filter(({ state, cancelledBy }) => cancelledBy === null && UNDER_WAY.some((each) => each === state))
+      .filter(({ state, cancelledBy }) => cancelledBy === null && ACTIVE_STATES.some((each) => each === state))
       .map(({ _id: id, acceptedAt, seq }) => ({ id, acceptedAt, seq }));
   }
 
-  async #held(field: Field, prefix: string): Promise<Set<string | undefined>> {
-    const range = { [field]: rangeBelow(prefix) };
+  async #listHeldSlots(field: Field, prefix: string): Promise<Set<string | undefined>> {
+    const range = { [field]: prefixRange(prefix) };
     const found = await this.model.find(range, { [field]: 1 }).lean<QueueFields[]>();
     return new Set(found.map((each) => each[field]));
   }
@@ -68,5 +69,5 @@ function fieldOf(rule: number): Field {
 }
 
 function prefixOfRule({ project, function: name, keys }: RunRecord, rule: number): string {
-  return `${prefixOf({ project, name })}/${rule}/${hashOf(keys[rule] ?? null)}`;
+  return `${prefixOf({ project, name })}/${rule}/${hashKey(keys[rule] ?? null)}`;
 }

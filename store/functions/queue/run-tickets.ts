@@ -1,15 +1,15 @@
 import type { Model } from 'mongoose';
 import type { ThrottleRule } from '../../../model/functions/function.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
-import { nextTicket } from '../../../model/functions/throttle.ts';
-import { rangeBelow } from '../../mongo/below.ts';
+import { takeTicket } from '../../../model/functions/throttle.ts';
+import { prefixRange } from '../../mongo/below.ts';
 import type { QueueFields, RunDocument } from '../run-document.ts';
-import { hashOf, prefixOf } from '../run-place.ts';
+import { hashKey, prefixOf } from '../run-place.ts';
 
 type Ticket = Required<Pick<QueueFields, 'ticket' | 'ticketAt' | 'ticketUntil'>>;
 
 /** Throttle that admits no run yet. */
-export interface TooSoon extends Pick<ThrottleRule, 'onFull'> {
+export interface Throttled extends Pick<ThrottleRule, 'onFull'> {
   why: 'throttle';
   isOfAll: boolean;
   /** Earliest admission, ms since 1970. */
@@ -26,11 +26,11 @@ export class RunTickets {
   constructor(private readonly model: Model<RunDocument>) {}
 
   /** @param rule null without a throttle @param now milliseconds since 1970 */
-  async next(run: RunRecord, rule: ThrottleRule | null, now: number): Promise<Ticket | TooSoon | null> {
+  async next(run: RunRecord, rule: ThrottleRule | null, now: number): Promise<Ticket | Throttled | null> {
     if (!rule) return null;
-    const prefix = `${prefixOf({ project: run.project, name: run.function })}/${hashOf(run.throttleKey)}`;
+    const prefix = `${prefixOf({ project: run.project, name: run.function })}/${hashKey(run.throttleKey)}`;
     const last = await this.#last(prefix);
-    const next = nextTicket(rule, last && { at: last.ticketAt, until: last.ticketUntil }, now);
+    const next = takeTicket(rule, last && { at: last.ticketAt, until: last.ticketUntil }, now);
     if ('notBefore' in next) {
       return { why: 'throttle', onFull: rule.onFull, isOfAll: rule.key === null, notBefore: next.notBefore };
     }
@@ -46,7 +46,7 @@ export class RunTickets {
   async #last(prefix: string): Promise<Ticket | null> {
     const shown = { ticket: 1, ticketAt: 1, ticketUntil: 1 } as const;
     const [last] = await this.model
-      .find({ ticket: rangeBelow(prefix) }, shown)
+      .find({ ticket: prefixRange(prefix) }, shown)
       .sort({ ticket: -1 })
       .limit(1)
       .lean<Ticket[]>();

@@ -1,7 +1,7 @@
-import { beginningOf, type RunRecord } from '../../../model/functions/run.ts';
+import { getInitialState, type RunRecord } from '../../../model/functions/run.ts';
 import type { FunctionRef } from '../functions.ts';
 import { RunRepository } from '../run-document.ts';
-import { placeOf, prefixOf } from '../run-place.ts';
+import { getQueueFields, prefixOf } from '../run-place.ts';
 
 /** First unchecked run of a function. */
 export interface Unchecked {
@@ -14,7 +14,7 @@ export interface Unchecked {
  * Runs accepted without validation by the schema of their function: they wait for `check`, and are not admitted before.
  * `unchecked` of each is `<project>/<function>/<when>-<seq>/<id>`, so functions take turns.
  */
-export class UncheckedRuns extends RunRepository {
+export class UnvalidatedRuns extends RunRepository {
   /** Returns the first unchecked run of the next function. @param after null: from the first */
   async next(after: FunctionRef | null): Promise<Unchecked | null> {
     const $gt = after === null ? '' : `${prefixOf(after)}0`;
@@ -29,10 +29,10 @@ export class UncheckedRuns extends RunRepository {
    * when it does not await a check
    */
   async fits(run: RunRecord, now: string): Promise<RunRecord | null> {
-    const begun = { ...run, ...beginningOf(run, { isChecked: true, now }) };
+    const begun = { ...run, ...getInitialState(run, { isChecked: true, now }) };
     const { state, waitingFor } = begun;
     const waits = { _id: this.checked(run.id), state: run.state, waitingFor: 'check' };
-    const set = { state, waitingFor, updatedAt: now, ...placeOf(begun) };
+    const set = { state, waitingFor, updatedAt: now, ...getQueueFields(begun) };
     return (await this.set(waits, set, ['unchecked'])) ? begun : null;
   }
 }

@@ -1,9 +1,9 @@
 import type { RunRecord } from '../../../model/functions/run.ts';
-import { type RunState, UNDER_WAY } from '../../../model/functions/run-state.ts';
+import { ACTIVE_STATES, type RunState } from '../../../model/functions/run-state.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
 import type { RunWaiting } from '../../../model/waitpoints/waiting.ts';
 import { RunRepository } from '../run-document.ts';
-import { placeOf } from '../run-place.ts';
+import { getQueueFields } from '../run-place.ts';
 import type { QueueRules } from './run-queue.ts';
 import { type Full, RunSlots } from './run-slots.ts';
 
@@ -11,7 +11,7 @@ import { type Full, RunSlots } from './run-slots.ts';
 const WAITS_IN: readonly RunState[] = ['running'];
 
 /** Runs whose processes wait for data, and the slots that they release during hibernation. */
-export class WaitingRuns extends RunRepository {
+export class SuspendedRuns extends RunRepository {
   readonly #slots = new RunSlots(this.model);
 
   /** Records how a run waits; its slots stay. @returns false when its process does not run */
@@ -45,8 +45,8 @@ export class WaitingRuns extends RunRepository {
 
   /** Queues a run that has released its slots. @returns false when it holds some, is queued, or is not under way */
   async queue(run: RunRecord, updatedAt: string): Promise<boolean> {
-    const { queued } = placeOf({ ...run, state: 'queued' });
-    const released = { _id: this.checked(run.id), state: { $in: [...UNDER_WAY] }, 'waiting.slot': 'released' };
+    const { queued } = getQueueFields({ ...run, state: 'queued' });
+    const released = { _id: this.checked(run.id), state: { $in: [...ACTIVE_STATES] }, 'waiting.slot': 'released' };
     const set = { 'waiting.slot': 'queued', queued, waitingFor: 'concurrency', updatedAt };
     return this.updateOne(released, { $set: set });
   }
@@ -56,7 +56,7 @@ export class WaitingRuns extends RunRepository {
    * @returns null when it has them, or is not queued
    */
   async readmit(run: RunRecord, rules: Pick<QueueRules, 'concurrency'>, updatedAt: string): Promise<Full | null> {
-    const queued = { _id: this.checked(run.id), state: { $in: [...UNDER_WAY] }, 'waiting.slot': 'queued' };
+    const queued = { _id: this.checked(run.id), state: { $in: [...ACTIVE_STATES] }, 'waiting.slot': 'queued' };
     for (;;) {
       const slots = await this.#slots.free(run, rules.concurrency);
       if ('why' in slots) return slots;

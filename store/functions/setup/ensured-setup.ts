@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type SetupRecord, type SetupWish, setupKeyOf } from '../../../model/functions/setup/setup.ts';
+import { deriveSetupKey, type SetupInputs, type SetupRecord } from '../../../model/functions/setup/setup.ts';
 import type { Actor } from '../../../model/sandbox/sandbox.ts';
 import type { Snapshots } from '../../snapshots/snapshots.ts';
 import type { FunctionSetups, SetupId } from './function-setups.ts';
@@ -12,26 +12,26 @@ interface Versions {
 /**
  * Returns the setup of a specification, and creates it if missing; for `preparing` the caller starts its workflow. A
  * ready setup whose snapshot is missing, since its host was decommissioned, is prepared again.
- * @param isAskedFor true for a direct request: retries a failed setup, and prevents a concurrent removal
+ * @param isRequested true for a direct request: retries a failed setup, and prevents a concurrent removal
  */
 export async function ensureSetup(
   { functionSetups, snapshots }: { functionSetups: FunctionSetups; snapshots: Snapshots },
   createdBy: Actor,
-  wish: SetupWish,
-  isAskedFor: boolean,
+  inputs: SetupInputs,
+  isRequested: boolean,
 ): Promise<SetupRecord> {
-  const id = { project: createdBy.project, key: setupKeyOf(wish) };
+  const id = { project: createdBy.project, key: deriveSetupKey(inputs) };
   for (;;) {
     const found = await functionSetups.get(id);
     if (!found) {
-      await functionSetups.create(newSetup(id, createdBy, wish));
+      await functionSetups.create(newSetup(id, createdBy, inputs));
       continue;
     }
-    if (found.state === 'preparing' && !isAskedFor) return found;
-    if (found.state === 'failed' && !isAskedFor) return found;
-    const isUsable = found.state === 'ready' && (await isThere(snapshots, found));
-    if (isUsable && !isAskedFor) return found;
-    const changes = isUsable || found.state === 'preparing' ? {} : ({ ...PREPARING, wish } as const);
+    if (found.state === 'preparing' && !isRequested) return found;
+    if (found.state === 'failed' && !isRequested) return found;
+    const isUsable = found.state === 'ready' && (await isForkable(snapshots, found));
+    if (isUsable && !isRequested) return found;
+    const changes = isUsable || found.state === 'preparing' ? {} : ({ ...PREPARING, wish: inputs } as const);
     if (await functionSetups.change(found, changes)) return { ...found, ...changes };
   }
 }
@@ -50,7 +50,7 @@ export async function releaseSetup(
 }
 
 /** Reports whether runs can be forked from a setup. */
-export async function isThere(
+export async function isForkable(
   snapshots: Snapshots,
   { state, snapshotId }: Pick<SetupRecord, 'state' | 'snapshotId'>,
 ): Promise<boolean> {
@@ -68,7 +68,7 @@ const PREPARING = {
   waitingFor: null,
 } as const;
 
-function newSetup({ project, key }: SetupId, createdBy: Actor, wish: SetupWish): SetupRecord {
+function newSetup({ project, key }: SetupId, createdBy: Actor, wish: SetupInputs): SetupRecord {
   const at = new Date().toISOString();
   const seed = randomBytes(16).toString('hex');
   return { project, key, seed, ...PREPARING, revision: 1, wish, tries: 0, createdBy, createdAt: at, updatedAt: at };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tarOf } from '../../../model/image/tar.ts';
+import { buildTar } from '../../../model/image/tar.ts';
 import { jsonOf, problemOf, useDoor } from '../support.ts';
 
 const door = useDoor();
@@ -8,7 +8,7 @@ const ONE = { source: 'golden', command: 'cat' };
 const deploy = (name: string, more: object = {}) => door.call('PUT', `/v1/functions/${name}`, { ...ONE, ...more });
 const filesOf = (text: string) => ({
   tar: Buffer.from(
-    tarOf([{ path: 'main', type: 'file', mode: 0o755, bytes: new TextEncoder().encode(text), link: null }]),
+    buildTar([{ path: 'main', type: 'file', mode: 0o755, bytes: new TextEncoder().encode(text), link: null }]),
   ).toString('base64'),
 });
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { withNotes } from '../../../cli/copy/download.ts';
-import { tarOf } from '../../../model/image/tar.ts';
+import { buildTar } from '../../../model/image/tar.ts';
 
 const file = (path: string, bytes: Buffer) => ({ path, type: 'file' as const, mode: 0o644, bytes, link: null });
 /** Length of the two blocks that end an archive, bytes. */
@@ -28,8 +28,8 @@ async function notesIn(archive: Buffer, size: number): Promise<string[]> {
 }
 
 it.each([1, 511, 65_536])('notes are read from an archive in chunks of %d bytes', async (size) => {
-  const one = Buffer.from(tarOf([file('a', Buffer.from('g'.repeat(1_000)))])).subarray(0, -END);
-  const two = Buffer.from(tarOf([file('b', comment('mayfly: no note but the content of a file'))]));
+  const one = Buffer.from(buildTar([file('a', Buffer.from('g'.repeat(1_000)))])).subarray(0, -END);
+  const two = Buffer.from(buildTar([file('b', comment('mayfly: no note but the content of a file'))]));
   const archive = Buffer.concat([
     one,
     comment('mayfly: a: file shrank by 3 bytes; padding with zeros'),

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { packed } from '../../../cli/copy/tar.ts';
+import { packFolder } from '../../../cli/copy/tar.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
 const folder = useFolder();
@@ -9,7 +9,7 @@ test('a tar that ends before it is read loses nothing', async () => {
   const directory = Buffer.concat([Buffer.from(`${folder}/d`), Buffer.from([0xff])]);
   await mkdir(directory);
   await writeFile(Buffer.concat([directory, Buffer.from('/file')]), 'content');
-  const archive = packed(directory, () => undefined, new AbortController().signal);
+  const archive = packFolder(directory, () => undefined, new AbortController().signal);
   const first = archive.next();
   // The tar starts and ends while this process is blocked.
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300));

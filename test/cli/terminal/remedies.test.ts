@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leafOf } from '../../../cli/catalog/leaf.ts';
+import { findCommand } from '../../../cli/catalog/leaf.ts';
 import { createCommands } from '../../../cli/commands.ts';
 import { remedyOf } from '../../../cli/terminal/remedies.ts';
 import { ERRORS, type ErrorCode } from '../../../model/errors.ts';
@@ -16,7 +16,7 @@ test('no remedy at the command line names a route', () => {
 test('each command that a remedy names exists', async () => {
   for (const code of ERROR_CODES) {
     for (const [, words = ''] of remedyOf(code).matchAll(/`mayfly ([^`]+)`/g)) {
-      const { command, rest } = await leafOf(createCommands(io), words.split(' '));
+      const { command, rest } = await findCommand(createCommands(io), words.split(' '));
       expect([code, command.subCommands, rest.filter((word) => !word.startsWith('-'))]).toEqual([code, undefined, []]);
     }
   }

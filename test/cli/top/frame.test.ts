@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ageText, cellText } from '../../../cli/top/rows/section.ts';
 import { frame, widthOf } from '../../../cli/top/screen/frame.ts';
-import { firstState, moved, withFault, withRows, withSize } from '../../../cli/top/screen/state.ts';
+import { firstState, moveSelection, withFault, withRows, withSize } from '../../../cli/top/screen/state.ts';
 import { liveRow } from '../../../cli/top/sections/sandboxes.ts';
 import { SECTIONS } from '../../../cli/top/sections/sections.ts';
 import { manySandboxes } from './top-stand-in.ts';
@@ -37,7 +37,7 @@ it('fits every terminal, with any names', () => {
         true,
         1,
       );
-      const state = withSize(moved(fault ? withFault(start, 0, cellText(host)) : start, by), { columns, rows });
+      const state = withSize(moveSelection(fault ? withFault(start, 0, cellText(host)) : start, by), { columns, rows });
       const lines = frame(state, Date.now());
       expect(lines).toHaveLength(Math.max(1, rows - 1));
       for (const line of lines)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Row } from '../../../cli/top/rows/section.ts';
 import { press } from '../../../cli/top/screen/keys.ts';
-import { chosenRow, firstState, moved, type State, withRows } from '../../../cli/top/screen/state.ts';
+import { chosenRow, firstState, moveSelection, type State, withRows } from '../../../cli/top/screen/state.ts';
 import { APPROVAL } from './top-stand-in.ts';
 
 const rows = (...ids: string[]): Row[] => ids.map((id) => ({ id, sandboxId: id, cells: [id] }));
@@ -32,7 +32,7 @@ describe('keys', () => {
   });
 
   it('choose a row that stays chosen when it moves, and a neighbour when it disappears', () => {
-    const state = moved(withRows(fresh, 0, rows('a', 'b', 'c'), true, 1), 1);
+    const state = moveSelection(withRows(fresh, 0, rows('a', 'b', 'c'), true, 1), 1);
     expect(chosenRow(withRows(state, 0, rows('n', 'a', 'b'), true, 2))?.id).toBe('b');
     expect(chosenRow(withRows(state, 0, rows('a', 'c'), true, 2))?.id).toBe('c');
     expect(chosenRow(withRows(state, 0, [], true, 2))).toBeNull();

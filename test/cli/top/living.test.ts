@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Living } from '../../../cli/top/screen/living.ts';
+import { LiveList } from '../../../cli/top/screen/living.ts';
 import type { LiveSandbox } from '../../../cli/top/sections/sandboxes.ts';
 
 const PAGE = 5;
@@ -27,7 +27,7 @@ it('the list is exact after a round, from any previous state', () => {
     fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
       const there = new Map<string, LiveSandbox>();
       const sorted = () => [...there.values()].sort(order);
-      const living = new Living();
+      const living = new LiveList();
       const read = (from = living.next) => living.merge(from, pageOf(sorted(), from.cursor));
       for (const { come, go, at } of changes) {
         for (const one of come.map(sandbox)) there.set(one.id, one);

@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { changeOnHost } from '../../../activities/playbook/change-on-host.ts';
-import { triedOnHost } from '../../../activities/playbook/tried-on-host.ts';
-import { archiveOf, filesOf, partOf } from '../../../model/playbook/archive.ts';
-import { CHECK_ARGV, CHECK_FOLDER, checkFiles, runsIn } from '../../../model/playbook/check-program.ts';
-import type { Outcome } from '../../../model/playbook/compare-check.ts';
+import { compareOnHost } from '../../../activities/playbook/tried-on-host.ts';
+import { buildArchivePart, finishArchive, listPlaybookFiles } from '../../../model/playbook/archive.ts';
+import { CHECK_ARGV, CHECK_FOLDER, checkFiles, parseRuns } from '../../../model/playbook/check-program.ts';
+import type { CheckOutcome } from '../../../model/playbook/compare-check.ts';
 import { type WrittenPlaybook, writePlaybook } from '../../../model/playbook/write-playbook.ts';
 import { readyAnsibleTools } from '../../../scripts/setup/python/ansible-tools.mjs';
 import { ansibleArchive, goldenImage } from '../../../worker/config/artifacts.mjs';
@@ -46,7 +46,10 @@ async function writtenOf(before: string, after: string): Promise<WrittenPlaybook
 /** Runs a playbook in a disk. @param ansible an archive as set-up makes it */
 async function tried({ text, files, variables }: WrittenPlaybook, disk: string, ansible: string): Promise<Ended> {
   const playbook = Buffer.concat(
-    archiveOf([partOf(filesOf({ text, files, variables })), partOf(checkFiles(variables))]),
+    finishArchive([
+      buildArchivePart(listPlaybookFiles({ text, files, variables })),
+      buildArchivePart(checkFiles(variables)),
+    ]),
   );
   await disks.run(disk, ['sh', '-c', `mkdir -p ${CHECK_FOLDER} && tar -x -C ${CHECK_FOLDER}`], playbook);
   await disks.run(disk, ['sh', '-c', `cat > ${CHECK_FOLDER}/ansible.tar.gz`], createReadStream(ansible));
@@ -83,18 +86,18 @@ describe.skipIf(!canMount || archive === null)('of ten kinds of change', { tags:
     written = await writtenOf('before', 'after');
   }, 600_000);
 
-  async function outcomeOn(disk: string, ansible: string): Promise<Outcome> {
+  async function outcomeOn(disk: string, ansible: string): Promise<CheckOutcome> {
     await disks.copy('before', disk);
     const { stdout, stderr } = await tried(written, disk, ansible);
-    const runs = runsIn(stdout);
+    const runs = parseRuns(stdout);
     expect(runs, stderr.slice(-2_000)).toMatchObject([
       { failed: 0, message: null },
       { changed: 0, failed: 0 },
     ]);
-    return triedOnHost(disks.snapshots, { fresh: 'before', now: 'after', applied: disk }, written, context);
+    return compareOnHost(disks.snapshots, { fresh: 'before', now: 'after', applied: disk }, written, context);
   }
 
-  function refuseUnlessWhole({ broughtAbout, paths, left, beyond }: Outcome): void {
+  function refuseUnlessWhole({ broughtAbout, paths, left, beyond }: CheckOutcome): void {
     const named = left.map(({ path }) => (typeof path === 'string' ? path : '"/srv/b\\377d"'));
     expect([...new Set(named)].sort()).toEqual([...LEFT, '/var/lib/dpkg/status'].sort());
     expect({ beyond, paths }).toEqual({ beyond: [], paths: broughtAbout + LEFT.length });
@@ -118,7 +121,7 @@ describe.skipIf(!canMount || archive === null)('of ten kinds of change', { tags:
     async () => {
       const at = join(folder, 'lint');
       await mkdir(join(at, 'files'), { recursive: true });
-      for (const { name, bytes } of filesOf(written)) await writeFile(join(at, name), bytes);
+      for (const { name, bytes } of listPlaybookFiles(written)) await writeFile(join(at, name), bytes);
       const lint = ['-m', 'ansiblelint', '--offline', '--strict', '--nocolor', '-p', 'playbook.yml'];
       const PATH = `${dirname(tools ?? '')}:${process.env['PATH'] ?? ''}`;
       const env = { PATH, HOME: at, ANSIBLE_HOME: join(at, 'home'), LC_ALL: 'C.UTF-8' };
@@ -129,7 +132,7 @@ describe.skipIf(!canMount || archive === null)('of ten kinds of change', { tags:
   );
 
   it('contains no secret', () => {
-    const all = filesOf(written).map(({ bytes }) => Buffer.from(bytes).toString('latin1'));
+    const all = listPlaybookFiles(written).map(({ bytes }) => Buffer.from(bytes).toString('latin1'));
     for (const secret of SECRETS) expect(all.join('\n')).not.toMatch(secret);
   });
 });
@@ -145,6 +148,6 @@ describe.skipIf(!canMount || archive === null)('of a package without a repositor
     expect(written.packages).toEqual([{ name: 'lonely', version: '1.0', change: 'installed' }]);
     await disks.copy('golden', 'cut');
     const { stdout } = await tried(written, 'cut', archive?.archive ?? '');
-    expect(runsIn(stdout)).toMatchObject([{ failed: 1, message: expect.stringContaining('Install a package') }]);
+    expect(parseRuns(stdout)).toMatchObject([{ failed: 1, message: expect.stringContaining('Install a package') }]);
   }, 600_000);
 });

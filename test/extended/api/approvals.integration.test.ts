@@ -6,7 +6,7 @@ import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { ownFetch } from '../../../mcp/http/mcp-door.ts';
 import type { ApprovalRecord } from '../../../model/approvals/approval.ts';
 import type { PolicyRule } from '../../../model/approvals/policy-rules.ts';
-import { approvalIdOf, sourceIdOf } from '../../../model/ids.ts';
+import { deriveApprovalId, deriveSourceId } from '../../../model/ids.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import type { Problem } from '../../../services/problems/problem.ts';
 import { host, jsonOf, noGuests, problemOf, useDoor } from '../../api/support.ts';
@@ -110,7 +110,12 @@ describe('each rule at each of its endpoints', () => {
     await door.store.hosts.describe(host('kvm-1'));
     const at = new Date().toISOString();
     const prepared = { state: 'prepared', preparedBy: null, updatedAt: at } as const;
-    const source = { id: sourceIdOf('kvm-1', 'golden'), hostId: 'kvm-1', installationId: INSTALLATION, name: 'golden' };
+    const source = {
+      id: deriveSourceId('kvm-1', 'golden'),
+      hostId: 'kvm-1',
+      installationId: INSTALLATION,
+      name: 'golden',
+    };
     await door.store.sources.change(source, prepared);
   });
 
@@ -332,7 +337,7 @@ describe('a request that requires approval', () => {
   });
 
   async function untilAsked(key: string): Promise<ApprovalRecord> {
-    const id = approvalIdOf(agentKeyId, key);
+    const id = deriveApprovalId(agentKeyId, key);
     const asked = await eventually(
       () => door.store.approvals.get(id),
       (record) => record !== null,

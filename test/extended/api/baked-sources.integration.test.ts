@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SandboxView } from '../../../api/resources/sandbox-schemas.ts';
 import type { SnapshotView } from '../../../api/snapshots/snapshots.ts';
-import { sourceIdOf } from '../../../model/ids.ts';
+import { deriveSourceId } from '../../../model/ids.ts';
 import type { BakedSource } from '../../../model/snapshots/baked-source.ts';
 import { host, jsonOf, problemOf, useDoor } from '../../api/support.ts';
 
@@ -28,7 +28,7 @@ describe('baking', () => {
     const response = await bake({ name: 'tools', fromSnapshot }, headers);
     expect([response.status, response.headers.get('Location')]).toEqual([201, '/v1/sources/tools']);
     const baked = (await response.json()) as BakedSource;
-    expect(baked).toMatchObject({ id: sourceIdOf('kvm-1', 'tools'), state: 'ready', snapshotId: fromSnapshot });
+    expect(baked).toMatchObject({ id: deriveSourceId('kvm-1', 'tools'), state: 'ready', snapshotId: fromSnapshot });
     expect(baked).not.toHaveProperty('bakeId');
     expect(await (await bake({ name: 'tools', fromSnapshot }, headers)).json()).toEqual(baked);
     await door.store.bakedSources.update(baked.id, { state: 'baking' });

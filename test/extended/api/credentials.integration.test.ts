@@ -12,7 +12,7 @@ import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import type { SandboxInput } from '../../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../../model/scopes.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { jsonOf, keysByScope } from '../../api/support.ts';
 import { ended, isAlive, SshCaller } from '../../support/ssh-caller.ts';
 import { useFolder } from '../../support/use-folder.ts';
@@ -245,7 +245,7 @@ describe('with a running sandbox', () => {
 
   test("the platform's own certificate is renewed for its existing key, and for no other", async () => {
     const ask = (publicKey: string) =>
-      new Reconciliation(mayfly().client, mayfly().machine().signer).certificates.issue(randomUUID(), {
+      new ControlTemporalClient(mayfly().client, mayfly().machine().signer).certificates.issue(randomUUID(), {
         sandboxId: sandbox.id,
         publicKey,
         purpose: 'host',

@@ -9,10 +9,10 @@ import { createApp } from '../../../api/app.ts';
 import type { AppDeps } from '../../../api/http/context.ts';
 import { apiServer } from '../../../api/server/api-server.ts';
 import { MayflyError } from '../../../model/errors.ts';
-import { tarOf } from '../../../model/image/tar.ts';
+import { buildTar } from '../../../model/image/tar.ts';
 import { DEFAULT_PROJECT } from '../../../model/project.ts';
 import type { Store } from '../../../store/connect.ts';
-import { ANNOUNCED, PIECE_BYTES } from '../../../store/images/sent-contexts.ts';
+import { PIECE_BYTES, PIECES_ANNOUNCED } from '../../../store/images/sent-contexts.ts';
 import { listen } from '../../support/listen.ts';
 import { openStore } from '../../support/open-store.ts';
 import { startStoreServer } from '../../support/store-server.ts';
@@ -68,7 +68,9 @@ it.each([
 
 /** Promise: an upload of a context counts while it runs, and not after it is cut off, for any cause. Seconds. */
 const counted = () => store.sentContexts.bytesOf(DEFAULT_PROJECT);
-const archive = tarOf([{ path: 'large', type: 'file', mode: 0o644, bytes: randomBytes(3 * PIECE_BYTES), link: null }]);
+const archive = buildTar([
+  { path: 'large', type: 'file', mode: 0o644, bytes: randomBytes(3 * PIECE_BYTES), link: null },
+]);
 const digest = createHash('sha256').update(archive).digest('hex');
 const path = `/v1/image-contexts/${digest}`;
 
@@ -114,15 +116,15 @@ it('a partial upload of a dead API is found soon; a client that continues it get
   const { sentContexts } = store;
   const piece = randomBytes(PIECE_BYTES);
   const id = await sentContexts.begin('half', digest);
-  for (let n = 0; n < ANNOUNCED; n++) await sentContexts.put(id, n, piece);
-  expect(await sentContexts.bytesOf('half')).toBe(ANNOUNCED * PIECE_BYTES);
+  for (let n = 0; n < PIECES_ANNOUNCED; n++) await sentContexts.put(id, n, piece);
+  expect(await sentContexts.bytesOf('half')).toBe(PIECES_ANNOUNCED * PIECE_BYTES);
   const soon = new Date(Date.now() + 1_000);
   expect((await sentContexts.unused(soon, true)).map((each) => each.id)).toEqual([id]);
   await sentContexts.remove(id, soon);
   expect(await sentContexts.bytesOf('half')).toBe(0);
   const forgotten = { code: 'context_not_found' };
-  await expect(sentContexts.put(id, ANNOUNCED, piece)).rejects.toMatchObject(forgotten);
-  const whole = { context: { entries: [], dockerignore: '' }, bytes: ANNOUNCED * PIECE_BYTES };
+  await expect(sentContexts.put(id, PIECES_ANNOUNCED, piece)).rejects.toMatchObject(forgotten);
+  const whole = { context: { entries: [], dockerignore: '' }, bytes: PIECES_ANNOUNCED * PIECE_BYTES };
   await expect(sentContexts.complete(id, whole)).rejects.toMatchObject(forgotten);
   await expect(sentContexts.read(id, 0, 1).next()).rejects.toThrow('is missing');
 });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../../api/description/openapi.ts';
-import { ID_PATTERNS, waitpointIdOf } from '../../../model/ids.ts';
-import { tokenOf } from '../../../model/waitpoints/token.ts';
+import { deriveWaitpointId, ID_PATTERNS } from '../../../model/ids.ts';
+import { formatToken } from '../../../model/waitpoints/token.ts';
 import { useDoor } from '../../api/support.ts';
 import {
   ALPHA,
@@ -127,7 +127,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ),
   completeWaitpoint: ({ runs }) =>
     runs.map((id) => {
-      const token = (of: string) => tokenOf(waitpointIdOf(of, 'default'), 'x'.repeat(43));
+      const token = (of: string) => formatToken(deriveWaitpointId(of, 'default'), 'x'.repeat(43));
       return { ...one({ token: token(id) }, { token: token(NEVER.run) }), body: { data: 1 }, neverBody: { data: 1 } };
     }),
   createWaitpoint: ({ runs }) => runs.map((id) => ({ ...one({ id }, { id: NEVER.run }), body: {}, neverBody: {} })),

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Exchange, openApiDocument, recordedExchanges } from '../../../api/description/openapi.ts';
 import type { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
-import { tarOf } from '../../../model/image/tar.ts';
-import { END } from '../../../model/ports/pieces.ts';
+import { buildTar } from '../../../model/image/tar.ts';
+import { END_FRAME } from '../../../model/ports/pieces.ts';
 import { newDelivery } from '../../../model/webhooks/delivery.ts';
-import { ReceiptWatch } from '../../../worker/receipts/receipt-watch.ts';
+import { ReceiptSigner } from '../../../worker/receipts/receipt-watch.ts';
 import { templateRecord } from '../../store/project-records.ts';
 import { endedEvent } from '../../store/webhook-records.ts';
 import { Described } from '../../support/described.ts';
@@ -110,7 +110,7 @@ async function ports(id: string): Promise<void> {
   const server = createServer((socket) => socket.end('hello'));
   const port = String(await listen(server));
   const headers = { 'Content-Type': 'application/octet-stream' };
-  await ask('connectPort', { id, port }, { body: Buffer.from(END), headers });
+  await ask('connectPort', { id, port }, { body: Buffer.from(END_FRAME), headers });
   for (const _again of [1, 2]) await ask('createPort', { id }, { body: { port: Number(port) } });
   await ask('listPorts', { id });
   await ask('getPort', { id, port });
@@ -198,7 +198,7 @@ async function templates(): Promise<void> {
 async function images(): Promise<void> {
   const dockerfile =
     'FROM debian:12\nARG PORT=80\nENV PORT=$PORT\nRUN echo "$PORT" >/srv/port\nEXPOSE $PORT\nCMD ["serve"]\n';
-  const context = Buffer.from(tarOf([])).toString('base64');
+  const context = Buffer.from(buildTar([])).toString('base64');
   const body = {
     name: 'web-image',
     dockerfile,
@@ -206,7 +206,7 @@ async function images(): Promise<void> {
     args: { PORT: '8080' },
     aliases: { 'debian:12': 'golden-debian12' },
   };
-  const sent = Buffer.from(tarOf([]));
+  const sent = Buffer.from(buildTar([]));
   const digest = createHash('sha256').update(sent).digest('hex');
   const type = { 'Content-Type': 'application/x-tar' };
   for (const _of of ['sent', 'there']) await ask('putImageContext', { digest }, { body: sent, headers: type });
@@ -323,7 +323,7 @@ async function functions(): Promise<void> {
   await ask('getRunOutput', { id }, { query: '?stream=stdout' });
   await ask('getRunAudit', { id }, { query: '?limit=2' });
   await ask('getRunEvent', { id });
-  const watch = new ReceiptWatch(
+  const watch = new ReceiptSigner(
     mayfly().store,
     join(mayfly().config.stateDir, 'receipt.key'),
     pino({ level: 'silent' }),

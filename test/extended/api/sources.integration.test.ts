@@ -12,7 +12,7 @@ import { type CertClient, keyWithCertificate } from '../../../host/ssh/cert-clie
 import { validBefore } from '../../../host/ssh/certificate-validity.ts';
 import { CERTIFICATE_FILE, KEY_FILE } from '../../../host/ssh/credentials.ts';
 import { login } from '../../../host/ssh/login.ts';
-import { sourceIdOf } from '../../../model/ids.ts';
+import { deriveSourceId } from '../../../model/ids.ts';
 import type { Scope } from '../../../model/scopes.ts';
 import type { SourceCommandResult } from '../../../model/snapshots/source-access.ts';
 import { useMayfly } from '../../support/use-mayfly.ts';
@@ -227,16 +227,16 @@ describe('prepared', () => {
       expect.objectContaining({ kind: 'source.file', detail: expect.objectContaining({ path: '/etc/passwd' }) }),
     ];
     await expect.poll(seen).toEqual(expect.arrayContaining(expected));
-    expect((await mayfly().store.audit.verify(sourceIdOf('test', NAME))).ok).toBe(true);
+    expect((await mayfly().store.audit.verify(deriveSourceId('test', NAME))).ok).toBe(true);
   });
 
   /** Logs in with the host's own credentials for one source, at the sshd of another one or of the same. */
   async function loginTo(name: string, credentialsOf: string, user = 'mayfly-readonly'): Promise<CertClient> {
-    const folder = mayfly().host?.machine.credentials.directory(sourceIdOf('test', credentialsOf)) ?? '';
+    const folder = mayfly().host?.machine.credentials.directory(deriveSourceId('test', credentialsOf)) ?? '';
     const certificate = await readFile(join(folder, CERTIFICATE_FILE), 'utf8');
     const key = keyWithCertificate(await readFile(join(folder, KEY_FILE)), certificate);
     const [address] = await (await hypervisor().runningSource(name)).addresses();
-    const record = await mayfly().store.sources.get(sourceIdOf('test', name));
+    const record = await mayfly().store.sources.get(deriveSourceId('test', name));
     const endpoint = {
       address: address?.address ?? '',
       port: address?.port ?? 0,
@@ -289,7 +289,7 @@ describe('prepared', () => {
 
   test('an expired certificate is replaced by the next read', async () => {
     const machine = mayfly().host?.machine;
-    const id = sourceIdOf('test', NAME);
+    const id = deriveSourceId('test', NAME);
     const path = join(machine?.credentials.directory(id) ?? '', CERTIFICATE_FILE);
     machine?.sourceReads.close(id);
     await writeFile(path, endingSoon(await readFile(path, 'utf8')));
@@ -299,7 +299,7 @@ describe('prepared', () => {
 
   test('a host that has lost its key to a source requires another prepare', async () => {
     const machine = mayfly().host?.machine;
-    const id = sourceIdOf('test', NAME);
+    const id = deriveSourceId('test', NAME);
     await machine?.credentials.removeCredentials(id);
     machine?.sourceReads.close(id);
     const refused = await run('uname -s');

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { TemporalSagas } from '../../../temporal/temporal-sagas.ts';
+import { ApiTemporalClient } from '../../../temporal/temporal-sagas.ts';
 import { useMayfly } from '../../support/use-mayfly.ts';
 
 const mayfly = useMayfly();
 
 test("a wait ends when its signal fires, for any duration of the server's poll", async () => {
   const { id } = await mayfly().create();
-  const sagas = new TemporalSagas(mayfly().client, { roundMs: 600_000 });
+  const sagas = new ApiTemporalClient(mayfly().client, { roundMs: 600_000 });
   const waiting = new AbortController();
   const ended = expect(sagas.sandboxes.ended(id, waiting.signal)).rejects.toThrow('long enough');
   await mayfly().client.workflowService.getSystemInfo({}); // the server has the wait by then: both use one connection
@@ -16,7 +16,7 @@ test("a wait ends when its signal fires, for any duration of the server's poll",
 
 test('a call that timed out may have started its workflow, and reports that', async () => {
   const input = mayfly().input();
-  const sagas = new TemporalSagas(mayfly().client, { callMs: 1 });
+  const sagas = new ApiTemporalClient(mayfly().client, { callMs: 1 });
   const late = { code: 'temporal_unavailable', options: { mayHaveBegun: true } };
   await expect(sagas.sandboxes.create(input)).rejects.toMatchObject(late);
   await mayfly().sagas.sandboxes.create(input);
@@ -26,7 +26,7 @@ test('a call that timed out may have started its workflow, and reports that', as
 
 test('a wait for an update and for an end continues over many polls', async () => {
   const input = mayfly().input();
-  const sagas = new TemporalSagas(mayfly().client, { roundMs: 200 });
+  const sagas = new ApiTemporalClient(mayfly().client, { roundMs: 200 });
   mayfly().failpoints.arm('verifySsh.before=delay(1100);removeDomain.before=1*delay(1100)');
   await sagas.sandboxes.create(input);
   await sagas.sandboxes.settled(input.id, AbortSignal.timeout(60_000));

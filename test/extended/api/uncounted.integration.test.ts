@@ -4,7 +4,7 @@ import { NO_LIMITS } from '../../../model/project-limits.ts';
 import { releaseUnstarted } from '../../../services/idempotent-call.ts';
 import type { Claim } from '../../../store/access/idempotency.ts';
 import type { Store } from '../../../store/connect.ts';
-import { storeOf } from '../../../store/project-store.ts';
+import { createProjectStore } from '../../../store/project-store.ts';
 import { sandboxId } from '../../store/support.ts';
 import { useStore } from '../../support/use-store.ts';
 
@@ -22,7 +22,7 @@ it.each([
 ])('%s', async (_, claim, error, counted) => {
   const id = `p${Math.random().toString(36).slice(2, 10)}`;
   await store.projects.create(id, { limits: { ...NO_LIMITS, sandboxes: 1 } });
-  const own = storeOf(store, { project: id, isOperator: false });
+  const own = createProjectStore(store, { project: id, isOperator: false });
   await own.admissions.admit([{ sandboxId: sandboxId(1), cpus: 1, memoryMib: 1 }], async () => false);
   await releaseUnstarted(own, { claim }, [sandboxId(1)], error);
   const { sandboxes } = await store.admissions.useOf(id);

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, i
 import { UserCa } from '../../../ca/user-ca.ts';
 import { ExecError } from '../../../host/os/exec.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
-import { CONTROL_QUEUE, hostQueue, workflowIdOf } from '../../../model/sagas/queues.ts';
+import { CONTROL_QUEUE, hostQueue, sandboxWorkflowId } from '../../../model/sagas/queues.ts';
 import { connectStore, type Store } from '../../../store/connect.ts';
 import { Closers } from '../../../worker/config/closers.ts';
 import { auditKey } from '../../../worker/config/secret-file.ts';
@@ -249,7 +249,7 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
       const connection = await temporalService();
       const { workflowService } = connection;
       const taskQueue = { name: `failing-${process.pid}` };
-      const workflowId = workflowIdOf(sandboxId(3));
+      const workflowId = sandboxWorkflowId(sandboxId(3));
       const ids = { namespace: 'default', workflowId, requestId: workflowId };
       await workflowService.startWorkflowExecution({ ...ids, workflowType: { name: 'sandbox' }, taskQueue });
       closers.add('failing workflow', async () => {

@@ -5,11 +5,11 @@ import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { beforeAll, describe, expect } from 'vitest';
 import { replaceReceiptKey } from '../../../ca/receipt-key.ts';
-import { attemptIds } from '../../../model/functions/run.ts';
+import { deriveAttemptIds } from '../../../model/functions/run.ts';
 import type { Statement } from '../../../model/receipts/in-toto.ts';
 import type { Envelope } from '../../../model/receipts/receipt.ts';
 import { readyAttestationTools } from '../../../scripts/setup/python/attestation-tools.mjs';
-import { ReceiptWatch } from '../../../worker/receipts/receipt-watch.ts';
+import { ReceiptSigner } from '../../../worker/receipts/receipt-watch.ts';
 import { textOf } from '../../docs/documented.ts';
 import { useCommandLine } from '../../support/command-line.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
@@ -22,13 +22,13 @@ const run = promisify(execFile);
 const folder = useFolder();
 let keyFile: string;
 let functions: TestFunctions;
-let watch: ReceiptWatch;
+let watch: ReceiptSigner;
 /** Run with every kind of output. */
 let over: Run;
 
 beforeAll(async () => {
   functions = new TestFunctions(door());
-  watch = new ReceiptWatch(all().store, signingKey(), pino({ level: 'silent' }));
+  watch = new ReceiptSigner(all().store, signingKey(), pino({ level: 'silent' }));
   await watch.look();
   keyFile = join(folder, 'keys.pem');
   await writeFile(keyFile, (await cli('receipt', 'keys')).out);
@@ -75,7 +75,7 @@ test('the outcome, output and cleanup of a run are signed once', async () => {
   const last = audit.at(-1);
   expect(last?.body).toContain('run.cleaned');
   expect(predicate.runDetails.metadata.mayfly_auditHead).toEqual({ entries: audit.length, hash: last?.hash });
-  const { sandboxId } = attemptIds(over.id, 1);
+  const { sandboxId } = deriveAttemptIds(over.id, 1);
   expect(predicate.runDetails.byproducts.map(({ name }) => name)).toEqual([
     'attempt-1/stdout',
     'attempt-1/stderr',
@@ -126,7 +126,7 @@ describe('62: one byte is changed', () => {
   ];
   test.each(changes)('in %s: verify names it', async (what, file) => {
     const path = await saved(over, `changed ${what}`);
-    const name = file === 'proofs' ? `proofs/${attemptIds(over.id, 1).sandboxId}.json` : file;
+    const name = file === 'proofs' ? `proofs/${deriveAttemptIds(over.id, 1).sandboxId}.json` : file;
     const bytes = await readFile(join(path, name));
     bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0);
     await writeFile(join(path, name), bytes);
@@ -210,7 +210,7 @@ test('a run without a proved cleanup has no receipt yet', async ({ mayfly }) => 
   const name = await functions.deploy('true');
   await functions.pause(name);
   const { id } = await functions.trigger(name);
-  mayfly.arm('destroyDomain.before=delay(3000)', attemptIds(id, 1).sandboxId);
+  mayfly.arm('destroyDomain.before=delay(3000)', deriveAttemptIds(id, 1).sandboxId);
   await functions.resume(name);
   await functions.until(id, ({ state }) => state === 'ended');
   await watch.look();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Sandbox } from '../../../clients/typescript/http/openapi.ts';
-import { isFinal, isSettled } from '../../../model/sandbox/sandbox-state.ts';
+import { isCreateFinished, isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { Agreement } from '../../crash/agreement.ts';
 import { CrashInstallation } from '../../crash/installation.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -109,7 +109,7 @@ async function finalAnswer(idempotencyKey: string): Promise<Answer> {
   if (status !== 202) return { status, code: told.code, retryAfter: headers.get('retry-after') };
   const { state, failure } = await eventually(
     () => mayfly.client.getSandbox(told.id),
-    (record) => isSettled(record.state),
+    (record) => isCreateFinished(record.state),
   );
   if (!isFinal(state)) return { status: 201, code: undefined, retryAfter: null };
   return { status: 202, code: failure?.code, retryAfter: null };

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { ReadonlyCommand } from '../../../model/readonly/command.ts';
-import { PROGRAMS, readReadonlyCommand } from '../../../model/readonly/readonly-command.ts';
+import { PROGRAMS, parseReadonlyCommand } from '../../../model/readonly/readonly-command.ts';
 import { brokenStructures } from '../../guest/broken-structures.ts';
 import { CanaryRoot } from '../../guest/canary-root.ts';
 import { command, verdictsOn } from '../../guest/gate-process.ts';
@@ -60,7 +60,7 @@ describe('the gate alone', () => {
   it('permits all allowed cases', () => {
     const texts = cases.filter(({ allowed }) => allowed).map(({ text }) => text);
     const commands = texts.map((text) => {
-      const read = readReadonlyCommand(text);
+      const read = parseReadonlyCommand(text);
       if ('refusal' in read) throw new Error(`${text}: ${read.refusal.reason}`);
       return read.command;
     });

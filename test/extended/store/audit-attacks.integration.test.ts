@@ -10,7 +10,7 @@ import type { Store } from '../../../store/connect.ts';
 import type { Anchor } from '../../../store/register/anchor.ts';
 import { AnchorFiles } from '../../../worker/audit/anchor-files.ts';
 import { Closers } from '../../../worker/config/closers.ts';
-import { judged } from '../../../worker/upkeep/audit.ts';
+import { verifyKeys } from '../../../worker/upkeep/audit.ts';
 import { record, sandboxId } from '../../store/support.ts';
 import { openStore } from '../../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../../support/store-server.ts';
@@ -74,7 +74,7 @@ const all = (name: string) => db.collection<Raw>(name);
 /** Returns the problems that `mayfly audit verify` finds. */
 async function found(): Promise<{ register: string[]; notes: string[]; chains: Record<string, string[]> }> {
   const walk = await store.audit.verifyRegister();
-  const { problems, notes } = await judged(walk, store);
+  const { problems, notes } = await verifyKeys(walk, store);
   const expected = new Map((await store.sandboxes.all()).map(({ id }) => [id, []]));
   const chains = await store.audit.verifyAll(expected, walk);
   const broken = [...chains].filter(([, { ok }]) => !ok);

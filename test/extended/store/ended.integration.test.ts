@@ -1,7 +1,7 @@
 import type mongoose from 'mongoose';
 import { expect, it } from 'vitest';
 import type { Store } from '../../../store/connect.ts';
-import { storedParts } from '../../../store/stored-parts.ts';
+import { listStorageUse } from '../../../store/stored-parts.ts';
 import { record, sandboxId, snapshot, snapshotId } from '../../store/support.ts';
 import { useStore } from '../../support/use-store.ts';
 
@@ -23,7 +23,7 @@ useStore(
 
 /** Queries that run every two seconds, at every scrape, for every list and every idle timer. */
 const HOT = {
-  quotas: () => storedParts(store),
+  quotas: () => listStorageUse(store),
   stopped: () => store.sandboxes.all(['paused']),
   open: () => store.activity.openCommands(),
   list: () => store.sandboxes.list({ limit: 50 }),

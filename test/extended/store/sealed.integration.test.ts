@@ -1,7 +1,7 @@
 import mongoose from 'mongoose';
 import { describe, expect, it } from 'vitest';
 import { connectStore, type Store } from '../../../store/connect.ts';
-import { reseal } from '../../../store/reseal.ts';
+import { reencrypt } from '../../../store/reseal.ts';
 import { documentOf } from '../../../store/sandboxes/sandbox-document.ts';
 import type { StoreKey, StoreKeys } from '../../../store/sealed/seal.ts';
 import { auditEvent, command, commandId, record, sandboxId } from '../../store/support.ts';
@@ -214,8 +214,8 @@ describe('a reencryption', () => {
     await before.close();
     const both: StoreKeys = [OTHER_KEY, ...STORE_KEYS];
     await (await openStore(uri, { keys: both })).close();
-    expect(await reseal(uri, both)).toEqual({ sealed: DOCUMENTS, unreadable: [] });
-    expect(await reseal(uri, both)).toEqual({ sealed: 0, unreadable: [] });
+    expect(await reencrypt(uri, both)).toEqual({ sealed: DOCUMENTS, unreadable: [] });
+    expect(await reencrypt(uri, both)).toEqual({ sealed: 0, unreadable: [] });
     const after = await openStore(uri, { auditKey, keys: [OTHER_KEY] });
     try {
       expect((await after.sandboxes.all()).map(({ spec }) => spec.metadata['purpose'])).toEqual(
@@ -238,7 +238,7 @@ describe('a reencryption', () => {
     const { id: _id, ...rest } = command(30);
     const damaged = { _id: commandId(31), spec: new mongoose.mongo.Binary(Buffer.alloc(60), 0x80) };
     await there.collection<Stored>('commands').insertMany([{ _id, ...rest }, damaged]);
-    const { sealed, unreadable } = await reseal(uri, STORE_KEYS);
+    const { sealed, unreadable } = await reencrypt(uri, STORE_KEYS);
     expect([sealed, unreadable.map(({ id }) => id)]).toEqual([0, [_id, commandId(31)]]);
     await there.close();
   });

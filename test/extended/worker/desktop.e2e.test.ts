@@ -10,7 +10,7 @@ import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
 type DesktopWindow = Desktop['windows'][number];
 
 import { ByteReader } from '../../../services/desktop/rfb/byte-reader.ts';
-import { Screen } from '../../../services/desktop/rfb/screen.ts';
+import { VncClient } from '../../../services/desktop/rfb/screen.ts';
 import { goldenImage } from '../../../worker/config/artifacts.mjs';
 import { PAGE, PAGE_FOLDER, PAGE_PORT, SERVER, TYPED } from '../../desktop/guest-page.ts';
 import { pixelsOf } from '../../desktop/png-pixels.ts';
@@ -109,7 +109,7 @@ describe.skipIf(!goldenImage(IMAGE))('a desktop', { tags: ['tool'] }, () => {
     expect(noVnc.head).toMatch(/^HTTP\/1\.1 101 /);
     const incoming = noVnc.messages();
     const wire = { write: (bytes: Uint8Array) => noVnc.send(bytes), end: () => noVnc.end(), incoming };
-    const screen = await Screen.open(wire, async () => password);
+    const screen = await VncClient.open(wire, async () => password);
     expect((await screen.picture()).pixels).toHaveLength(1_280 * 800 * 4);
     quietSince = performance.now();
     nextByte = new ByteReader(incoming).u8(); // reads on, so that pings are answered as by a browser
@@ -141,7 +141,7 @@ describe.skipIf(!goldenImage(IMAGE))('a desktop', { tags: ['tool'] }, () => {
       await once(socket, 'connect');
       const incoming = socket.iterator() as AsyncIterableIterator<Buffer>;
       const wire = { write: (bytes: Uint8Array) => void socket.write(bytes), end: () => void socket.end(), incoming };
-      const screen = await Screen.open(wire, async () => password);
+      const screen = await VncClient.open(wire, async () => password);
       const { width, height } = screen;
       for (const key of keys) for (const isDown of [true, false]) screen.key(key.charCodeAt(0), isDown);
       for (const isDown of [true, false]) screen.key(0xff0d, isDown);

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
-import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
+import { buildTar, type TarEntry } from '../../../model/image/tar.ts';
 import type { Statement } from '../../../model/receipts/in-toto.ts';
 import type { Envelope } from '../../../model/receipts/receipt.ts';
 import { readyAttestationTools } from '../../../scripts/setup/python/attestation-tools.mjs';
@@ -33,7 +33,7 @@ const file = (path: string, content: string | Uint8Array): TarEntry => {
 
 /** Pushed tree: the guest has no network, so the function brings the tree and Debian's `make`. */
 const treeWith = (make: Uint8Array) =>
-  tarOf([
+  buildTar([
     file('make', make),
     file('Makefile', 'test:\n\t@[ "$$(cat answer)" = 42 ] && echo ok | tee $(MAYFLY_ARTIFACTS)/report.txt\n'),
     file('answer', '42\n'),

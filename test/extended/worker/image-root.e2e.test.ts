@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { Image } from '../../../clients/typescript/http/openapi.ts';
-import { tarOf } from '../../../model/image/tar.ts';
+import { buildTar } from '../../../model/image/tar.ts';
 import { builtImage } from '../../support/built-image.ts';
 import { debianRoot } from '../../support/debian-root.ts';
 import { file } from '../../support/root-trees.ts';
@@ -24,7 +24,7 @@ async function built(name: string, contextDigest: string): Promise<Image> {
 test('a root file system without kernel, systemd, sshd and agent becomes a source of virtual machines', async () => {
   const { client } = mayfly();
   const root = gzipSync(await debianRoot(900_000), { level: 1 });
-  const context = tarOf([file('root.tar.gz', root)]);
+  const context = buildTar([file('root.tar.gz', root)]);
   const contextDigest = createHash('sha256').update(context).digest('hex');
   const body = new Blob([Buffer.from(context)]).stream();
   await client.images.sendContext(contextDigest, body);

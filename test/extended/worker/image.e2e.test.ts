@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
+import { buildTar, type TarEntry } from '../../../model/image/tar.ts';
 import { builtImage } from '../../support/built-image.ts';
 import { useServedOnLibvirt } from '../../support/served-on-libvirt.ts';
 
@@ -26,7 +26,7 @@ RUN pgrep sleep || echo none >/srv/left; ls /run/secrets /run/mayfly-secrets || 
 const FILES: TarEntry[] = ['src/a', 'src/deep/b'].map((path) => {
   return { path, type: 'file', mode: 0o640, bytes: Buffer.from(`${path}\n`.repeat(10_000)), link: null };
 });
-const CONTEXT = Buffer.from(tarOf(FILES)).toString('base64');
+const CONTEXT = Buffer.from(buildTar(FILES)).toString('base64');
 const mayfly = useServedOnLibvirt();
 
 function built(name: string, dockerfile = DOCKERFILE) {

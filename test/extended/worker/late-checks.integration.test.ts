@@ -3,13 +3,13 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { createDispatchActivities } from '../../../activities/function/queue/dispatch.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
-import { beginningOf, type RunRecord } from '../../../model/functions/run.ts';
+import { getInitialState, type RunRecord } from '../../../model/functions/run.ts';
 import { InputSchemas } from '../../../services/schema/input-schemas.ts';
 import type { Store } from '../../../store/connect.ts';
 import { cancelRun } from '../../../store/functions/run-cancel.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
-import { LateChecks } from '../../../worker/upkeep/functions/late-checks.ts';
-import { RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
+import { DeferredValidation } from '../../../worker/upkeep/functions/late-checks.ts';
+import { RunQueuePoller } from '../../../worker/upkeep/functions/run-queues.ts';
 import { functionRecord, functionVersion, runRecord } from '../../store/run-records.ts';
 import { type OpenedStore, useStore } from '../../support/use-store.ts';
 
@@ -24,7 +24,7 @@ afterAll(() => schemas.close());
 const logger = pino({ level: 'silent' });
 const [started, rung]: [string[], string[]] = [[], []];
 
-class Noted extends Reconciliation {
+class Noted extends ControlTemporalClient {
   constructor() {
     super(null as never);
     this.functions.startRun = async ({ runId }) => {
@@ -36,10 +36,10 @@ class Noted extends Reconciliation {
   }
 }
 const bell = { ring: ({ name }: { name: string }) => void rung.push(name) };
-const checks = (by = schemas) => new LateChecks(store, by, bell, logger);
+const checks = (by = schemas) => new DeferredValidation(store, by, bell, logger);
 const dispatch = (name: string) =>
   createDispatchActivities({ store, reconciliation: new Noted() }).admitRuns({ project: 'default', name, after: '' });
-const upkeep = () => new RunQueues(store, new Noted(), logger).look();
+const upkeep = () => new RunQueuePoller(store, new Noted(), logger).look();
 
 const SCHEMA = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
 const began = Date.now() - 600_000;
@@ -57,7 +57,7 @@ async function deployed(spec: Partial<FunctionSpec> = {}): Promise<string> {
 async function came(name: string, data: unknown, isChecked: boolean, changes: Partial<RunRecord> = {}) {
   const acceptedAt = new Date(began + ++count * 1_000).toISOString();
   const run = runRecord(count, { function: name, versionDigest: name, acceptedAt, ...changes });
-  const at = { ...run, ...beginningOf(run, { isChecked, now: acceptedAt }) };
+  const at = { ...run, ...getInitialState(run, { isChecked, now: acceptedAt }) };
   const event = { specversion: '1.0', id: String(count), source: '/test', type: 'test', data };
   expect(await store.runs.accept(at, Buffer.from(JSON.stringify(event)))).toBe(true);
   return at;
@@ -218,7 +218,7 @@ describe('a check', () => {
     const uncheckedRuns = Object.assign(Object.create(store.uncheckedRuns) as Store['uncheckedRuns'], {
       next: async (after: unknown) => (after === null ? seen : null),
     });
-    await new LateChecks({ ...store, uncheckedRuns }, late, bell, logger).look();
+    await new DeferredValidation({ ...store, uncheckedRuns }, late, bell, logger).look();
     expect(await stateOf(seen.run)).toBe('queued');
   });
 });

@@ -10,7 +10,7 @@ import { ownServersEnv, withUp } from '../../support/with-up.ts';
 const closers = new Closers();
 afterEach(() => closers.close());
 
-// Promise: sandboxes of `mayfly up` continue with another store and Temporal (docs/several-machines.md).
+// Promise: sandboxes of `mayfly up` continue with another store and Temporal (docs/deploy.md).
 test('a store is copied, and its sandboxes are adopted', async () => {
   const { state, remove } = await temporaryState();
   closers.add('state folder', remove);

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { CommandRuns } from '../../../host/exec/command-runs.ts';
 import type { Store } from '../../../store/connect.ts';
-import { OpenCommands, type OpenCommandsDeps } from '../../../worker/machine/open-commands.ts';
+import { CommandRecovery, type OpenCommandsDeps } from '../../../worker/machine/open-commands.ts';
 import { command, commandId, sandboxId } from '../../store/support.ts';
 import { useStore } from '../../support/use-store.ts';
 
@@ -31,7 +31,7 @@ async function kept(n: number): Promise<string> {
   return commandId(n);
 }
 
-async function sweep(open: OpenCommands): Promise<void> {
+async function sweep(open: CommandRecovery): Promise<void> {
   await open.start();
   await open.stop();
 }
@@ -40,7 +40,7 @@ it('deletes the inputs of a command that has ended, or was never recorded', asyn
   const [ended, requested, unrecorded] = [await kept(1), await kept(2), await kept(3)];
   await store.commands.create(command(1, { state: 'ended', outcome: 'exited' }));
   await store.commands.create(command(2, { requestedAt: new Date().toISOString() }));
-  const open = new OpenCommands(deps);
+  const open = new CommandRecovery(deps);
   await sweep(open);
   expect(await store.commandInputs.get(ended)).toBeNull();
   expect(await store.commandInputs.get(unrecorded)).not.toBeNull(); // its record may follow

@@ -6,7 +6,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { MayflyApiError } from '../../../clients/typescript/http/problem.ts';
-import { isImageOver } from '../../../model/image/image.ts';
+import { isImageFinal } from '../../../model/image/image.ts';
 import { temporalClient } from '../../../worker/payloads/data-converter.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ServedMayfly } from '../../support/served.ts';
@@ -73,7 +73,7 @@ beforeAll(async () => {
     seen.push(...(await ourProcesses()));
     return client.images.get(imageId);
   };
-  errors.push(JSON.stringify(await eventually(built, ({ state }) => isImageOver(state))));
+  errors.push(JSON.stringify(await eventually(built, ({ state }) => isImageFinal(state))));
   const refused = [
     () => client.createSandbox({ ...request, agentId: PLANTED.agentId }),
     () => run({ argv: [`/no/such/password=${PLANTED.refused}`], cwd: `/no/such/password=${PLANTED.refused}` }),

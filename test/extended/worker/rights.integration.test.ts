@@ -5,11 +5,11 @@ import { z } from 'zod';
 import { MayflyClient } from '../../../clients/typescript/mayfly-client.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { connectStore, type Store } from '../../../store/connect.ts';
-import { lookAtStore } from '../../../store/look.ts';
-import { TemporalSagas } from '../../../temporal/temporal-sagas.ts';
+import { inspectStore } from '../../../store/look.ts';
+import { ApiTemporalClient } from '../../../temporal/temporal-sagas.ts';
 import { Closers } from '../../../worker/config/closers.ts';
 import { readConfig } from '../../../worker/config/config.ts';
-import { dataConverterOf, temporalClient } from '../../../worker/payloads/data-converter.ts';
+import { createDataConverter, temporalClient } from '../../../worker/payloads/data-converter.ts';
 import { type PayloadKeys, payloadKeys } from '../../../worker/payloads/payload-keys.ts';
 import { connectTemporal } from '../../../worker/servers/temporal.ts';
 import { startTemporalServer } from '../../../worker/servers/temporal-server.ts';
@@ -67,7 +67,7 @@ beforeAll(async () => {
     MAYFLY_AUDIT_RETENTION_DAYS: soon,
     MAYFLY_EXPORT_DIR: join(state.root, 'export'),
   });
-  await eventually(() => lookAtStore(server.uri), { layout: 'this' });
+  await eventually(() => inspectStore(server.uri), { layout: 'this' });
   const proxy = await serve('proxy', { ...proxyTls(certificates), MAYFLY_PROXY_PORT: '0' });
   const { address } = proxied.parse(JSON.parse(await proxy.line('the proxy listens')));
   const byProxy = (name: string) => ({ TEMPORAL_ADDRESS: address, ...temporalTls(certificates, name) });
@@ -167,9 +167,9 @@ test('each process uses its rights to the store, and no others', async () => {
 async function reportEndOf(id: string): Promise<void> {
   const { temporalAddress = '', temporalTls: tls } = readConfig(asHost);
   const connection = await connectTemporal(temporalAddress, tls);
-  const ofHost = temporalClient({ connection, dataConverter: dataConverterOf(keys) });
+  const ofHost = temporalClient({ connection, dataConverter: createDataConverter(keys) });
   try {
-    await new TemporalSagas(ofHost).sandboxes.reportMachineEnd(id, {
+    await new ApiTemporalClient(ofHost).sandboxes.reportMachineEnd(id, {
       hostId: 'served',
       reason: 'crashed',
       seenAt: new Date().toISOString(),

@@ -1,22 +1,22 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { type RunRecord, runIdOf } from '../../../model/functions/run.ts';
+import { deriveRunId, type RunRecord } from '../../../model/functions/run.ts';
 import type { RunInput } from '../../../model/functions/run-saga.ts';
 import type { Store } from '../../../store/connect.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
-import { RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
+import type { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
+import { RunQueuePoller } from '../../../worker/upkeep/functions/run-queues.ts';
 import { functionRecord, functionVersion, runId, runRecord } from '../../store/run-records.ts';
 import { useStore } from '../../support/use-store.ts';
 
 let store: Store;
-let queues: RunQueues;
+let queues: RunQueuePoller;
 const ensured: string[] = [];
 const begun: string[] = [];
 const cancelled: string[] = [];
 const rules = { concurrency: [], throttle: null };
 useStore((opened) => {
   store = opened.store;
-  const functions: Partial<Reconciliation['functions']> = {
+  const functions: Partial<ControlTemporalClient['functions']> = {
     cancelRun: async (id) => void cancelled.push(id),
     lookAtWaits: async () => undefined,
     startBulk: async ({ bulkId }) => void begun.push(bulkId),
@@ -28,8 +28,8 @@ useStore((opened) => {
     wakeDispatcher: async ({ name }) => void ensured.push(name),
   };
   const resume = async (_workflowId: string, start: () => Promise<unknown>) => void (await start());
-  const asked = { functions, resume } as Pick<Reconciliation, 'functions' | 'resume'>;
-  queues = new RunQueues(store, asked, pino({ level: 'silent' }));
+  const asked = { functions, resume } as Pick<ControlTemporalClient, 'functions' | 'resume'>;
+  queues = new RunQueuePoller(store, asked, pino({ level: 'silent' }));
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();
@@ -96,7 +96,7 @@ it('removes a draining function when its last run is clean, and not before', asy
 it('removes expired runs with their contents, the last of an event first', async () => {
   const chain = await Promise.all(
     [0, 1].map(async (epoch) => {
-      const id = runIdOf('same', epoch);
+      const id = deriveRunId('same', epoch);
       await accept(8 + epoch, { id, dedupe: 'same', epoch });
       await store.runContents.put(id, 'result', Buffer.from('x'));
       return id;

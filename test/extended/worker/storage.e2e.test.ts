@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../../model/sandbox/timeouts.ts';
-import { reserveOf } from '../../../model/snapshots/storage.ts';
+import { getReserve } from '../../../model/snapshots/storage.ts';
 import { addBootedSnapshot } from '../../support/booted-snapshot.ts';
 import { proveCleanSlate } from '../../support/clean-slate.ts';
 import { TestDoor } from '../../support/door.ts';
@@ -73,7 +73,7 @@ test('a guest on a full host is suspended without loss, and continues when there
   const watch = await startWatch(mayfly);
   try {
     expect(await mayfly.until(id, isStalled)).toMatchObject({ waitingFor: expect.stringMatching(/^room on its host/) });
-    const reserve = reserveOf(await hypervisor().disk());
+    const reserve = getReserve(await hypervisor().disk());
     await disk.leave(4 * reserve);
     expect(await mayfly.until(id, ({ state }) => state === 'running')).toMatchObject({
       stalledBy: null,

@@ -9,7 +9,7 @@ import { repository } from '../../../worker/config/artifacts.mjs';
 import { readConfig, type TemporalTls } from '../../../worker/config/config.ts';
 import type { Check } from '../../../worker/doctor/check.ts';
 import { localUsersProbe } from '../../../worker/doctor/local-users.ts';
-import { Surroundings } from '../../../worker/doctor/surroundings.ts';
+import { ProbeContext } from '../../../worker/doctor/surroundings.ts';
 import { connectTemporal } from '../../../worker/servers/temporal.ts';
 import { listen } from '../../support/listen.ts';
 import { temporalTls } from '../../support/temporal-certificates.ts';
@@ -70,13 +70,13 @@ test('a client with a certificate of the CA can use Temporal', async () => {
 test('mayfly doctor connects with the same files', async () => {
   const { ca, cert, key } = files();
   const env = { TEMPORAL_TLS_CA: ca, TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key, TEMPORAL_ADDRESS: address };
-  const surroundings = await Surroundings.of(readConfig({ ...env, MAYFLY_STATE_DIR: folder }));
+  const surroundings = await ProbeContext.of(readConfig({ ...env, MAYFLY_STATE_DIR: folder }));
   expect(await (await surroundings.temporal()).workflowService.getSystemInfo({})).toBeDefined();
   await surroundings.close();
 });
 
 async function doctorSays(env: NodeJS.ProcessEnv, about = 'Temporal is closed'): Promise<Check | undefined> {
-  const surroundings = await Surroundings.of(readConfig({ ...env, MAYFLY_STATE_DIR: folder }));
+  const surroundings = await ProbeContext.of(readConfig({ ...env, MAYFLY_STATE_DIR: folder }));
   const checks = await localUsersProbe(surroundings).look();
   await surroundings.close();
   return checks.find(({ name }) => name === about);

@@ -6,19 +6,19 @@ import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { ControlActivities } from '../../../activities/control.ts';
 import { RequestKey } from '../../../ca/signed-request.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
-import { installationIdOf } from '../../../model/ids.ts';
-import { EVENT_HAPPENED, RECORD_EVENTS_WORKFLOW, recordEventsWorkflowIdOf } from '../../../model/sagas/messages.ts';
+import { deriveInstallationId } from '../../../model/ids.ts';
+import { RECORD_EVENT, RECORD_EVENTS_WORKFLOW, recordEventsWorkflowId } from '../../../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../../../model/sagas/queues.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { CERTIFICATE_WORKFLOW, type CertificateInput } from '../../../model/sandbox/certificate-saga.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import {
-  REQUEST_COUNTS_MS,
+  MAX_REQUEST_AGE_MS,
   type RequestSignature,
   type RequestSigner,
   type SignedEvent,
 } from '../../../model/sandbox/signed-request.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { useMayfly } from '../../support/use-mayfly.ts';
@@ -39,7 +39,7 @@ beforeEach(async () => {
 });
 beforeAll(async () => {
   const key = await RequestKey.open(folder);
-  other = { key, signer: signerOf(key, OTHER, installationIdOf(key.publicKey)) };
+  other = { key, signer: signerOf(key, OTHER, deriveInstallationId(key.publicKey)) };
 });
 
 const signerOf = (key: RequestKey, hostId: string, installationId: string) =>
@@ -93,7 +93,7 @@ test('a compromised host worker gets certificates for its own sandboxes only', a
     'in the name of the host id, with an installation of its own': signerOf(
       other.key,
       hostId,
-      installationIdOf(other.key.publicKey),
+      deriveInstallationId(other.key.publicKey),
     ).sign('certificate', right),
     'in the name of the API': other.key.signer({ process: 'api' }).sign('certificate', right),
     'for another public key': own().sign('certificate', { ...right, publicKey: makeKeyPair('x').publicKey }),
@@ -130,7 +130,7 @@ test('a compromised host worker gets certificates for its own sandboxes only', a
 test('an old request is refused, and so is a granted one in another run', async () => {
   const input = certificateInput({ publicKey: (await mayfly().machine().credentials.publicKey(sandbox.id)) ?? '' });
   const workflowId = `certificate/${sandbox.id}/${randomUUID()}`;
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - REQUEST_COUNTS_MS - 1_000 });
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - MAX_REQUEST_AGE_MS - 1_000 });
   const old = own().sign('certificate', asked(input, workflowId));
   vi.useRealTimers();
   expect(await ask(input, old, workflowId)).toMatchObject(REFUSED);
@@ -193,7 +193,7 @@ test("the API gets no certificate of the platform's own", async () => {
 test('an entitled process gets one: the host for its sandbox, the API for a caller', async () => {
   const { credentials } = mayfly().machine();
   const input = certificateInput({ publicKey: (await credentials.publicKey(sandbox.id)) ?? '' });
-  const issued = await new Reconciliation(mayfly().client, own()).certificates.issue(randomUUID(), input);
+  const issued = await new ControlTemporalClient(mayfly().client, own()).certificates.issue(randomUUID(), input);
   expect((await mayfly().store.certificates.get(issued.serial))?.actor).toEqual(sandbox.createdBy);
   const forCaller = certificateInput({ purpose: 'caller', actor: caller });
   expect(await mayfly().sagas.certificates.issue(randomUUID(), forCaller)).toMatchObject({
@@ -208,10 +208,10 @@ function access(path: string): AuditEvent {
 
 async function tell(event: SignedEvent, sandboxId = sandbox.id): Promise<void> {
   await mayfly().client.workflow.signalWithStart(RECORD_EVENTS_WORKFLOW, {
-    workflowId: recordEventsWorkflowIdOf(sandboxId),
+    workflowId: recordEventsWorkflowId(sandboxId),
     taskQueue: CONTROL_QUEUE,
     args: [{ sandboxId }],
-    signal: EVENT_HAPPENED,
+    signal: RECORD_EVENT,
     signalArgs: [event],
   });
 }

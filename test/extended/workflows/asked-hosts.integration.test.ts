@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { type HostProposals, isPlaceable } from '../../../model/host.ts';
+import { type CandidateHosts, isPlaceable } from '../../../model/host.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -9,7 +9,7 @@ import { useSagaCases } from '../../support/saga-cases.ts';
 
 const { test, alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
-function first(hosts: readonly { hostId: string; installationId: string }[]): HostProposals {
+function first(hosts: readonly { hostId: string; installationId: string }[]): CandidateHosts {
   return { hosts: hosts.map(({ hostId, installationId }) => ({ hostId, installationId })) };
 }
 

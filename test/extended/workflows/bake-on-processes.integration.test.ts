@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, vi } from 'vitest';
-import { sourceIdOf } from '../../../model/ids.ts';
+import { deriveSourceId } from '../../../model/ids.ts';
 import { Bakery } from '../../support/baked.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
 import { useSagaCases } from '../../support/saga-cases.ts';
@@ -81,7 +81,7 @@ describe.concurrent('a source of trees', () => {
     expect(await bakery.remove(name)).toMatchObject({ state: 'deleted' });
     expect(await bakery.listed()).not.toContain(name);
     expect(await bakery.audit(name)).toEqual(['source.baking', 'source.baked', 'source.deleting', 'source.deleted']);
-    expect(await mayfly.store.audit.verify(sourceIdOf('test', name))).toMatchObject({ ok: true });
+    expect(await mayfly.store.audit.verify(deriveSourceId('test', name))).toMatchObject({ ok: true });
   });
 
   test('a second bake of a snapshot copies the first source, unless that was changed or is missing', async ({

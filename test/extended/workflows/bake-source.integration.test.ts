@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
-import { bakeWorkflowIdOf } from '../../../model/snapshots/bake-saga.ts';
+import { bakeWorkflowId } from '../../../model/snapshots/bake-saga.ts';
 import { useBakeCases } from '../../support/bake-cases.ts';
 import { eventually } from '../../support/eventually.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
@@ -26,7 +26,7 @@ describe.concurrent('a bake', () => {
 
   sweep(INTERVENTIONS)('ends in order: %s', async (kind, { mayfly, bakery }) => {
     const asked = bakery.input();
-    const workflowId = bakeWorkflowIdOf('test', asked.name);
+    const workflowId = bakeWorkflowId('test', asked.name);
     mayfly.arm('flattenDisks.before=1*hang', asked.sourceId);
     await mayfly.sagas.sources.bake(asked);
     await stepBegun(mayfly.client.workflow.getHandle(workflowId), 'flattenDisks');

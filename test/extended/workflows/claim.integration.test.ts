@@ -1,8 +1,8 @@
 import { describe, expect } from 'vitest';
 import type { SandboxView } from '../../../api/resources/sandbox-schemas.ts';
-import type { KnownHost } from '../../../model/host.ts';
+import type { StoredHost } from '../../../model/host.ts';
 import type { Store } from '../../../store/connect.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { TestDoor, useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
@@ -14,7 +14,7 @@ const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 const door = useTestDoor(all);
 
 /** Returns all hosts as drained, for one API only: concurrent tests need theirs undrained. */
-async function drainedHosts(): Promise<KnownHost[]> {
+async function drainedHosts(): Promise<StoredHost[]> {
   const hosts = await all().store.hosts.list();
   return hosts.map((host) => ({ ...host, drainedAt: new Date().toISOString() }));
 }
@@ -79,7 +79,7 @@ describe.concurrent('a pool', () => {
   });
 
   const ends: [string, (mayfly: MayflyCase, id: string) => Promise<unknown>][] = [
-    ['is retired', (mayfly, id) => new Reconciliation(mayfly.client).pools.retire(id)],
+    ['is retired', (mayfly, id) => new ControlTemporalClient(mayfly.client).pools.retire(id)],
     [
       'is deleted',
       (mayfly, id) => mayfly.sagas.sandboxes.destroy({ ...mayfly.input(), id, begin: 'destroy' }, { actor }),

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { expect, vi } from 'vitest';
 import type { Image } from '../../../clients/typescript/http/openapi.ts';
-import { stepCommandId } from '../../../model/image/image-saga.ts';
-import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
+import { deriveStepCommandId } from '../../../model/image/image-saga.ts';
+import { buildTar, type TarEntry } from '../../../model/image/tar.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 
 /** Contexts too large for a request: uploaded separately, in chunks, and delivered to the step that needs them. */
@@ -29,7 +29,7 @@ test('a context larger than a request is copied like a small one, and has the sa
   const large = randomBytes(5 * 1_048_576 + 77);
   const small = [file('small', Buffer.from('s')), { ...file('dir/link', Buffer.from('')), type: 'symlink', link: 'x' }];
   const entries = [...small, file('large', large), file('dir/also', large)] as TarEntry[];
-  const archive = tarOf(entries);
+  const archive = buildTar(entries);
   const contextDigest = digestOf(archive);
   expect((await door().call('GET', `/v1/image-contexts/${contextDigest}`)).status).toBe(404);
   expect(await send(archive)).toMatchObject({ status: 201, answer: { bytes: archive.length, entries: 4 } });
@@ -45,19 +45,19 @@ test('a context larger than a request is copied like a small one, and has the sa
     `${digestOf(large)}  -\n${digestOf(large)}  -\nx\n644 ${large.length}\n640 1\n/var/tmp:\n\ndir:\nalso\nhere\nlink\n`,
   );
   await mayfly.destroy(clone.id);
-  const context = Buffer.from(tarOf(entries.slice(0, 1))).toString('base64');
+  const context = Buffer.from(buildTar(entries.slice(0, 1))).toString('base64');
   expect(await images.build(only, { context })).toMatchObject({ state: 'ready', cached: 1 });
 });
 
 test('its step does not start before the context is in the builder', async ({ mayfly, images }) => {
-  const archive = tarOf([file('a', randomBytes(100_000))]);
+  const archive = buildTar([file('a', randomBytes(100_000))]);
   await send(archive);
   const { sentContexts } = mayfly.store;
   const read = sentContexts.read.bind(sentContexts);
   const begun: unknown[] = [];
   vi.spyOn(sentContexts, 'read').mockImplementation(async function* (id, from, length) {
     const [building] = (await mayfly.store.images.list({ project: 'default', limit: 1 })).items;
-    begun.push(building && (await mayfly.store.commands.get(stepCommandId({ imageId: building.id, index: 0 }))));
+    begun.push(building && (await mayfly.store.commands.get(deriveStepCommandId({ imageId: building.id, index: 0 }))));
     yield* read(id, from, length);
   });
   const image = await images.build('COPY a /a\n', { contextDigest: digestOf(archive) });
@@ -66,7 +66,7 @@ test('its step does not start before the context is in the builder', async ({ ma
 });
 
 test('a context with a wrong digest, cut or invalid, is refused and leaves no bytes', async ({ mayfly, images }) => {
-  const archive = tarOf([file('a', randomBytes(2 * 1_048_576))]);
+  const archive = buildTar([file('a', randomBytes(2 * 1_048_576))]);
   const before = await mayfly.store.sentContexts.bytesOf('default');
   const pipe = Buffer.from(archive);
   pipe.write('6', 1_024 + 156);
@@ -90,7 +90,7 @@ test('concurrent uploads cannot exceed the disk quota of their project', async (
   await mayfly.store.projects.create(project, { sources: null });
   await mayfly.store.projects.change(project, { limits: { diskBytes } });
   const { secret } = await mayfly.store.apiKeys.create({ name: 'test', project, scopes: ['admin'] });
-  const archives = [1, 2, 3].map(() => tarOf([file('a', randomBytes(24 * 1_048_576))]));
+  const archives = [1, 2, 3].map(() => buildTar([file('a', randomBytes(24 * 1_048_576))]));
   const by = { Authorization: `Bearer ${secret}` };
   const answers = await Promise.all(archives.map((archive) => send(archive, undefined, by)));
   const kept = answers.filter(({ status }) => status === 201);
@@ -100,7 +100,7 @@ test('concurrent uploads cannot exceed the disk quota of their project', async (
 });
 
 test('is deleted after a long time without use', async ({ mayfly }) => {
-  const archive = tarOf([file('a', randomBytes(1_500_000))]);
+  const archive = buildTar([file('a', randomBytes(1_500_000))]);
   const before = new Date();
   expect((await send(archive)).status).toBe(201);
   const { sentContexts } = mayfly.store;

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import { createImageActivities } from '../../../activities/image/image.ts';
 import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../../model/ids.ts';
-import { isImageOver } from '../../../model/image/image.ts';
-import { stepCommandId } from '../../../model/image/image-saga.ts';
+import { isImageFinal } from '../../../model/image/image.ts';
+import { deriveStepCommandId } from '../../../model/image/image-saga.ts';
 import { commandWorkflowIdOf } from '../../../model/sandbox/command-saga.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 import { reconcileOnce } from '../../support/reconcile-once.ts';
@@ -39,7 +39,7 @@ test('a build that the API stored before it died is started', async ({ mayfly, i
   });
   images.own(builderId);
   await reconcile();
-  expect(await images.until(id, ({ state }) => isImageOver(state))).toMatchObject({ state: 'ready', failure: null });
+  expect(await images.until(id, ({ state }) => isImageFinal(state))).toMatchObject({ state: 'ready', failure: null });
 });
 
 test('a build whose workflow is lost in a step fails and leaves no residue', async ({ mayfly, images }) => {
@@ -48,7 +48,7 @@ test('a build whose workflow is lost in a step fails and leaves no residue', asy
   await images.until(begun.id, ({ done }) => done === 1);
   const { workflow } = all().client;
   await workflow.getHandle(`image/${begun.name}`).terminate('lost by a test');
-  for (let rounds = 0; !isImageOver((await images.get(begun.id)).state); rounds++) {
+  for (let rounds = 0; !isImageFinal((await images.get(begun.id)).state); rounds++) {
     if (rounds > 100) throw new Error('it is never said to have failed');
     await reconcile();
   }
@@ -72,7 +72,7 @@ test('a step that the reconciler starts before its build does runs once, and the
   failpoints.arm(`readCreateOutcome.after=error(store_unavailable);${unanswered}`);
   const begun = await images.begin('RUN test ! -e /once && touch /once');
   await mayfly.until(begun.builderId, ({ state }) => state === 'running');
-  const reconciliation = new Reconciliation(client);
+  const reconciliation = new ControlTemporalClient(client);
   const activities = createImageActivities({ store, reconciliation });
   const { commandId } = await activities.beginImageStep({ imageId: begun.id, index: 0 });
   await eventually(async () => {
@@ -90,7 +90,7 @@ test('a step that the reconciler starts before its build does runs once, and the
 
 test('a build fails at once when its host is decommissioned, not at its timeout', async ({ mayfly, images }) => {
   const begun = await images.begin('RUN sleep 1000');
-  await eventually(() => mayfly.store.commands.get(stepCommandId({ imageId: begun.id, index: 0 })), {
+  await eventually(() => mayfly.store.commands.get(deriveStepCommandId({ imageId: begun.id, index: 0 })), {
     state: 'running',
   });
   await mayfly.host?.stop();

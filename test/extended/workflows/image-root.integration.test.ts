@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect } from 'vitest';
-import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
+import { buildTar, type TarEntry } from '../../../model/image/tar.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 import { file, ociArchive, ociLayout, wholeRoot } from '../../support/root-trees.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 async function send(entries: readonly TarEntry[]): Promise<{ contextDigest: string }> {
-  const archive = tarOf(entries);
+  const archive = buildTar(entries);
   const contextDigest = createHash('sha256').update(archive).digest('hex');
   const headers = { 'Content-Type': 'application/x-tar' };
   const response = await door().call('PUT', `/v1/image-contexts/${contextDigest}`, Buffer.from(archive), headers);
@@ -75,7 +75,7 @@ test('an OCI layout works as folder and as archive, with its layers in order and
   images,
 }) => {
   const second = Buffer.from(
-    tarOf([file('.wh.own', ''), file('srv/second', 'second\n', 0o4755), file('etc/.wh.none', '')]),
+    buildTar([file('.wh.own', ''), file('srv/second', 'second\n', 0o4755), file('etc/.wh.none', '')]),
   );
   const config = { Env: ['GREETING=hi'], WorkingDir: '/srv', Cmd: ['sleep', '1'], Labels: { a: 'b' } };
   const layout = { layers: [root, second], config };
@@ -98,14 +98,14 @@ test('a root that cannot boot, or is invalid, fails with the line of its FROM, a
   images,
 }) => {
   const shell = file('bin/sh', 'a shell', 0o755);
-  const layer = Buffer.from(tarOf([shell]));
+  const layer = Buffer.from(buildTar([shell]));
   const context = Buffer.from(
-    tarOf([
-      file('nothing.tar', Buffer.from(tarOf([file('etc/passwd', '')]))),
+    buildTar([
+      file('nothing.tar', Buffer.from(buildTar([file('etc/passwd', '')]))),
       file('static.tar', layer),
-      file('broken.tar', Buffer.from(tarOf([shell, file('lib64/ld-linux-x86-64.so.2', 'none', 0o755)]))),
-      file('musl.tar', Buffer.from(tarOf([shell, file('lib/ld-musl-x86_64.so.1', '')]))),
-      file('hostile.tar', Buffer.from(tarOf([shell, file('srv/../../../../etc/passwd', 'mine')]))),
+      file('broken.tar', Buffer.from(buildTar([shell, file('lib64/ld-linux-x86-64.so.2', 'none', 0o755)]))),
+      file('musl.tar', Buffer.from(buildTar([shell, file('lib/ld-musl-x86_64.so.1', '')]))),
+      file('hostile.tar', Buffer.from(buildTar([shell, file('srv/../../../../etc/passwd', 'mine')]))),
       file('text.tar', 'no archive'.repeat(100)),
     ]),
   ).toString('base64');
@@ -129,7 +129,7 @@ test('a root that cannot boot, or is invalid, fails with the line of its FROM, a
 });
 
 test('an error that is visible before any step runs is refused with the line of FROM', async ({ images }) => {
-  const layers = [Buffer.from(tarOf([file('a', 'a')]))];
+  const layers = [Buffer.from(buildTar([file('a', 'a')]))];
   const image = ociLayout('image', { layers });
   const without = (part: string) => image.filter(({ path }) => !path.includes(part));
   const layerPath = image.find(({ path }) => path.includes('blobs'))?.path ?? '';
@@ -153,7 +153,7 @@ test('an error that is visible before any step runs is refused with the line of 
     [[file('image', ociArchive({ layers }).subarray(0, 3_000))], './image', 'cut off'],
     [image, 'image/', 'begins with ./'],
   ] as const) {
-    const context = Buffer.from(tarOf(entries)).toString('base64');
+    const context = Buffer.from(buildTar(entries)).toString('base64');
     const body = { name: images.name(), dockerfile: `ARG x\nFROM ${from}\n`, context };
     const response = await door().call('POST', '/v1/images', body);
     const { code, detail } = (await response.json()) as { code: string; detail: string };

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
+import { buildTar, type TarEntry } from '../../../model/image/tar.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useImageCases } from '../../support/image-cases.ts';
 
@@ -100,7 +100,7 @@ describe.concurrent('an image', () => {
       at('a.json', '{}'),
       at('b.json', '[]'),
     ];
-    const context = (deep: string) => Buffer.from(tarOf(tree(deep))).toString('base64');
+    const context = (deep: string) => Buffer.from(buildTar(tree(deep))).toString('base64');
     const first = await images.build(dockerfile, { context: context('1') });
     expect(first).toMatchObject({ state: 'ready', failure: null, cached: 0 });
     expect(await mayfly.store.imageContexts.get(first.id)).toBeNull();

@@ -1,6 +1,6 @@
 import { beforeAll, expect } from 'vitest';
-import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
-import { imageWorkflowIdOf } from '../../../model/image/image-saga.ts';
+import { runWorkflowId } from '../../../model/functions/run-saga.ts';
+import { imageWorkflowId } from '../../../model/image/image-saga.ts';
 import { commandWorkflowIdOf } from '../../../model/sandbox/command-saga.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -38,7 +38,7 @@ sweep(INTERVENTIONS)('a run of a function, %s', async (kind, { mayfly }) => {
   const run = await functions.trigger(await functions.deploy(SLEEPS));
   await functions.until(run.id, isRunning);
   await eventually(() => functions.output(run.id), /started/);
-  await intervene(mayfly.client, runWorkflowIdOf(run.id), kind);
+  await intervene(mayfly.client, runWorkflowId(run.id), kind);
   if (kind === 'terminate') await reconcileOnce(mayfly.client);
   if (kind.startsWith('reset')) await functions.cancel(run.id);
   expect(await functions.over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', attempts: [{ n: 1 }] });
@@ -48,9 +48,9 @@ sweep(INTERVENTIONS)('a run of a function, %s', async (kind, { mayfly }) => {
 sweep(INTERVENTIONS)('an image that is built, %s', async (kind, { mayfly, images }) => {
   const image = await images.begin('RUN true\nRUN sleep 1000');
   await images.until(image.id, ({ done }) => done === 1);
-  await intervene(mayfly.client, imageWorkflowIdOf(image), kind);
+  await intervene(mayfly.client, imageWorkflowId(image), kind);
   if (kind === 'terminate') await reconcileOnce(mayfly.client);
-  if (kind.startsWith('reset')) await intervene(mayfly.client, imageWorkflowIdOf(image), 'cancel');
+  if (kind.startsWith('reset')) await intervene(mayfly.client, imageWorkflowId(image), 'cancel');
   const ended = await images.over(image);
   const failed = { state: 'failed', failure: { code: 'image_failed' } };
   const cancelled = { state: 'cancelled', failure: null };

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { workflowIdOf } from '../../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../../model/sagas/queues.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { expectProof } from '../../support/expect-proof.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
@@ -63,7 +63,9 @@ async function hang(
 
 /** Handles a terminated workflow as one round of the reconciler does. */
 async function destroyTerminated(mayfly: MayflyCase, id: string): Promise<void> {
-  expect(await new Reconciliation(mayfly.client).sandboxes.destroyTerminated({ ...mayfly.input(), id })).toBe(true);
+  expect(await new ControlTemporalClient(mayfly.client).sandboxes.destroyTerminated({ ...mayfly.input(), id })).toBe(
+    true,
+  );
 }
 
 /** Asserts that the host has no trace of the sandbox and that its proof is complete. */
@@ -82,7 +84,7 @@ sweep(pairsOf(Object.keys(CREATE), INTERVENTIONS))(
     mayfly.arm(`${step}.before=1*hang`, input.id);
     await mayfly.sagas.sandboxes.create(input);
     await operations.beganStep(input.id, CREATE[step as keyof typeof CREATE]);
-    await intervene(mayfly.client, workflowIdOf(input.id), kind);
+    await intervene(mayfly.client, sandboxWorkflowId(input.id), kind);
     if (kind === 'terminate') await destroyTerminated(mayfly, input.id);
     if (!kind.startsWith('reset')) {
       expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
@@ -101,7 +103,7 @@ sweep(pairsOf(Object.keys(STATES), INTERVENTIONS))(
     const { id } = await mayfly.createRunning();
     await STATES[state]?.(mayfly, operations, id);
     const before = await mayfly.record(id);
-    await intervene(mayfly.client, workflowIdOf(id), kind);
+    await intervene(mayfly.client, sandboxWorkflowId(id), kind);
     if (kind === 'terminate') await destroyTerminated(mayfly, id);
     if (!kind.startsWith('reset')) {
       expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });

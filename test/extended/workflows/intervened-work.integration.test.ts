@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { poolWorkflowIdOf } from '../../../model/pools/pool-saga.ts';
-import { templateWorkflowIdOf } from '../../../model/templates/template-saga.ts';
+import { poolWorkflowId } from '../../../model/pools/pool-saga.ts';
+import { templateWorkflowId } from '../../../model/templates/template-saga.ts';
 import { CapturedSource } from '../../support/captured-source.ts';
 import { eventually } from '../../support/eventually.ts';
 import { expectProof } from '../../support/expect-proof.ts';
@@ -43,7 +43,7 @@ describe('a template', () => {
     mayfly.arm('saveSnapshot.before=1*hang', ids.builderId);
     await templates.want(input, ids.templateId);
     await templates.at(input, 'saveSnapshot');
-    await intervene(mayfly.client, templateWorkflowIdOf(input), kind);
+    await intervene(mayfly.client, templateWorkflowId(input), kind);
     if (kind === 'terminate') await templates.reconcile();
     if (kind.startsWith('cancel')) await templates.over(input);
     const record = await templates.until(ids.templateId, 'gone', 'failed', 'ready');
@@ -55,7 +55,7 @@ describe('a template', () => {
   sweep(INTERVENTIONS)('that is ready, then %s', async (kind, { mayfly, templates }) => {
     const input = await templates.input();
     const ids = await templates.built(input);
-    await intervene(mayfly.client, templateWorkflowIdOf(input), kind);
+    await intervene(mayfly.client, templateWorkflowId(input), kind);
     if (kind === 'terminate') await templates.reconcile();
     if (!kind.startsWith('reset')) {
       await templates.over(input);
@@ -75,10 +75,10 @@ sweep(INTERVENTIONS)('a pool, %s', async (kind, { mayfly, templates }) => {
   const pool = await TestPool.in(mayfly);
   await pool.set({ min: 2, max: 2 });
   const members = await pool.warm(2);
-  await intervene(mayfly.client, poolWorkflowIdOf(pool), kind);
+  await intervene(mayfly.client, poolWorkflowId(pool), kind);
   if (kind === 'terminate') await templates.reconcile();
   if (!kind.startsWith('reset')) {
-    await mayfly.client.workflow.getHandle(poolWorkflowIdOf(pool)).result();
+    await mayfly.client.workflow.getHandle(poolWorkflowId(pool)).result();
     expect(await mayfly.store.pools.get(pool)).toBeNull();
   } else {
     expect(await pool.warm(2)).toHaveLength(2);

@@ -1,9 +1,9 @@
 import { describe, expect } from 'vitest';
-import { attemptIds } from '../../../model/functions/run.ts';
-import { runInputOf, runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
-import { DIFF_SIDES, diffSnapshotId, keptSnapshotId } from '../../../model/functions/traces.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
-import { KeptFailures } from '../../../worker/upkeep/functions/kept-failures.ts';
+import { deriveAttemptIds } from '../../../model/functions/run.ts';
+import { runWorkflowId, toRunInput } from '../../../model/functions/run-saga.ts';
+import { DIFF_STATES, deriveDiffSnapshotId, deriveRetainedSnapshotId } from '../../../model/functions/traces.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
+import { RetentionExpiry } from '../../../worker/upkeep/functions/kept-failures.ts';
 import { TestDoor, useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
@@ -24,7 +24,7 @@ async function held(command: string, more: object, arm: (sandboxId: string) => v
   const name = await functions.deploy(command, { ...KEEP, ...more });
   await functions.pause(name);
   const { id } = await functions.trigger(name);
-  arm(attemptIds(id, 1).sandboxId);
+  arm(deriveAttemptIds(id, 1).sandboxId);
   await functions.resume(name);
   return functions.get(id);
 }
@@ -33,7 +33,7 @@ const NOTHING = { snapshotId: null, until: null, goneAt: null };
 const snapshot = (id: string) => all().store.snapshots.get(id);
 /** Returns all snapshots of the first attempt of a run. */
 const snapshotsOf = async ({ id }: Pick<Run, 'id'>) => {
-  const ids = [1, 2, 3].map((nth) => keptSnapshotId(attemptIds(id, 1).sandboxId, nth));
+  const ids = [1, 2, 3].map((nth) => deriveRetainedSnapshotId(deriveAttemptIds(id, 1).sandboxId, nth));
   return (await Promise.all(ids.map(snapshot))).filter((each) => each !== null);
 };
 const isProved = (run: Run) =>
@@ -70,7 +70,7 @@ describe.concurrent('nothing is retained', () => {
 test('only the last failed attempt is retained', async () => {
   const retry = { maxAttempts: 2, on: ['failed'], backoff: { initialSeconds: 0, jitter: false } };
   const run = await functions.run(await functions.deploy(FAILS, { ...KEEP, idempotent: true, retry }));
-  const ids = [1, 2].map((tries) => keptSnapshotId(attemptIds(run.id, tries).sandboxId, 1));
+  const ids = [1, 2].map((tries) => deriveRetainedSnapshotId(deriveAttemptIds(run.id, tries).sandboxId, 1));
   expect(run).toMatchObject({ outcome: 'failed', attempts: [{ n: 1 }, { n: 2 }], kept: { snapshotId: ids[1] } });
   expect(await snapshot(ids[0] ?? '')).toBeNull();
   await removed(run);
@@ -155,7 +155,7 @@ test('a retained snapshot is deleted at its expiry or by its owner, and the run 
   expect([one.kept?.goneAt, other.kept?.goneAt]).toEqual([null, null]);
   await removed(other);
   expect((await functions.get(other.id)).kept).toMatchObject({ goneAt: expect.any(String) });
-  const upkeep = new KeptFailures(all().store, new Reconciliation(all().client));
+  const upkeep = new RetentionExpiry(all().store, new ControlTemporalClient(all().client));
   await upkeep.look();
   expect(await snapshot(one.kept?.snapshotId ?? '')).toMatchObject({ state: 'ready' });
   await upkeep.look(new Date(Date.parse(one.kept?.until ?? '') + 1).toISOString());
@@ -169,15 +169,15 @@ test('a run whose workflow is lost during the snapshot continues, diff included'
     mayfly.arm('verifySnapshot.before=delay(1500)', sandboxId);
   });
   await eventually(() => snapshotsOf({ id }), { 0: { state: 'creating' } });
-  await loseWorkflow(all().client, runWorkflowIdOf(id));
+  await loseWorkflow(all().client, runWorkflowId(id));
   const record = await all().store.runs.get(id);
   if (!record) throw new Error('it is gone');
-  await new Reconciliation(all().client).functions.startRun(runInputOf(record), false);
+  await new ControlTemporalClient(all().client).functions.startRun(toRunInput(record), false);
   const run = await functions.over({ id });
   isProved(run);
   expect((await snapshotsOf(run)).map(({ state }) => state)).toEqual(['ready']);
   expect(run).toMatchObject({ outcome: 'failed', kept: { failure: null }, diff: { failure: null } });
-  const sides = DIFF_SIDES.map((side) => diffSnapshotId(attemptIds(id, 1).sandboxId, side));
+  const sides = DIFF_STATES.map((side) => deriveDiffSnapshotId(deriveAttemptIds(id, 1).sandboxId, side));
   await eventually(
     () => Promise.all(sides.map(snapshot)),
     (found) => found.every((one) => one?.state === 'deleted'),

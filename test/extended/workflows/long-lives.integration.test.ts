@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect } from 'vitest';
 import { ID_BYTES, operationIdFrom } from '../../../model/ids.ts';
-import { workflowIdOf } from '../../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../../model/sagas/queues.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useLimitedTemporal } from '../../support/limited-temporal.ts';
@@ -23,7 +23,8 @@ const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
 
 async function runsOf(mayfly: MayflyCase, id: string) {
   const found = [];
-  for await (const run of mayfly.client.workflow.list({ query: `WorkflowId = "${workflowIdOf(id)}"` })) found.push(run);
+  for await (const run of mayfly.client.workflow.list({ query: `WorkflowId = "${sandboxWorkflowId(id)}"` }))
+    found.push(run);
   return found;
 }
 
@@ -67,7 +68,7 @@ describe.concurrent('a sandbox that lives longer than a run', () => {
     expect([told.length, new Set(changes).size]).toEqual([4 * each + 1, 4 * each + 1]);
     expect(new Set(told.map(({ eventId }) => eventId)).size).toBe(told.length);
     expect((await runsOf(mayfly, id)).length).toBeGreaterThan(3);
-    const { searchAttributes } = await mayfly.client.workflow.getHandle(workflowIdOf(id)).describe();
+    const { searchAttributes } = await mayfly.client.workflow.getHandle(sandboxWorkflowId(id)).describe();
     const [source, host, agent] = [['golden-debian12'], ['test'], ['agent-7']];
     expect(searchAttributes).toMatchObject({ SandboxSource: source, SandboxHost: host, SandboxAgent: agent });
     expect(await operations.pause(id)).toBeNull();
@@ -155,7 +156,7 @@ describe.concurrent('a cleanup that fails for long', () => {
     const { id } = await mayfly.create(input);
     mayfly.arm('removeDomain.before=error(invalid_request)', id);
     await mayfly.sagas.sandboxes.destroy({ ...input, begin: 'destroy' }, { actor });
-    const saga = mayfly.client.workflow.getHandle(workflowIdOf(id));
+    const saga = mayfly.client.workflow.getHandle(sandboxWorkflowId(id));
     const attempts = async () => (await saga.describe()).raw.pendingActivities?.[0]?.attempt ?? 0;
     await eventually(attempts, (attempt) => attempt > 10);
     expect((await saga.describe()).historyLength).toBeLessThan(100);

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { workflowIdOf } from '../../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../../model/sagas/queues.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
 import type { MachineEndReport } from '../../../model/sandbox/machine-end.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -16,7 +16,7 @@ const sweep = sweepOn(alone);
 
 /** Counts the completed inspections of the machine by its host. */
 async function looks(mayfly: MayflyCase, id: string): Promise<number> {
-  const { events } = await mayfly.client.workflow.getHandle(workflowIdOf(id)).fetchHistory();
+  const { events } = await mayfly.client.workflow.getHandle(sandboxWorkflowId(id)).fetchHistory();
   const of = 'activityTaskCompletedEventAttributes';
   const asked = new Set(
     events

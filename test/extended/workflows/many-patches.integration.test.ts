@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { workflowIdOf } from '../../../model/sagas/queues.ts';
+import { sandboxWorkflowId } from '../../../model/sagas/queues.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
 import type { TestOperations } from '../../support/operations.ts';
@@ -20,7 +20,7 @@ async function patched(mayfly: MayflyCase, id: string, count: number, metadata: 
 }
 
 async function runsOf(mayfly: MayflyCase, id: string): Promise<number> {
-  const { count } = await mayfly.client.workflow.count(`WorkflowId = "${workflowIdOf(id)}"`);
+  const { count } = await mayfly.client.workflow.count(`WorkflowId = "${sandboxWorkflowId(id)}"`);
   return count;
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { poolWorkflowIdOf } from '../../../model/pools/pool-saga.ts';
+import { poolWorkflowId } from '../../../model/pools/pool-saga.ts';
 import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';
@@ -135,7 +135,7 @@ describe.concurrent('a pool', () => {
     const [mine] = await kept.warm(1);
     const [orphan] = await lost.warm(1);
     for (const pool of [kept, lost]) {
-      await loseWorkflow(mayfly.client, poolWorkflowIdOf(pool));
+      await loseWorkflow(mayfly.client, poolWorkflowId(pool));
     }
     const record = await mayfly.store.pools.get(lost);
     if (!record) throw new Error('there is no pool');
@@ -143,7 +143,7 @@ describe.concurrent('a pool', () => {
     await reconcileOnce(mayfly.client);
     expect(await mayfly.end(orphan?.id ?? '')).toMatchObject({ state: 'destroyed', stopReason: 'retired' });
     expect(await mayfly.record(mine?.id ?? '')).toMatchObject({ state: 'warm' });
-    expect((await mayfly.client.workflow.getHandle(poolWorkflowIdOf(kept)).describe()).status.name).toBe('RUNNING');
+    expect((await mayfly.client.workflow.getHandle(poolWorkflowId(kept)).describe()).status.name).toBe('RUNNING');
     await kept.end();
   });
 });

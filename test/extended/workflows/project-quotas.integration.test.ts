@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { SandboxView } from '../../../api/resources/sandbox-schemas.ts';
-import { NO_LIMITS, type ProjectLimits, type ProjectUse } from '../../../model/project-limits.ts';
+import { NO_LIMITS, type ProjectLimits, type ProjectUsage } from '../../../model/project-limits.ts';
 import { UNMEASURED_BYTES } from '../../../model/snapshots/storage.ts';
 import type { Problem } from '../../../services/problems/problem.ts';
 import { connectStore, type Store } from '../../../store/connect.ts';
@@ -61,7 +61,7 @@ async function projectWith(mayfly: MayflyCase, limits: Partial<ProjectLimits>) {
     await mayfly.sagas.snapshots.deleted(snapshotId, AbortSignal.timeout(60_000));
   };
   const used = async () =>
-    (await (await call('GET', `/v1/projects/${id}/usage`)).json()) as ProjectUse & { diskBytes: number };
+    (await (await call('GET', `/v1/projects/${id}/usage`)).json()) as ProjectUsage & { diskBytes: number };
   const living = async () => (await mayfly.store.sandboxes.list({ project: id, alive: true, limit: 200 })).items;
   return { id, call, create, snapshotOf, deleteSnapshot, used, living };
 }

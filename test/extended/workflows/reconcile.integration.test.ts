@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { RECONCILE_WORKFLOW } from '../../../model/sagas/reconcile.ts';
 import { unprovenLayers } from '../../../model/sandbox/layers.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { templateRecord } from '../../store/project-records.ts';
 import { eventually } from '../../support/eventually.ts';
 import { GRACE_MS, useReconcileCases } from '../../support/reconcile-cases.ts';
@@ -121,7 +121,7 @@ alone('a store that is ahead of Temporal ends the run of what has ended', async 
 
 alone('one workflow reconciles, whoever begins it and how often, until it is cancelled', async ({ mayfly }) => {
   const { client } = all();
-  const { reconciler } = new Reconciliation(client);
+  const { reconciler } = new ControlTemporalClient(client);
   const times = { everyMs: 3_600_000, graceMs: GRACE_MS };
   await Promise.all([reconciler.ensure(times), reconciler.ensure(times), reconciler.reconcileNow(times)]);
   const handle = client.workflow.getHandle(RECONCILE_WORKFLOW);
@@ -145,7 +145,7 @@ alone('one workflow reconciles, whoever begins it and how often, until it is can
 
 alone('a round that failed is followed by the next one', async ({ mayfly }) => {
   const { client } = all();
-  const { reconciler } = new Reconciliation(client);
+  const { reconciler } = new ControlTemporalClient(client);
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import {
-  EVENT_HAPPENED,
+  RECORD_EVENT,
   RECORD_EVENTS_WORKFLOW,
   type RecordEventsInput,
-  recordEventsWorkflowIdOf,
+  recordEventsWorkflowId,
 } from '../../../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../../../model/sagas/queues.ts';
 import type { AuditEvent } from '../../../model/sandbox/audit.ts';
@@ -28,14 +28,14 @@ function access(path: string): AuditEvent {
 
 /** Records events as the API does, in runs that end or continue as new early. */
 function recorderOf(mayfly: MayflyCase, input: RecordEventsInput) {
-  const workflowId = recordEventsWorkflowIdOf(input.sandboxId);
+  const workflowId = recordEventsWorkflowId(input.sandboxId);
   return {
     signal: (event: AuditEvent) =>
       mayfly.client.workflow.signalWithStart(RECORD_EVENTS_WORKFLOW, {
         workflowId,
         taskQueue: CONTROL_QUEUE,
         args: [input],
-        signal: EVENT_HAPPENED,
+        signal: RECORD_EVENT,
         signalArgs: [mayfly.signed(input.sandboxId, event)],
       }),
     runs: async () => {
@@ -106,7 +106,7 @@ test('an event that the store refuses is retried; a cancel does not lose it, and
   mayfly.arm('rememberEvent.before=1*error(sandbox_ended)', id);
   const events = [access('/first'), access('/second')];
   for (const event of events) await mayfly.sagas.sandboxes.recordEvent(id, event);
-  await mayfly.client.workflow.getHandle(recordEventsWorkflowIdOf(id)).cancel();
+  await mayfly.client.workflow.getHandle(recordEventsWorkflowId(id)).cancel();
   const found = await recorded(mayfly, id, 2);
   expect(found.map(({ eventId }) => eventId)).toEqual(events.map(({ eventId }) => eventId));
 });

@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import { describe, expect } from 'vitest';
 import { createAttemptActivities } from '../../../activities/function/attempt/attempt.ts';
-import { Announcer } from '../../../activities/webhook/announcer.ts';
-import { attemptIds, lastAttempt } from '../../../model/functions/run.ts';
-import { runInputOf, runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
+import { WebhookPublisher } from '../../../activities/webhook/announcer.ts';
+import { deriveAttemptIds, getLastAttempt } from '../../../model/functions/run.ts';
+import { runWorkflowId, toRunInput } from '../../../model/functions/run-saga.ts';
 import { isFinal } from '../../../model/sandbox/sandbox-state.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
-import { LeftSandboxes } from '../../../worker/upkeep/functions/left-sandboxes.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
+import { OrphanedRunSandboxes } from '../../../worker/upkeep/functions/left-sandboxes.ts';
 import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
@@ -54,8 +54,8 @@ describe.concurrent('a run', () => {
         spec: { metadata: { run: run.id } },
         proof: expect.not.objectContaining({ unproved: expect.anything() }),
       });
-      expect(await mayfly.store.sandboxes.get(attemptIds(run.id, 1).sandboxId)).toBeNull();
-      const { events } = await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).fetchHistory();
+      expect(await mayfly.store.sandboxes.get(deriveAttemptIds(run.id, 1).sandboxId)).toBeNull();
+      const { events } = await all().client.workflow.getHandle(runWorkflowId(run.id)).fetchHistory();
       expect(events?.filter(({ activityTaskFailedEventAttributes: failed }) => failed)).toEqual([]);
       await pool.until(({ claims }) => claims.hits === 1);
       await pool.end();
@@ -71,7 +71,7 @@ describe.concurrent('a run', () => {
     const name = await deploy('sleep 2');
     const both = await Promise.all([functions.run(name, 1), functions.run(name, 2)]);
     for (const run of [refused, larger, ...both]) expect(run).toMatchObject(CLEAN);
-    for (const run of [refused, larger]) expect(sandboxOf(run)).toBe(attemptIds(run.id, 1).sandboxId);
+    for (const run of [refused, larger]) expect(sandboxOf(run)).toBe(deriveAttemptIds(run.id, 1).sandboxId);
     expect(both.map(sandboxOf).filter((each) => ids.includes(each))).toHaveLength(1);
     await pool.end();
   });
@@ -85,14 +85,14 @@ describe.concurrent('a worker that continues an admitted run', () => {
     await functions.pause(name);
     const { id: runId } = await functions.trigger(name);
     const { store, client } = all();
-    const reconciliation = new Reconciliation(client);
-    const dying = new Reconciliation(client);
+    const reconciliation = new ControlTemporalClient(client);
+    const dying = new ControlTemporalClient(client);
     dying.pools.claimOnce = async (...args) => {
       if (when === 'after') await reconciliation.pools.claimOnce(...args);
       throw new Error('the process has died');
     };
-    const activitiesOf = (of: Reconciliation) =>
-      createAttemptActivities({ store, reconciliation: of, announcer: new Announcer(store, of) });
+    const activitiesOf = (of: ControlTemporalClient) =>
+      createAttemptActivities({ store, reconciliation: of, announcer: new WebhookPublisher(store, of) });
     const run = async () => {
       const found = await store.runs.get(runId);
       if (!found) throw new Error(`${runId} is gone`);
@@ -118,10 +118,14 @@ describe.concurrent('a worker that continues an admitted run', () => {
       actor: pool.actor,
       requestedAt: run.acceptedAt,
     };
-    const reconciliation = new Reconciliation(client);
-    const look = new LeftSandboxes(store, reconciliation, pino({ enabled: false }));
+    const reconciliation = new ControlTemporalClient(client);
+    const look = new OrphanedRunSandboxes(store, reconciliation, pino({ enabled: false }));
     await look.look(Date.now() + 3_600_000);
-    await reconciliation.pools.claimOnce(late, { ...asked, requestId: attemptIds(run.id, 1).sandboxId, builds: 'run' });
+    await reconciliation.pools.claimOnce(late, {
+      ...asked,
+      requestId: deriveAttemptIds(run.id, 1).sandboxId,
+      builds: 'run',
+    });
     await look.look(Date.now() + 3_600_000);
     await eventually(() => mayfly.record(late), { state: 'destroyed' });
     await pool.end();
@@ -131,7 +135,7 @@ describe.concurrent('a worker that continues an admitted run', () => {
     test(`when its worker died ${when} it had a member has that one`, async ({ mayfly }) => {
       const { pool, ids, runId, run, functions, reconciliation } = await begun(mayfly, when);
       expect(ids).toContain((await run()).member);
-      await reconciliation.functions.startRun(runInputOf(await run()), false);
+      await reconciliation.functions.startRun(toRunInput(await run()), false);
       const over = await functions.over({ id: runId });
       expect(over).toMatchObject(CLEAN);
       expect(ids).toContain(sandboxOf(over));
@@ -162,8 +166,8 @@ describe.concurrent('a worker that continues an admitted run', () => {
     );
     const [id = ''] = ids;
     const { state, pool: of } = await mayfly.record(id);
-    expect([isFinal(state), of?.claimedBy]).toEqual([true, attemptIds(runId, 1).sandboxId]);
-    expect(lastAttempt(await run())).toMatchObject({ cleanup: 'proved' });
+    expect([isFinal(state), of?.claimedBy]).toEqual([true, deriveAttemptIds(runId, 1).sandboxId]);
+    expect(getLastAttempt(await run())).toMatchObject({ cleanup: 'proved' });
     await pool.end();
   });
 });

@@ -4,9 +4,9 @@ import mongoose from 'mongoose';
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import { createDispatchActivities } from '../../../activities/function/queue/dispatch.ts';
-import { attemptIds } from '../../../model/functions/run.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
-import { LOOK_AT_QUEUES_EVERY_MS, RunQueues } from '../../../worker/upkeep/functions/run-queues.ts';
+import { deriveAttemptIds } from '../../../model/functions/run.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
+import { QUEUE_POLL_MS, RunQueuePoller } from '../../../worker/upkeep/functions/run-queues.ts';
 import { TestDoor, useTestDoor } from '../../support/door.ts';
 import { eventually, stableValue } from '../../support/eventually.ts';
 import { TestFunctions } from '../../support/functions.ts';
@@ -24,8 +24,8 @@ const door = useTestDoor(all);
 const functions = new TestFunctions(door);
 const collection = useDatabase(all);
 
-const reconciliation = () => new Reconciliation(all().client);
-const queues = () => new RunQueues(all().store, reconciliation(), pino({ level: 'silent' }));
+const reconciliation = () => new ControlTemporalClient(all().client);
+const queues = () => new RunQueuePoller(all().store, reconciliation(), pino({ level: 'silent' }));
 const HOLDS = 'echo hello; sleep 1000';
 
 /** Replaces one method of an object. */
@@ -100,7 +100,7 @@ test('2: the API is killed before it wakes the dispatcher: the next poll of the 
   const { id } = await new TestFunctions(dying).trigger(name);
   expect((await functions.get(id)).state).toBe('queued');
   await queues().look();
-  expect(LOOK_AT_QUEUES_EVERY_MS).toBeLessThan(10_000);
+  expect(QUEUE_POLL_MS).toBeLessThan(10_000);
   expect(await functions.over({ id })).toMatchObject({ outcome: 'succeeded' });
   dying.close();
 });
@@ -111,7 +111,7 @@ test('7: the host worker is killed between a start and its record: the process i
   const name = await functions.deploy('echo hello; sleep 3; echo 1 > $MAYFLY_RESULT');
   await functions.pause(name);
   const { id } = await functions.trigger(name);
-  const { commandId } = attemptIds(id, 1);
+  const { commandId } = deriveAttemptIds(id, 1);
   mayfly.arm('beginRunCommand.after=delay(1000)', id);
   await functions.resume(name);
   const find = (from: string) => collection(from).findOne({ _id: commandId });

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import type { FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
-import { attemptIds } from '../../../model/functions/run.ts';
-import { DIFF_SIDES, diffSnapshotId } from '../../../model/functions/traces.ts';
+import { deriveAttemptIds } from '../../../model/functions/run.ts';
+import { DIFF_STATES, deriveDiffSnapshotId } from '../../../model/functions/traces.ts';
 import type { Statement } from '../../../model/receipts/in-toto.ts';
-import { ReceiptWatch } from '../../../worker/receipts/receipt-watch.ts';
+import { ReceiptSigner } from '../../../worker/receipts/receipt-watch.ts';
 import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
@@ -38,7 +38,7 @@ const textOf = (name: GuestName) => (typeof name === 'string' ? name : name.base
 
 /** Asserts that the first attempt left no diff snapshots. */
 async function nothingIsLeft({ id }: Run): Promise<void> {
-  const ids = DIFF_SIDES.map((side) => diffSnapshotId(attemptIds(id, 1).sandboxId, side));
+  const ids = DIFF_STATES.map((side) => deriveDiffSnapshotId(deriveAttemptIds(id, 1).sandboxId, side));
   const states = await Promise.all(ids.map(async (one) => (await all().store.snapshots.get(one))?.state ?? 'none'));
   expect(states.filter((state) => state === 'creating' || state === 'ready')).toEqual([]);
   const onHost = (await all().machine().hypervisor.snapshots.list()).map(({ snapshotId }) => snapshotId);
@@ -58,7 +58,7 @@ test('it lists additions, changes and removals since the start of the process, a
   const digest = createHash('sha256').update(text).digest('hex');
   expect(run.diff).toMatchObject({ bytes: Buffer.byteLength(text), digest });
   await nothingIsLeft(run);
-  const watch = new ReceiptWatch(all().store, join(all().config.stateDir, 'receipt.key'), pino({ level: 'silent' }));
+  const watch = new ReceiptSigner(all().store, join(all().config.stateDir, 'receipt.key'), pino({ level: 'silent' }));
   await watch.look();
   const receipt = (await (await door.call('GET', `/v1/runs/${run.id}/receipt`)).json()) as { payload: string };
   const statement = JSON.parse(Buffer.from(receipt.payload, 'base64').toString()) as Statement;
@@ -97,7 +97,7 @@ test('a failed snapshot or comparison changes nothing else, and is reported', as
   const name = await functions.deploy(CHANGES, { diff: true }, FILES);
   await functions.pause(name);
   const [first, second] = [await functions.trigger(name), await functions.trigger(name)];
-  mayfly.arm('saveSnapshot.before=1*error', attemptIds(first.id, 1).sandboxId);
+  mayfly.arm('saveSnapshot.before=1*error', deriveAttemptIds(first.id, 1).sandboxId);
   mayfly.arm('diffRun.before=error', second.id);
   await functions.resume(name);
   for (const { id } of [first, second]) {
@@ -112,10 +112,10 @@ test('a cancel during the first snapshot ends the run before its process starts'
   const name = await functions.deploy('echo began', { diff: true });
   await functions.pause(name);
   const { id } = await functions.trigger(name);
-  const { sandboxId } = attemptIds(id, 1);
+  const { sandboxId } = deriveAttemptIds(id, 1);
   mayfly.arm('saveSnapshot.during=hang', sandboxId);
   await functions.resume(name);
-  await eventually(() => all().store.snapshots.get(diffSnapshotId(sandboxId, 'before')), { state: 'creating' });
+  await eventually(() => all().store.snapshots.get(deriveDiffSnapshotId(sandboxId, 'before')), { state: 'creating' });
   await functions.cancel(id);
   const run = await functions.over({ id });
   expect(run).toMatchObject({ outcome: 'cancelled', startedAt: null, cleanup: 'proved', diff: null });

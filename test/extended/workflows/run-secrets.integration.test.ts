@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { FILES_FOLDER } from '../../../model/functions/guest-layout.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
-import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
-import { statementOf } from '../../../model/receipts/statement.ts';
+import { runWorkflowId } from '../../../model/functions/run-saga.ts';
+import { buildStatement } from '../../../model/receipts/statement.ts';
 import { commandWorkflowIdOf } from '../../../model/sandbox/command-saga.ts';
-import { formsOf } from '../../../model/secrets/secret-forms.ts';
+import { listSecretForms } from '../../../model/secrets/secret-forms.ts';
 import { receiptFacts } from '../../../worker/receipts/receipt-facts.ts';
 import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -79,7 +79,7 @@ test('a secret that changes between two attempts reaches the second (case 54)', 
   expect(run.attempts.map(({ secrets }) => secrets)).toEqual([[{ name, version: 1 }], [{ name, version: 2 }]]);
   expect(await functions.output(id)).toBe('2-eulav-dnoces');
   const record = await all().store.runs.get(id);
-  const statement = statementOf(await receiptFacts(all().store, record as RunRecord, 'urn:test'));
+  const statement = buildStatement(await receiptFacts(all().store, record as RunRecord, 'urn:test'));
   expect(statement.predicate.buildDefinition.internalParameters['secrets']).toEqual([
     { name, version: 1, attempt: 1 },
     { name, version: 2, attempt: 2 },
@@ -135,7 +135,7 @@ open(os.environ['MAYFLY_ARTIFACTS'] + '/' + os.environ['SECRET_0'], 'w').write('
 /** Returns the planted secrets that a text contains in any form. */
 function foundIn(text: string): string[] {
   const bytes = Buffer.from(text);
-  return PLANTED.filter((value) => formsOf(value).some((form) => bytes.includes(Buffer.from(form.bytes))));
+  return PLANTED.filter((value) => listSecretForms(value).some((form) => bytes.includes(Buffer.from(form.bytes))));
 }
 
 test('ten secrets that are printed in all forms appear nowhere (case 52)', async () => {
@@ -156,7 +156,7 @@ test('ten secrets that are printed in all forms appear nowhere (case 52)', async
   const told = { output, errors, result, run: JSON.stringify(run), command: JSON.stringify(command), audit };
   const found = Object.entries(told).map(([where, text]) => [where, foundIn(text)]);
   expect(Object.fromEntries(found)).toEqual(Object.fromEntries(Object.keys(told).map((where) => [where, []])));
-  for (const workflowId of [runWorkflowIdOf(run.id), commandWorkflowIdOf(attempt?.commandId ?? '')]) {
+  for (const workflowId of [runWorkflowId(run.id), commandWorkflowIdOf(attempt?.commandId ?? '')]) {
     const values = await valuesInHistory(all().client, workflowId);
     expect(values.length).toBeGreaterThan(5);
     expect(foundIn(JSON.stringify(values))).toEqual([]);

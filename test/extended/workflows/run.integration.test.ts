@@ -1,9 +1,9 @@
 import { describe, expect } from 'vitest';
-import { attemptIds } from '../../../model/functions/run.ts';
-import { runInputOf, runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
+import { deriveAttemptIds } from '../../../model/functions/run.ts';
+import { runWorkflowId, toRunInput } from '../../../model/functions/run-saga.ts';
 import { RECONCILER } from '../../../model/sagas/reconcile.ts';
-import { requestedCommand } from '../../../model/sandbox/command.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { newCommandRecord } from '../../../model/sandbox/command.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { listAuditKinds } from '../../support/audit-kinds.ts';
 import { isRunning, SLEEPS, useFunctionCases } from '../../support/function-cases.ts';
 import type { Run } from '../../support/functions.ts';
@@ -211,11 +211,11 @@ test('a run without capacity keeps its place, and starts when there is capacity 
 test('a cancel survives the loss of its workflow', async () => {
   const run = await functions().trigger(await functions().deploy(SLEEPS));
   await awaitStart(run.id);
-  await loseWorkflow(all().client, runWorkflowIdOf(run.id));
+  await loseWorkflow(all().client, runWorkflowId(run.id));
   expect((await functions().cancel(run.id)).status).toBe(202);
   const record = await all().store.runs.get(run.id);
   if (!record) throw new Error('it is gone');
-  await new Reconciliation(all().client).functions.startRun(runInputOf(record), false);
+  await new ControlTemporalClient(all().client).functions.startRun(toRunInput(record), false);
   expect(await functions().over(run)).toMatchObject({ outcome: 'cancelled', cleanup: 'proved', attempts: [{ n: 1 }] });
   expect(await functions().output(run.id)).toBe('started\n');
 });
@@ -225,7 +225,7 @@ test('a result waits for an unavailable host while its sandbox lives (case 10)',
     mayfly.arm(`collectRun.before=${COLLECT_ATTEMPTS + 1}*error(host_unavailable)`, runId),
   );
   expect(await functions().over(run)).toMatchObject({ outcome: 'succeeded', result: { bytes: 2 } });
-  const { events } = await all().client.workflow.getHandle(runWorkflowIdOf(run.id)).fetchHistory();
+  const { events } = await all().client.workflow.getHandle(runWorkflowId(run.id)).fetchHistory();
   const failed = events?.findIndex((event) => event.activityTaskFailedEventAttributes) ?? -1;
   const after = events?.slice(failed) ?? [];
   const nextTimer = after.findIndex((event) => event.timerStartedEventAttributes);
@@ -240,11 +240,11 @@ test('a process that another worker has started is not started again', async ({ 
   const whole = { ...spec, timeoutSeconds: 1, maxOutputBytes: 1 };
   const run = await triggerArmed('true', {}, async ({ runId, sandboxId }) => {
     const place = { id: sandboxId, ...mayfly.hostRef };
-    const command = requestedCommand(attemptIds(runId, 1).commandId, place, whole, RECONCILER);
+    const command = newCommandRecord(deriveAttemptIds(runId, 1).commandId, place, whole, RECONCILER);
     await mayfly.store.commands.create({ ...command, state: 'running' });
     mayfly.arm('placeRunFiles.before=error', runId);
   });
-  const { sandboxId } = attemptIds(run.id, 1);
+  const { sandboxId } = deriveAttemptIds(run.id, 1);
   expect(await functions().over(run)).toMatchObject({ outcome: 'unknown', attempts: [{ n: 1, sandboxId }] });
 });
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { beforeAll, expect } from 'vitest';
-import { scheduleWorkflowIdOf } from '../../../model/schedules/schedule-saga.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { scheduleWorkflowId } from '../../../model/schedules/schedule-saga.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { ScheduleKeeper } from '../../../worker/upkeep/functions/schedule-keeper.ts';
 import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -19,7 +19,7 @@ let keeper: ScheduleKeeper;
 beforeAll(async () => {
   keeper = new ScheduleKeeper(
     all().store,
-    new Reconciliation(all().client).schedules,
+    new ControlTemporalClient(all().client).schedules,
     pino({ level: process.env['MAYFLY_LOG_LEVEL'] ?? 'silent' }),
   );
 });
@@ -87,7 +87,7 @@ async function remove(name: string): Promise<void> {
   const ref = { project: 'default', name };
   expect((await door.call('DELETE', `/v1/schedules/${name}`)).status).toBe(204);
   await keeper.wake();
-  await all().client.workflow.getHandle(scheduleWorkflowIdOf(ref)).result();
+  await all().client.workflow.getHandle(scheduleWorkflowId(ref)).result();
   expect(await all().store.schedules.get(ref)).toBeNull();
   expect(await all().store.scheduleTimes.list(ref, { limit: 1 })).toEqual([]);
 }
@@ -137,7 +137,7 @@ sweepOn(test)(INTERVENTIONS)('its workflow: %s', async (kind, { mayfly }) => {
   expect((await post(schedule, 'trigger')).status).toBe(202);
   const [runId = ''] = runs(await until(schedule, (all) => runs(all).length > 0));
   await functions.until(runId, isRunning);
-  await intervene(mayfly.client, scheduleWorkflowIdOf({ project: 'default', name: schedule }), kind);
+  await intervene(mayfly.client, scheduleWorkflowId({ project: 'default', name: schedule }), kind);
   const outcome = kind.startsWith('cancel') ? 'cancelled' : 'succeeded';
   expect(await functions.over({ id: runId })).toMatchObject({ outcome, cleanup: 'proved' });
   expect(runs(await times(schedule))).toEqual([runId]);
@@ -251,12 +251,12 @@ test('a deleted schedule is not revived, even if its workflow was terminated', a
   const ref = { project: 'default', name: 'gone' };
   await set('gone', { function: name, every: '1d' });
   await keeper.wake();
-  await intervene(all().client, scheduleWorkflowIdOf(ref), 'terminate');
+  await intervene(all().client, scheduleWorkflowId(ref), 'terminate');
   await remove('gone');
   await eventually(
     async () => {
       await keeper.ensure(); // until Temporal lists no run of it
-      return (await all().client.workflow.getHandle(scheduleWorkflowIdOf(ref)).describe()).status.name;
+      return (await all().client.workflow.getHandle(scheduleWorkflowId(ref)).describe()).status.name;
     },
     (status) => status === 'COMPLETED',
   );

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import { type SetupRecord, setupTry } from '../../../model/functions/setup/setup.ts';
-import { setupWorkflowIdOf } from '../../../model/functions/setup/setup-saga.ts';
+import { deriveSetupTry, type SetupRecord } from '../../../model/functions/setup/setup.ts';
+import { setupWorkflowId } from '../../../model/functions/setup/setup-saga.ts';
 import { ensureSetup } from '../../../store/functions/setup/ensured-setup.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
-import { Setups } from '../../../worker/setups/setups.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
+import { SetupPoller } from '../../../worker/setups/setups.ts';
 import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { TestFunctions } from '../../support/functions.ts';
@@ -29,7 +29,7 @@ let count = 0;
 async function begun(
   script: string,
   more: { timeoutSeconds?: number } = {},
-  arm: (first: ReturnType<typeof setupTry>) => void = () => {},
+  arm: (first: ReturnType<typeof deriveSetupTry>) => void = () => {},
 ) {
   const name = `setup-${++count}`;
   const setup = { source: SOURCE, script, timeoutSeconds: 600, ...more };
@@ -43,7 +43,7 @@ async function begun(
   } as const;
   const createdBy = { apiKeyId: 'test', agentId: null, project };
   const { key, seed } = await ensureSetup(all().store, createdBy, { ...plain, ...setup }, false);
-  const first = setupTry({ seed }, 1);
+  const first = deriveSetupTry({ seed }, 1);
   arm(first);
   await functions.deployAs(name, 'cat made', { source: undefined, setup });
   return { name, key, first };
@@ -58,7 +58,7 @@ function until(key: string, wish: (record: SetupRecord) => boolean): Promise<Set
   );
 }
 
-const upkeep = () => new Setups(all().store, new Reconciliation(all().client));
+const upkeep = () => new SetupPoller(all().store, new ControlTemporalClient(all().client));
 async function lookAtSetups(): Promise<void> {
   await upkeep().release();
   await upkeep().look();
@@ -77,7 +77,7 @@ async function gone(name: string, key: string): Promise<void> {
 }
 
 /** Waits for output of the script of a try. */
-async function prints({ sandboxId, commandId }: ReturnType<typeof setupTry>): Promise<void> {
+async function prints({ sandboxId, commandId }: ReturnType<typeof deriveSetupTry>): Promise<void> {
   await eventually(
     async () => (await all().store.commands.get(commandId)) && door.text({ sandboxId, id: commandId }),
     (text) => text?.includes('begun') ?? false,
@@ -123,7 +123,7 @@ test('a restart of both workers during the save leads to one snapshot', async ({
 test('a lost workflow restarts: its sandbox ends, and the script runs in another', async () => {
   const { name, key, first } = await begun('echo begun; [ -e made ] || echo made > made; sleep 2');
   await prints(first);
-  await loseWorkflow(all().client, setupWorkflowIdOf({ project, setupKey: key }));
+  await loseWorkflow(all().client, setupWorkflowId({ project, setupKey: key }));
   await lookAtSetups();
   await isSavedOnce(name, key, 2);
   expect(await all().store.sandboxes.get(first.sandboxId)).toMatchObject({
@@ -138,7 +138,7 @@ test.for(INTERVENTIONS)('an operator intervenes in its workflow: %s', async (kin
     `echo begun; [ -e made ] || echo made > made; sleep ${kind === 'terminate' || kind.startsWith('cancel') ? 1000 : 2}`,
   );
   await prints(first);
-  await intervene(mayfly.client, setupWorkflowIdOf({ project, setupKey: key }), kind);
+  await intervene(mayfly.client, setupWorkflowId({ project, setupKey: key }), kind);
   if (kind === 'terminate') await lookAtSetups();
   if (kind.startsWith('reset')) await isSavedOnce(name, key, 2);
   else {
@@ -234,7 +234,7 @@ test('a ready setup whose snapshot is lost is prepared again for the next run', 
   if (!saved) throw new Error('there is no such snapshot');
   const { hostId, installationId } = saved;
   const actor = { apiKeyId: 'test', agentId: null, project: 'default' };
-  await new Reconciliation(all().client).snapshots.delete({
+  await new ControlTemporalClient(all().client).snapshots.delete({
     snapshotId: snapshotId ?? '',
     hostId,
     installationId,

@@ -1,12 +1,12 @@
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { sourceIdOf } from '../../../model/ids.ts';
+import { deriveSourceId } from '../../../model/ids.ts';
 import type { Timeouts } from '../../../model/sandbox/timeouts.ts';
 import {
-  type SourcePowerEnd,
+  type SourcePowerOutcome,
   type SourcePowerTask,
-  sourcePowerWorkflowIdOf,
+  sourcePowerWorkflowId,
 } from '../../../model/snapshots/source-power.ts';
 import { eventually } from '../../support/eventually.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
@@ -41,11 +41,11 @@ class StoppedSource extends SimulatedSource {
     });
   }
 
-  end(): Promise<SourcePowerEnd | undefined> {
+  end(): Promise<SourcePowerOutcome | undefined> {
     return this.mayfly.sagas.sources.powerEnded({ hostId: 'test', name: this.name }, AbortSignal.timeout(60_000));
   }
 
-  async done(...asked: Parameters<StoppedSource['begin']>): Promise<SourcePowerEnd | undefined> {
+  async done(...asked: Parameters<StoppedSource['begin']>): Promise<SourcePowerOutcome | undefined> {
     await this.begin(...asked);
     return this.end();
   }
@@ -103,7 +103,7 @@ describe.concurrent('a source that is shut off', () => {
   sweep(INTERVENTIONS)(
     'can be started after an operator intervened in its start: %s',
     async (kind, { mayfly, source }) => {
-      const workflowId = sourcePowerWorkflowIdOf({ hostId: 'test', name: source.name });
+      const workflowId = sourcePowerWorkflowId({ hostId: 'test', name: source.name });
       source.arm('startSource.before=1*hang');
       await source.begin('start');
       await stepBegun(mayfly.client.workflow.getHandle(workflowId), 'startSource');
@@ -135,7 +135,7 @@ describe.concurrent('a source that is shut off', () => {
       ['../images', 'source_not_found'],
     ] as const;
     for (const [name, code] of wishes) {
-      const sourceId = sourceIdOf('test', name);
+      const sourceId = deriveSourceId('test', name);
       const input = { sourceId, ...mayfly.hostRef, name, force: false, actor, timeouts: TEST_TIMEOUTS };
       await mayfly.sagas.sources.beginPower({ ...input, task: 'start' });
       const end = await mayfly.sagas.sources.powerEnded(input, AbortSignal.timeout(60_000));

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { sourceWorkflowIdOf } from '../../../model/snapshots/source-access.ts';
+import { sourceWorkflowId } from '../../../model/snapshots/source-access.ts';
 import { eventually } from '../../support/eventually.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
 import { reconcileOnce } from '../../support/reconcile-once.ts';
@@ -29,7 +29,7 @@ describe.concurrent('a source', () => {
 
   sweep(INTERVENTIONS)('that is prepared ends in order: %s', async (kind, { mayfly, source }) => {
     const before = await source.tree();
-    const workflowId = sourceWorkflowIdOf('test', source.name);
+    const workflowId = sourceWorkflowId('test', source.name);
     source.arm('createReader.before=1*hang');
     await source.beginAccess('prepare');
     await stepBegun(mayfly.client.workflow.getHandle(workflowId), 'createReader');

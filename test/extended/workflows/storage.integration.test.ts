@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
-import { reserveOf, type StorageQuota } from '../../../model/snapshots/storage.ts';
+import { getReserve, type StorageQuota } from '../../../model/snapshots/storage.ts';
 import type { StorageWatch } from '../../../worker/upkeep/storage-watch.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { MayflyCase } from '../../support/mayfly-case.ts';
@@ -72,7 +72,7 @@ filling(
   'a sandbox that grows on a full host stands still, nothing of it is lost, and it goes on when there is room',
   async ({ mayfly, operations, disk }) => {
     const [growing, idle] = [await mayfly.create(), await mayfly.create()];
-    const reserve = reserveOf(await machine().hypervisor.disk());
+    const reserve = getReserve(await machine().hypervisor.disk());
     await disk.leave(reserve + 15 * MIB);
     const command = await startGrowing(operations, growing.id);
 
@@ -146,7 +146,7 @@ async function measured(sandboxId: string, bytes: number): Promise<void> {
 
 filling('a watch that was killed goes on with what it had stopped', async ({ mayfly, operations, disk }) => {
   const { id } = await mayfly.create();
-  const reserve = reserveOf(await machine().hypervisor.disk());
+  const reserve = getReserve(await machine().hypervisor.disk());
   await disk.leave(reserve + 20 * MIB);
   const command = await startGrowing(operations, id);
   await mayfly.until(id, isStalled);

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { newTemplate, templateWorkflowIdOf } from '../../../model/templates/template-saga.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { newTemplate, templateWorkflowId } from '../../../model/templates/template-saga.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { GOLDEN } from '../../support/in-memory-host/machine.ts';
 import { loseWorkflow } from '../../support/lose-workflow.ts';
 import { sweepOn } from '../../support/sweep.ts';
@@ -231,7 +231,7 @@ describe('a template, without concurrent work,', () => {
     mayfly.arm(`${step}.after=1*hang`, ids.templateId);
     await templates.want(input, ids.templateId);
     await templates.at(input, step);
-    await loseWorkflow(mayfly.client, templateWorkflowIdOf(input));
+    await loseWorkflow(mayfly.client, templateWorkflowId(input));
     mayfly.disarm();
     await templates.reconcile();
     await templates.over(input);
@@ -244,7 +244,7 @@ describe('a template, without concurrent work,', () => {
   test('that is ready survives the loss of its workflow', async ({ mayfly, templates }) => {
     const input = await templates.input();
     const ids = await templates.built(input);
-    await loseWorkflow(mayfly.client, templateWorkflowIdOf(input));
+    await loseWorkflow(mayfly.client, templateWorkflowId(input));
     await templates.reconcile();
     await templates.look(input);
     expect(await templates.until(ids.templateId, 'ready')).toMatchObject({ reason: null });
@@ -255,15 +255,15 @@ describe('a template, without concurrent work,', () => {
     const input = await templates.input();
     const ids = await templates.built(input);
     const ready = await templates.until(ids.templateId, 'ready');
-    await mayfly.client.workflow.getHandle(templateWorkflowIdOf(input)).terminate('another run goes on');
+    await mayfly.client.workflow.getHandle(templateWorkflowId(input)).terminate('another run goes on');
     const handedOver = { ready, failed: null, failures: 0, retryAt: 0, wanted: null, usedAt: null, subscribers: [] };
-    await new Reconciliation(mayfly.client).templates.resume({ ...input, continued: handedOver });
+    await new ControlTemporalClient(mayfly.client).templates.resume({ ...input, continued: handedOver });
     await templates.remove(input, ids.templateId);
     await templates.over(input);
     expect(await templates.left(ids)).toEqual([]);
     const next = templates.ids();
     const wanted = { templateId: next.templateId, installationId: input.installationId ?? null };
-    await new Reconciliation(mayfly.client).templates.resume({
+    await new ControlTemporalClient(mayfly.client).templates.resume({
       ...input,
       continued: { ...handedOver, ready: null, wanted },
     });
@@ -275,7 +275,7 @@ describe('a template, without concurrent work,', () => {
     const before = { ...input, installationId: 'ins-0123456789abcdef01234567' };
     const ids = templates.ids();
     await mayfly.store.templates.put({ ...newTemplate(before, ids, new Date().toISOString()), state: 'ready' });
-    await new Reconciliation(mayfly.client).templates.resume(before);
+    await new ControlTemporalClient(mayfly.client).templates.resume(before);
     const { templateId } = await templates.built(input);
     expect(await templates.until(ids.templateId, 'gone')).toMatchObject({
       reason: expect.stringContaining('nobody has looked'),

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { ScheduleKeeper } from '../../../worker/upkeep/functions/schedule-keeper.ts';
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -19,7 +19,7 @@ beforeAll(async () => {
   all = await TestMayfly.start({}, 'simulated');
   door = await TestDoor.open(all);
   functions = new TestFunctions(door);
-  keeper = new ScheduleKeeper(all.store, new Reconciliation(all.client).schedules, pino({ level: 'silent' }));
+  keeper = new ScheduleKeeper(all.store, new ControlTemporalClient(all.client).schedules, pino({ level: 'silent' }));
 });
 afterAll(async () => {
   door?.close();

@@ -1,6 +1,6 @@
 import mongoose from 'mongoose';
 import { expect } from 'vitest';
-import { runWorkflowIdOf } from '../../../model/functions/run-saga.ts';
+import { runWorkflowId } from '../../../model/functions/run-saga.ts';
 import { useTestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Run, TestFunctions } from '../../support/functions.ts';
@@ -106,7 +106,7 @@ test('a token and its data are in no Temporal history and not in the store, also
   await functions.over(run);
   const shown = [await door.call('GET', `/v1/runs/${run.id}`), await door.call('GET', `/v1/runs/${run.id}/audit`)];
   for (const each of shown) expect(await each.text()).not.toContain(secret);
-  const values = await valuesInHistory(all().client, runWorkflowIdOf(run.id));
+  const values = await valuesInHistory(all().client, runWorkflowId(run.id));
   expect(JSON.stringify(values)).toContain('"it"'); // the name is
   const database = await mongoose.createConnection(all().config.mongodbUri ?? '').asPromise();
   const stored: string[] = [];

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Run } from '../../support/functions.ts';
 import { reconcileOnce } from '../../support/reconcile-once.ts';
@@ -46,7 +46,7 @@ test('the TTL of its sandbox is never shorter than its longest suspension', asyn
   const run = await asleep();
   const sandboxId = run.attempts[0]?.sandboxId ?? '';
   await all().sagas.sandboxes.patch(sandboxId, { ttlSeconds: 600, actor: ACTOR });
-  await new Reconciliation(all().client).functions.lookAtWaits(run.id);
+  await new ControlTemporalClient(all().client).functions.lookAtWaits(run.id);
   await eventually(
     async () => Date.parse((await all().store.sandboxes.get(sandboxId))?.expiresAt ?? ''),
     (expiresAt) => expiresAt > Date.now() + 29 * 86_400_000,

@@ -1,10 +1,10 @@
 import { createServer as createRawServer } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { Announcer } from '../../../activities/webhook/announcer.ts';
-import { DeliveryPlan } from '../../../model/webhooks/delivery-plan.ts';
+import { WebhookPublisher } from '../../../activities/webhook/announcer.ts';
+import { DeliveryRetryPolicy } from '../../../model/webhooks/delivery-plan.ts';
 import { AddressPolicy } from '../../../services/webhooks/sending/address-policy.ts';
-import { Reconciliation } from '../../../temporal/reconciliation.ts';
+import { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { endedEvent } from '../../store/webhook-records.ts';
 import { TestDoor } from '../../support/door.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -33,7 +33,7 @@ const DAMAGED = 'attempts-used-up';
  * Plan that never gives up: a busy machine would reach the five days that
  * test/webhooks/endpoint-health.integration.test.ts covers.
  */
-class ClinicPlan extends DeliveryPlan {
+class ClinicPlan extends DeliveryRetryPolicy {
   override isGivenUp(): boolean {
     return false;
   }
@@ -42,7 +42,7 @@ class ClinicPlan extends DeliveryPlan {
 let door: TestDoor;
 let webhooks: TestWebhooks;
 let receiver: WebhookReceiver;
-let announcer: Announcer;
+let announcer: WebhookPublisher;
 beforeAll(async () => {
   const mayfly = all();
   const network = { policy: new AddressPolicy(['127.0.0.0/8']), timeoutMs: 4_000 };
@@ -51,7 +51,7 @@ beforeAll(async () => {
   door = await TestDoor.open(mayfly);
   webhooks = new TestWebhooks(door);
   receiver = await WebhookReceiver.open();
-  announcer = new Announcer(mayfly.store, new Reconciliation(mayfly.client));
+  announcer = new WebhookPublisher(mayfly.store, new ControlTemporalClient(mayfly.client));
 });
 afterAll(() => {
   receiver.close();

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { deliveryWorkflowIdOf } from '../../../model/webhooks/delivery-saga.ts';
+import { deliveryWorkflowId } from '../../../model/webhooks/delivery-saga.ts';
 import { verifySignature } from '../../../services/webhooks/signing/sign.ts';
 import { eventually } from '../../support/eventually.ts';
 import { INTERVENTIONS, intervene } from '../../support/interventions.ts';
@@ -102,7 +102,7 @@ sweepOn(test)(INTERVENTIONS)('a delivery with retries, its workflow: %s', async 
   );
   await functions().run(await functions().deploy('true'));
   const { id } = await webhooks().delivery(endpoint, ({ attempts }) => attempts.length > 0);
-  await intervene(client, deliveryWorkflowIdOf(id), kind);
+  await intervene(client, deliveryWorkflowId(id), kind);
   if (kind.startsWith('cancel')) {
     expect(await webhooks().delivery(endpoint, ({ state }) => state !== 'pending')).toMatchObject({ state: 'failed' });
     return;

@@ -1,8 +1,8 @@
 import type { FileChange, FileDescription, GuestName } from '../../../model/files/file-change.ts';
-import { bytesOfGuestName } from '../../../model/files/guest-name.ts';
+import { toGuestNameBytes } from '../../../model/files/guest-name.ts';
 import { byPath, type Difference } from './logged-tree.ts';
 
-export const latin1 = (name: GuestName) => bytesOfGuestName(name).toString('latin1');
+export const latin1 = (name: GuestName) => toGuestNameBytes(name).toString('latin1');
 
 /** Returns changes in the form of a tree's log. @param root path of the tree in the file system; '' for its root */
 export function asLogged(found: readonly FileChange[], root: string): Difference[] {

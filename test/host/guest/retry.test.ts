@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { verdictOfOpenSsh } from '../../../host/guest/openssh-messages.ts';
-import { mayRetry, PAUSES_MS, pauseAfter, verdictOf } from '../../../host/guest/retry.ts';
+import { classifyOpenSshFailure } from '../../../host/guest/openssh-messages.ts';
+import { BACKOFF_MS, canRetry, classifyFailure, getBackoff } from '../../../host/guest/retry.ts';
 import { LoginFailure, type LoginStage } from '../../../host/ssh/login.ts';
 
-const connect = (stderr: string) => verdictOfOpenSsh({ stderr, exitCode: 255, phase: 'connect' });
+const connect = (stderr: string) => classifyOpenSshFailure({ stderr, exitCode: 255, phase: 'connect' });
 
 describe('the connection of Mayfly', () => {
   test.each<[LoginStage, boolean, string]>([
@@ -18,22 +18,22 @@ describe('the connection of Mayfly', () => {
     ['auth', true, 'transient'],
     ['auth', false, 'first-boot'],
   ])('a failure at %s, lost: %s, is %s', (stage, lost, verdict) => {
-    expect(verdictOf(new LoginFailure(stage, lost, 'x'))).toBe(verdict);
+    expect(classifyFailure(new LoginFailure(stage, lost, 'x'))).toBe(verdict);
   });
 
   test('a rejected login is retried only before the first success, and a new certificate is requested once', () => {
     const fresh = { verified: false, reissued: false };
-    expect(mayRetry('first-boot', fresh)).toBe(true);
-    expect(mayRetry('first-boot', { ...fresh, verified: true })).toBe(false);
-    expect(mayRetry('reissue', fresh)).toBe(true);
-    expect(mayRetry('reissue', { ...fresh, reissued: true })).toBe(false);
-    expect(mayRetry('never', fresh)).toBe(false);
+    expect(canRetry('first-boot', fresh)).toBe(true);
+    expect(canRetry('first-boot', { ...fresh, verified: true })).toBe(false);
+    expect(canRetry('reissue', fresh)).toBe(true);
+    expect(canRetry('reissue', { ...fresh, reissued: true })).toBe(false);
+    expect(canRetry('never', fresh)).toBe(false);
   });
 
   test('backoff is 2, 4, 8, 16 and 30 s, with a jitter of a fifth, and then it gives up', () => {
-    expect(PAUSES_MS).toEqual([2_000, 4_000, 8_000, 16_000, 30_000]);
-    expect([1, 2, 3, 4, 5, 6].map((attempt) => pauseAfter(attempt, 0.5))).toEqual([...PAUSES_MS, null]);
-    expect([pauseAfter(1, 0), pauseAfter(5, 1)]).toEqual([1_600, 36_000]);
+    expect(BACKOFF_MS).toEqual([2_000, 4_000, 8_000, 16_000, 30_000]);
+    expect([1, 2, 3, 4, 5, 6].map((attempt) => getBackoff(attempt, 0.5))).toEqual([...BACKOFF_MS, null]);
+    expect([getBackoff(1, 0), getBackoff(5, 1)]).toEqual([1_600, 36_000]);
   });
 });
 
@@ -58,8 +58,8 @@ describe("the system's ssh", () => {
     '"System is booting up. Unprivileged users are not permitted to log in yet. Please come back later."',
   ])('a failure before anything has run may be retried: %s', (stderr) => {
     expect(connect(stderr)).toBe('transient');
-    expect(verdictOfOpenSsh({ stderr, exitCode: 255, phase: 'session' })).toBe('never');
-    expect(verdictOfOpenSsh({ stderr, exitCode: 1, phase: 'connect' })).toBe('never');
+    expect(classifyOpenSshFailure({ stderr, exitCode: 255, phase: 'session' })).toBe('never');
+    expect(classifyOpenSshFailure({ stderr, exitCode: 1, phase: 'connect' })).toBe('never');
   });
 
   test.each([

@@ -5,7 +5,7 @@ import { cpus } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Mutex } from 'async-mutex';
-import { nameBacking } from '../../../host/disk/image.ts';
+import { setBackingFile } from '../../../host/disk/image.ts';
 import type { Clone } from '../../../host/hypervisor.ts';
 import { kvmUsable } from '../../../host/libvirt/client/accel.ts';
 import { SnapshotFolder } from '../../../host/libvirt/layers/snapshot-folder.ts';
@@ -168,7 +168,7 @@ async function install({ host, state }: Part, folder: string): Promise<void> {
   const spec = await copy.spec();
   const [base] = spec?.bases ?? [];
   if (!spec || !base) throw new Error(`${folder} is not whole: remove it`);
-  await nameBacking(copy.layerOf('vda'), { path: base.path, format: 'qcow2' });
+  await setBackingFile(copy.layerOf('vda'), { path: base.path, format: 'qcow2' });
   await copy.writeSpec({ ...spec, saved: null, memorySha256: null });
   await host.snapshots.verify(SNAPSHOT, stepContext());
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { AgentConsole } from '../../../host/libvirt/guest/agent-console.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
-import type { Boot, BootWish } from '../../../model/sandbox/sandbox.ts';
+import type { Boot, RequestedBoot } from '../../../model/sandbox/sandbox.ts';
 import { MachineGuest, newSnapshotId, stepContext } from './living-guest.ts';
 import type { TestMachine } from './machine.ts';
 
@@ -14,7 +14,7 @@ export class Created extends MachineGuest {
     super(machine, sandboxIdFrom(randomBytes(ID_BYTES)), '');
   }
 
-  async make(boot: BootWish = 'auto', project = PROJECT): Promise<this> {
+  async make(boot: RequestedBoot = 'auto', project = PROJECT): Promise<this> {
     const { host, source, ca } = this.machine;
     const of = { sandboxId: this.id, source, snapshotId: null, cpus: null, memoryMib: null };
     const request = { ...of, userCaKeys: [ca.publicKey], boot, project };

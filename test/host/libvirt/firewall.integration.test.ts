@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { closeOff, openUp } from '../../../host/libvirt/network/firewall.ts';
+import { loadFirewall, removeFirewall } from '../../../host/libvirt/network/firewall.ts';
 import type { NetworkPlans } from '../../../host/libvirt/network/network-plan.ts';
 import { exec } from '../../../host/os/exec.ts';
 
@@ -21,17 +21,17 @@ async function tables(): Promise<string> {
 it('the kernel accepts the rules, repeatedly, and they can be removed', async () => {
   await exec('nft', ['add', 'table', 'inet', 'of_somebody_else']);
   try {
-    await closeOff(PLANS);
-    await closeOff({ ...PLANS, dnsServers: [] });
+    await loadFirewall(PLANS);
+    await loadFirewall({ ...PLANS, dnsServers: [] });
     const { stdout } = await exec('nft', ['list', 'table', 'inet', TABLE]);
     expect(stdout).toContain('iifname "mfrules1" ip daddr != {');
     expect(stdout).not.toContain('192.0.2.1');
-    await openUp(PLANS.isolated.bridge);
-    await openUp(PLANS.isolated.bridge);
+    await removeFirewall(PLANS.isolated.bridge);
+    await removeFirewall(PLANS.isolated.bridge);
     expect(await tables()).not.toContain(TABLE);
     expect(await tables()).toContain('of_somebody_else');
   } finally {
     await exec('nft', ['delete', 'table', 'inet', 'of_somebody_else']);
-    await openUp(PLANS.isolated.bridge);
+    await removeFirewall(PLANS.isolated.bridge);
   }
 });

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { endOf, hasFailedDisk, machineStates, mayTellOfAnEnd } from '../../../host/libvirt/output/machine-states.ts';
+import {
+  classifyState,
+  hasFailedDisk,
+  machineStates,
+  mayReportEnd,
+} from '../../../host/libvirt/output/machine-states.ts';
 
 const A = 'sbx-0123456789abcdef';
 const B = 'sbx-fedcba9876543210';
@@ -42,7 +47,7 @@ test.each([
   [7, 0, 'on'], // suspended by its guest
   [99, 99, 'on'], // an unknown state is not an end
 ])('state %i for reason %i is %s', (state, reason, end) => {
-  expect(endOf({ state, reason })).toBe(end);
+  expect(classifyState({ state, reason })).toBe(end);
 });
 
 test('virsh event (9.0): reports ends, and ignores other events', () => {
@@ -54,14 +59,14 @@ test('virsh event (9.0): reports ends, and ignores other events', () => {
     'Crashed Panicked',
     'Undefined Removed',
   ]) {
-    expect(mayTellOfAnEnd(said(what))).toBe(true);
+    expect(mayReportEnd(said(what))).toBe(true);
   }
-  expect(mayTellOfAnEnd(said('Suspended I/O Error'))).toBe(true);
+  expect(mayReportEnd(said('Suspended I/O Error'))).toBe(true);
   for (const what of ['Resumed Unpaused', 'Started Booted', 'Defined Added', 'Shutdown Finished after host request']) {
-    expect(mayTellOfAnEnd(said(what))).toBe(false);
+    expect(mayReportEnd(said(what))).toBe(false);
   }
-  expect(mayTellOfAnEnd(`2026-11-22 23:15:44.421+0000: event 'reboot' for domain '${A}'`)).toBe(false);
-  expect(mayTellOfAnEnd('events received: 17')).toBe(false);
+  expect(mayReportEnd(`2026-11-22 23:15:44.421+0000: event 'reboot' for domain '${A}'`)).toBe(false);
+  expect(mayReportEnd('events received: 17')).toBe(false);
 });
 
 test('virsh domblkerror: a disk without space is for the storage watch, any other failure is the end', () => {

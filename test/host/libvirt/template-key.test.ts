@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { buildXml } from '../../../host/libvirt/client/xml.ts';
-import { hardwareOf, takePrograms, templateKeyOf } from '../../../host/libvirt/template/template-key.ts';
+import { buildHardware, takePrograms, templateKeyOf } from '../../../host/libvirt/template/template-key.ts';
 
 const source = (name: string, folder: string, devices = '') => `<domain type='qemu'><name>${name}</name>
   <uuid>11111111-2222-3333-4444-555555555555</uuid><memory unit='MiB'>512</memory><vcpu>1</vcpu>
@@ -12,7 +12,7 @@ const source = (name: string, folder: string, devices = '') => `<domain type='qe
 const machine = { cpus: null, memoryMib: null, accelerator: 'tcg' as const, limitsCpus: false };
 
 async function keyOf(sourceXml: string, { project = 'alpha', content = ['d'], ...wish } = {}): Promise<string | null> {
-  const hardware = hardwareOf({ ...machine, ...wish, sourceXml });
+  const hardware = buildHardware({ ...machine, ...wish, sourceXml });
   if (!hardware) return null;
   takePrograms(hardware);
   return templateKeyOf(project, buildXml(hardware), content, 'libvirt 9');
@@ -33,7 +33,7 @@ test('the same machine with another name and folder has the same key; any other 
 });
 
 test('the programs of a key are QEMU and the kernel', () => {
-  const hardware = hardwareOf({ ...machine, sourceXml: source('golden', '/a') });
+  const hardware = buildHardware({ ...machine, sourceXml: source('golden', '/a') });
   expect(hardware && takePrograms(hardware)).toEqual(['/usr/bin/qemu-system-x86_64', '/a/vmlinux']);
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Unquiescing } from '../../../host/libvirt/live/unquiescing.ts';
+import { Thaw } from '../../../host/libvirt/live/unquiescing.ts';
 import { GIB } from '../../../model/snapshots/storage.ts';
 import { newId } from '../simulated/machine.ts';
 
@@ -9,7 +9,7 @@ const attempt = { sandboxId, kind: 'disk', quiesce: true, at: '2026-11-21T20:00:
 function guest(isStopped: boolean, availableBytes: number) {
   const done: string[] = [];
   const note = (what: string) => async () => void done.push(what);
-  const unquiescing = new Unquiescing({
+  const unquiescing = new Thaw({
     domains: { isStoppedByError: async () => isStopped, bring: async (_id, wished) => void done.push(wished) },
     agent: { thaw: note('file systems') },
     freezer: { thaw: note('processes') },

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { SourceConsole } from '../../../host/console.ts';
-import { admitReader, excludeReader } from '../../../host/source/admission.ts';
+import { addSshdSettings, removeSshdSettings } from '../../../host/source/admission.ts';
 import { claimSource, type Gate, installGate, releaseSource, removeGate } from '../../../host/source/gate.ts';
 import { inspectSource } from '../../../host/source/inspection.ts';
 import { createReader, removeReader } from '../../../host/source/reader.ts';
@@ -24,13 +24,13 @@ export async function prepareHere(
   await installGate(console, id, gate, SIGNAL);
   await createReader(console, id, SIGNAL);
   await trustUserCa(console, id, caKeys, SIGNAL);
-  await admitReader(console, id, inspection, SIGNAL);
+  await addSshdSettings(console, id, inspection, SIGNAL);
   return inspection;
 }
 
 /** Runs its compensations, newest first. */
 export async function unprepareHere(console: SourceConsole, id: string): Promise<void> {
-  await excludeReader(console, id);
+  await removeSshdSettings(console, id);
   await distrustUserCa(console, id);
   await removeReader(console, id);
   await removeGate(console, id);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { originKey, stepKey } from '../../../model/dockerfile/cache-key.ts';
+import { deriveOriginKey, deriveStepKey } from '../../../model/dockerfile/cache-key.ts';
 import { BuildContext, type ContextEntry } from '../../../model/dockerfile/context.ts';
 import { matchesName } from '../../../model/dockerfile/patterns/glob.ts';
 import { readDockerfile } from '../../../model/dockerfile/read-dockerfile.ts';
@@ -103,9 +103,9 @@ describe('.dockerignore', () => {
 });
 
 describe('the key of a step (case 4)', () => {
-  const key = (copy: string, entries = TREE, ignore = '', parent = originKey('default', 'c1')) => {
+  const key = (copy: string, entries = TREE, ignore = '', parent = deriveOriginKey('default', 'c1')) => {
     const { step, things } = placed(copy, entries, ignore);
-    return stepKey(parent, step, things, null);
+    return deriveStepKey(parent, step, things, null);
   };
   const changed = (path: string, changes: Partial<ContextEntry>) =>
     TREE.map((entry) => (entry.path === path ? { ...entry, ...changes } : entry));
@@ -129,8 +129,8 @@ describe('the key of a step (case 4)', () => {
 
   it('differs with the project, the source, the target, the owner, and the name of one file', () => {
     const plain = key('COPY src /d');
-    expect(key('COPY src /d', TREE, '', originKey('other', 'c1'))).not.toBe(plain);
-    expect(key('COPY src /d', TREE, '', originKey('default', 'c2'))).not.toBe(plain);
+    expect(key('COPY src /d', TREE, '', deriveOriginKey('other', 'c1'))).not.toBe(plain);
+    expect(key('COPY src /d', TREE, '', deriveOriginKey('default', 'c2'))).not.toBe(plain);
     expect(key('COPY src /e')).not.toBe(plain);
     expect(key('COPY --chown=a src /d')).not.toBe(plain);
     expect(key('COPY x.json /d')).not.toBe(key('COPY y.json /d'));
@@ -140,7 +140,7 @@ describe('the key of a step (case 4)', () => {
     const of = (body: string, args = {}) => {
       const [stage] = readDockerfile({ dockerfile: `FROM g\n${body}`, args, target: null, aliases: {} }).stages;
       const step = stage?.steps.at(-1);
-      return step && stepKey('p', step, [], null);
+      return step && deriveStepKey('p', step, [], null);
     };
     expect(of('ARG A\nRUN x', { A: '1' })).not.toBe(of('ARG A\nRUN x', { A: '2' }));
     expect(of('RUN x', { A: '1' })).toBe(of('RUN x', { A: '2' }));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { contentModeOf } from '../../../model/events/content-mode.ts';
+import { detectContentMode } from '../../../model/events/content-mode.ts';
 import { parseMediaType } from '../../../model/events/media-type.ts';
-import { contentTypeOf } from '../../../model/events/read-event.ts';
+import { getContentType } from '../../../model/events/read-event.ts';
 import { thrown } from './received.ts';
 
 // Guards: a receiver distinguishes the modes: no event is taken for plain data, or the reverse. Milliseconds.
@@ -22,7 +22,7 @@ describe('the mode', () => {
     ['text/cloudevents+json', false, 'plain'],
     [undefined, false, 'plain'],
   ] as const)('of %s, with ce- headers: %s, is %s', (contentType, hasEventHeaders, mode) => {
-    expect(contentModeOf(contentType, hasEventHeaders)).toBe(mode);
+    expect(detectContentMode(contentType, hasEventHeaders)).toBe(mode);
   });
 
   it.each([
@@ -42,17 +42,17 @@ describe('the mode', () => {
     ['a quote that does not close', 'application/json; charset="utf-8'],
   ])('%s is refused', (_, contentType) => {
     for (const hasEventHeaders of [true, false]) {
-      expect(thrown(() => contentModeOf(contentType, hasEventHeaders)).code).toBe('unsupported_media_type');
+      expect(thrown(() => detectContentMode(contentType, hasEventHeaders)).code).toBe('unsupported_media_type');
     }
   });
 
   it('considers all headers of the name', () => {
-    expect(contentTypeOf([['accept', 'x/y']])).toBeUndefined();
-    const twice = contentTypeOf([
+    expect(getContentType([['accept', 'x/y']])).toBeUndefined();
+    const twice = getContentType([
       ['content-type', 'application/json'],
       ['content-type', 'application/cloudevents+json'],
     ]);
-    expect(thrown(() => contentModeOf(twice, false)).code).toBe('unsupported_media_type');
+    expect(thrown(() => detectContentMode(twice, false)).code).toBe('unsupported_media_type');
   });
 });
 

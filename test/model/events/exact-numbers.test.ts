@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { passesFilter } from '../../../model/events/hook-filter.ts';
-import { canonicalNumber, exactValue } from '../../../model/events/json/exact-json.ts';
+import { matchesFilter } from '../../../model/events/hook-filter.ts';
+import { canonicalizeNumber, parseExactJson } from '../../../model/events/json/exact-json.ts';
 import { RawJson, stringifyRaw } from '../../../model/events/json/raw-json.ts';
-import { scalarAt, textAt, valueAt } from '../../../model/events/json-pointer.ts';
+import { getScalarText, resolvePointer, resolvePointerText } from '../../../model/events/json-pointer.ts';
 import type { FunctionSpec } from '../../../model/functions/function.ts';
 import { queueKeysOf } from '../../../services/intake/function-cache.ts';
-import { keysNamed } from '../../../services/runs/listed-contents.ts';
+import { parseKey } from '../../../services/runs/listed-contents.ts';
 import { read } from './received.ts';
 
 const [ODD, EVEN] = ['9007199254740993', '9007199254740992'];
@@ -23,7 +23,7 @@ describe('a number of an event', () => {
     ],
     [STRUCTURED, BASE64],
   ])('is kept exactly in each mode: %j %s', (headers, body) => {
-    expect(scalarAt(read(headers, body), '/id')).toBe(ODD);
+    expect(getScalarText(read(headers, body), '/id')).toBe(ODD);
   });
 
   it('gives distinct keys in every rule', () => {
@@ -38,16 +38,16 @@ describe('a number of an event', () => {
 
   it('matches only the filter with that number', () => {
     const filter = { types: null, conditions: [{ pointer: '/id', in: [ODD, '"7"', 'null'] }] };
-    const passes = (id: string) => passesFilter(filter, read(JSON_TYPE, `{"id":${id}}`));
+    const passes = (id: string) => matchesFilter(filter, read(JSON_TYPE, `{"id":${id}}`));
     expect([ODD, '"7"', 'null', `${ODD}.0`].map(passes)).toEqual([true, true, true, true]);
     expect([EVEN, '7', '{}', 'false'].map(passes)).toEqual([false, false, false, false]);
-    expect(passesFilter(filter, read(JSON_TYPE, '[]'))).toBe(false);
+    expect(matchesFilter(filter, read(JSON_TYPE, '[]'))).toBe(false);
   });
 
   it('is found by its exact value', () => {
-    expect(keysNamed(ODD)).toEqual([`"${ODD}"`, ODD]);
-    expect(keysNamed('1e400')).toEqual(['"1e400"', '1e400']);
-    expect(keysNamed('1.10')).toEqual(['"1.10"', '1.1']);
+    expect(parseKey(ODD)).toEqual([`"${ODD}"`, ODD]);
+    expect(parseKey('1e400')).toEqual(['"1e400"', '1e400']);
+    expect(parseKey('1.10')).toEqual(['"1.10"', '1.1']);
   });
 });
 
@@ -58,13 +58,13 @@ it.each([
   ['1e+21', '1000000000000000000000'],
   ['1e400', '10e399', `1${'0'.repeat(400)}`],
 ])('%s has one canonical form', (form, ...others) => {
-  expect([form, ...others].map(canonicalNumber)).toEqual([form, ...others].map(() => form));
+  expect([form, ...others].map(canonicalizeNumber)).toEqual([form, ...others].map(() => form));
 });
 
 it('doubles keep their JSON form', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
-      expect(canonicalNumber(JSON.stringify(number))).toBe(JSON.stringify(number));
+      expect(canonicalizeNumber(JSON.stringify(number))).toBe(JSON.stringify(number));
     }),
   );
 });
@@ -75,20 +75,20 @@ it('a pointer finds the text of its value', () => {
     fc.property(fc.jsonValue(), at, fc.nat(2), (value, tokens, indent) => {
       const json = JSON.stringify(value, null, indent);
       const pointer = tokens.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-      const text = textAt(json, pointer);
-      expect(text === undefined ? undefined : JSON.parse(text)).toEqual(valueAt(JSON.parse(json), pointer));
+      const text = resolvePointerText(json, pointer);
+      expect(text === undefined ? undefined : JSON.parse(text)).toEqual(resolvePointer(JSON.parse(json), pointer));
     }),
   );
-  expect(textAt('[[ 1.10 , 2 ], {"a/b": 1e400}]', '/0/0')).toBe('1.10');
-  expect(textAt('[[ 1.10 , 2 ], {"a/b": 1e400}]', '/1/a~1b')).toBe('1e400');
-  expect(valueAt([1, 2], '/length')).toBeUndefined();
-  expect(textAt('[1]', '/01')).toBeUndefined();
+  expect(resolvePointerText('[[ 1.10 , 2 ], {"a/b": 1e400}]', '/0/0')).toBe('1.10');
+  expect(resolvePointerText('[[ 1.10 , 2 ], {"a/b": 1e400}]', '/1/a~1b')).toBe('1e400');
+  expect(resolvePointer([1, 2], '/length')).toBeUndefined();
+  expect(resolvePointerText('[1]', '/01')).toBeUndefined();
 });
 
 it('comparison is exact: equal values are equal in any text, different ones differ', () => {
-  expect(exactValue('{"b": 1.0, "a": "x"}')).toEqual(exactValue('{"a":"\\u0078","b":1}'));
-  expect(exactValue(`[${ODD}]`)).not.toEqual(exactValue(`[${EVEN}]`));
-  expect(exactValue('["1"]')).not.toEqual(exactValue('[1]'));
+  expect(parseExactJson('{"b": 1.0, "a": "x"}')).toEqual(parseExactJson('{"a":"\\u0078","b":1}'));
+  expect(parseExactJson(`[${ODD}]`)).not.toEqual(parseExactJson(`[${EVEN}]`));
+  expect(parseExactJson('["1"]')).not.toEqual(parseExactJson('[1]'));
 });
 
 it('raw text is kept in an answer', () => {

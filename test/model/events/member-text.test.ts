@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { editedEvent } from '../../../model/events/edited-event.ts';
-import { memberText } from '../../../model/events/json/member-text.ts';
+import { parseEditedEvent } from '../../../model/events/edited-event.ts';
+import { getMemberText } from '../../../model/events/json/member-text.ts';
 
 it.each([
   ['{"a":1}', '1'],
@@ -12,23 +12,23 @@ it.each([
   ['{}', undefined],
   [' {"b":"\\\\" , "c":"\\"a\\":1"} ', undefined],
 ])('in %s the member is %s', (json, text) => {
-  expect(memberText(json, 'a')).toBe(text);
+  expect(getMemberText(json, 'a')).toBe(text);
 });
 
 it('finds the same member as JSON.parse in any object', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), fc.nat(3), (rest, value, indent) => {
       const json = JSON.stringify({ ...rest, event: value }, null, indent);
-      expect(JSON.parse(memberText(json, 'event') ?? '')).toEqual(JSON.parse(json).event);
+      expect(JSON.parse(getMemberText(json, 'event') ?? '')).toEqual(JSON.parse(json).event);
     }),
   );
 });
 
 it('an edited event inherits missing attributes of the original', () => {
   const original = { id: '1', source: '/s', type: 't' };
-  const text = (json: string) => Buffer.from(editedEvent(json, original).json).toString();
+  const text = (json: string) => Buffer.from(parseEditedEvent(json, original).json).toString();
   expect(text('{}')).toBe('{"specversion":"1.0","id":"1","source":"/s","type":"t"}');
   expect(text('{ "id":"2","data":1.0 }')).toBe('{"specversion":"1.0","source":"/s","type":"t", "id":"2","data":1.0 }');
-  expect(() => editedEvent('[]', original)).toThrow('no JSON object');
-  expect(() => editedEvent('{"id":null}', original)).toThrow();
+  expect(() => parseEditedEvent('[]', original)).toThrow('no JSON object');
+  expect(() => parseEditedEvent('{"id":null}', original)).toThrow();
 });

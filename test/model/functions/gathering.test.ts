@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gathered, newestOf } from '../../../model/functions/gathering.ts';
+import { closeGroup, selectNewest } from '../../../model/functions/gathering.ts';
 import type { Gathering } from '../../../model/functions/run.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { runRecord } from '../../store/run-records.ts';
@@ -19,12 +19,12 @@ describe('debounce', () => {
     [[0, 9, 18, 24], 24, { until: 25_000 }],
     [[0, 9, 18, 24, 26], 26, { closed: 4 }],
   ])('with arrivals at %j is at %i s %j', (times, now, expected) => {
-    expect(gathered(all(rule, times), now * 1_000)).toEqual(expected);
+    expect(closeGroup(all(rule, times), now * 1_000)).toEqual(expected);
   });
 
   it('ends at the limit of events', () => {
     const times = Array.from({ length: LIMITS.functions.debounced }, () => 0);
-    expect(gathered(all(rule, times), 0)).toEqual({ closed: times.length });
+    expect(closeGroup(all(rule, times), 0)).toEqual({ closed: times.length });
   });
 
   it('uses the newest event by its time in any zone, of equal ones the later; without a time by arrival', () => {
@@ -35,9 +35,9 @@ describe('debounce', () => {
       of(2, '1970-01-01T00:00:20Z', second(6)),
       of(3, null, second(7)),
     ] as const;
-    expect(newestOf([...runs]).id).toBe(runs[0].id);
-    expect(newestOf([runs[1], runs[2]]).id).toBe(runs[1].id);
-    expect(newestOf([...runs, of(4, '1970-01-01T00:00:30Z', second(8))]).seq).toBe(4);
+    expect(selectNewest([...runs]).id).toBe(runs[0].id);
+    expect(selectNewest([runs[1], runs[2]]).id).toBe(runs[1].id);
+    expect(selectNewest([...runs, of(4, '1970-01-01T00:00:30Z', second(8))]).seq).toBe(4);
   });
 });
 
@@ -50,15 +50,15 @@ describe('a batch', () => {
     [[0, 1, 2], 3, { closed: 3 }],
     [[0, 1, 2, 3], 3, { closed: 3 }],
   ])('with arrivals at %j is at %i s %j', (times, now, expected) => {
-    expect(gathered(all(rule, times), now * 1_000)).toEqual(expected);
+    expect(closeGroup(all(rule, times), now * 1_000)).toEqual(expected);
   });
 
   it('is limited to the bytes that fit into a guest, and to one version', () => {
     const bytes = LIMITS.functions.batchBytes;
-    expect(gathered(all(rule, [0, 1], { eventBytes: bytes / 2 + 1 }), 1_000)).toEqual({ closed: 1 });
+    expect(closeGroup(all(rule, [0, 1], { eventBytes: bytes / 2 + 1 }), 1_000)).toEqual({ closed: 1 });
     const versions = [...all(rule, [0]), ...all(rule, [1], { versionDigest: 'other' })];
-    expect(gathered(versions, 1_000)).toEqual({ closed: 1 });
+    expect(closeGroup(versions, 1_000)).toEqual({ closed: 1 });
     const kinds = [...all(rule, [0]), ...all({ kind: 'debounce', periodMs: 1, maxWaitMs: 1 }, [1])];
-    expect(gathered(kinds, 1_000)).toEqual({ until: 10_000 });
+    expect(closeGroup(kinds, 1_000)).toEqual({ until: 10_000 });
   });
 });

@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
-import { nextTicket, type Ticket } from '../../../model/functions/throttle.ts';
+import { type RateState, takeTicket } from '../../../model/functions/throttle.ts';
 
 const rule = (limit: number, periodSeconds: number, burst: number) =>
   ({ limit, periodSeconds, burst, key: null, onFull: 'queue' }) as const;
 
 /** Returns the earliest start of each arrival. */
 function begun(of: ReturnType<typeof rule>, arrivals: readonly number[]): number[] {
-  let last: Ticket | null = null;
+  let last: RateState | null = null;
   return arrivals.map((arrival) => {
     let now = Math.max(arrival, last?.at ?? 0);
     for (;;) {
-      const next = nextTicket(of, last, now);
+      const next = takeTicket(of, last, now);
       if ('ticket' in next) {
         last = next.ticket;
         return now;
@@ -42,17 +42,17 @@ it('never starts more than limit + burst - 1 in a period', () => {
 });
 
 it('ignores the state of a slower rule of another version', () => {
-  const left = nextTicket(rule(1, 86_400, 1), null, 0);
+  const left = takeTicket(rule(1, 86_400, 1), null, 0);
   if (!('ticket' in left)) throw new Error('none');
-  expect(nextTicket(rule(1, 1, 1), left.ticket, 1_000)).toMatchObject({ ticket: { at: 1_000 } });
+  expect(takeTicket(rule(1, 1, 1), left.ticket, 1_000)).toMatchObject({ ticket: { at: 1_000 } });
 });
 
 it('starts one at once when the clock was set back by an hour, and the next a period later', () => {
   const HOUR = 3_600_000;
-  const left = nextTicket(rule(1, 60, 1), null, 2 * HOUR);
+  const left = takeTicket(rule(1, 60, 1), null, 2 * HOUR);
   if (!('ticket' in left)) throw new Error('none');
-  const next = nextTicket(rule(1, 60, 1), left.ticket, HOUR);
+  const next = takeTicket(rule(1, 60, 1), left.ticket, HOUR);
   expect(next).toEqual({ ticket: { at: HOUR, until: HOUR + 60_000 } });
   if (!('ticket' in next)) throw new Error('none');
-  expect(nextTicket(rule(1, 60, 1), next.ticket, HOUR + 1_000)).toEqual({ notBefore: HOUR + 60_000 });
+  expect(takeTicket(rule(1, 60, 1), next.ticket, HOUR + 1_000)).toEqual({ notBefore: HOUR + 60_000 });
 });

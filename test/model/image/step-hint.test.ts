@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hintOf } from '../../../model/image/step-hint.ts';
+import { guessFailureCause } from '../../../model/image/step-hint.ts';
 
 // Guards: the hint after the exit code of a step (case 9). Milliseconds.
 
@@ -8,9 +8,9 @@ it.each([
   ["E: Temporary failure resolving 'deb.debian.org'", 'none', '--network internet'],
   ['curl: (6) Could not resolve host: example.com', 'internet', 'seems not to reach'],
 ] as const)('%s, with egress %s', (log, egress, said) => {
-  expect(hintOf(log, { network: { egress } })).toContain(said);
+  expect(guessFailureCause(log, { network: { egress } })).toContain(said);
 });
 
 it('the hint is null without a clue', () => {
-  expect(hintOf('make: *** [all] Error 2', { network: { egress: 'none' } })).toBeNull();
+  expect(guessFailureCause('make: *** [all] Error 2', { network: { egress: 'none' } })).toBeNull();
 });

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describedContext, filesOf } from '../../../model/image/sent-context.ts';
-import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
+import { describeContext, indexFiles } from '../../../model/image/sent-context.ts';
+import { buildTar, type TarEntry } from '../../../model/image/tar.ts';
 import { tarEntries } from '../../../model/image/tar-scanner.ts';
 import { ownProcessorMs } from '../../support/processor-time.ts';
 
@@ -40,7 +40,7 @@ const link = (path: string, to: string): TarEntry => ({
 
 /** Changes the type in an archive's first header; the wrong checksum is ignored. */
 function withType(letter: string): Uint8Array {
-  const archive = tarOf([file('a')]);
+  const archive = buildTar([file('a')]);
   archive[1024 + 156] = letter.charCodeAt(0);
   return archive;
 }
@@ -48,7 +48,7 @@ function withType(letter: string): Uint8Array {
 it.each(['gnu', 'pax', 'ustar'])('reads what tar writes as %s', (format) => {
   const names = format === 'ustar' ? ['x y\nz'] : ['.'];
   const archive = execFileSync('tar', ['-c', `--format=${format}`, '-C', join(folder, 'in'), ...names]);
-  const found = filesOf(archive);
+  const found = indexFiles(archive);
   expect(found.get('x y\nz')).toMatchObject({ type: 'file', mode: 0o755, bytes: Buffer.from('odd') });
   if (format === 'ustar') return;
   expect(found.get(LONG)).toMatchObject({ mode: 0o600, bytes: Buffer.from('deep') });
@@ -58,7 +58,7 @@ it.each(['gnu', 'pax', 'ustar'])('reads what tar writes as %s', (format) => {
 it('writes archives that tar reads', () => {
   const all = [file('a', 'A'), file(LONG, 'deep'), link('l', 'a'), file('x y\nz', 'odd')];
   mkdirSync(join(folder, 'out'));
-  execFileSync('tar', ['-x', '-C', join(folder, 'out')], { input: tarOf(all) });
+  execFileSync('tar', ['-x', '-C', join(folder, 'out')], { input: buildTar(all) });
   const back = tarEntries(
     execFileSync('tar', ['-c', '--format=pax', '-C', join(folder, 'out'), ...all.map(({ path }) => path)]),
   );
@@ -66,7 +66,7 @@ it('writes archives that tar reads', () => {
     all.map((entry) => ({ ...entry, bytes: Buffer.from(entry.bytes).toString() })),
   );
   for (let length = 80; length < 120; length++)
-    expect(tarEntries(tarOf([file('n'.repeat(length))]))[0]?.path).toHaveLength(length);
+    expect(tarEntries(buildTar([file('n'.repeat(length))]))[0]?.path).toHaveLength(length);
 });
 
 describe('an archive is refused with', () => {
@@ -75,40 +75,40 @@ describe('an archive is refused with', () => {
     ['a pipe', withType('6'), 'a pipe'],
     ['a hard link', withType('1'), 'a hard link'],
     ['another kind', withType('S'), 'an unknown kind'],
-    ['above the root', tarOf([file('a/../../b')]), 'outside'],
-    ['absolute', tarOf([file('/etc/passwd')]), 'outside'],
-    ['below a link', tarOf([link('a', '/etc'), file('a/passwd')]), 'which is no folder'],
-    ['a folder, and then none', tarOf([file('a/b'), file('a')]), 'and then none'],
-    ['a path that Linux has not', tarOf([file('ü/'.repeat(1_400))]), 'too long'],
-    ['cut off', tarOf([file('a', 'x'.repeat(5_000))]).subarray(0, 3_000), 'cut off'],
+    ['above the root', buildTar([file('a/../../b')]), 'outside'],
+    ['absolute', buildTar([file('/etc/passwd')]), 'outside'],
+    ['below a link', buildTar([link('a', '/etc'), file('a/passwd')]), 'which is no folder'],
+    ['a folder, and then none', buildTar([file('a/b'), file('a')]), 'and then none'],
+    ['a path that Linux has not', buildTar([file('ü/'.repeat(1_400))]), 'too long'],
+    ['cut off', buildTar([file('a', 'x'.repeat(5_000))]).subarray(0, 3_000), 'cut off'],
     ['no archive', bytes('x'.repeat(2_000)), 'makes no sense'],
     ['nothing', bytes(''), 'cut off'],
-    ['a name that is no UTF-8', tarOf([file('aaaa')]).map((byte) => (byte === 97 ? 255 : byte)), 'not UTF-8'],
+    ['a name that is no UTF-8', buildTar([file('aaaa')]).map((byte) => (byte === 97 ? 255 : byte)), 'not UTF-8'],
   ])('%s', (_what, archive, why) => {
-    expect(() => describedContext(archive)).toThrow(why);
+    expect(() => describeContext(archive)).toThrow(why);
   });
 
   it('implied folders, which count too, and are each visited once', () => {
     const began = ownProcessorMs();
     const deep = Array.from({ length: 600 }, (_, n) => file(`${n}/${'a/'.repeat(2_000)}x`, ''));
-    expect(() => describedContext(tarOf(deep))).toThrow('more than 10000 entries');
-    const names = tarOf(Array.from({ length: 60 }, (_, n) => file(`${n}${'\0'.repeat(60_000)}a`, '')));
-    expect(() => describedContext(names)).toThrow('too long');
+    expect(() => describeContext(buildTar(deep))).toThrow('more than 10000 entries');
+    const names = buildTar(Array.from({ length: 60 }, (_, n) => file(`${n}${'\0'.repeat(60_000)}a`, '')));
+    expect(() => describeContext(names)).toThrow('too long');
     expect(ownProcessorMs() - began).toBeLessThan(2_000);
   });
 
   it('too many entries, fast', () => {
     const began = ownProcessorMs();
     expect(() =>
-      describedContext(tarOf(Array.from({ length: 5_001 }, (_, n) => file(`f${n}`, ''))).slice(0, 4_194_305)),
+      describeContext(buildTar(Array.from({ length: 5_001 }, (_, n) => file(`f${n}`, ''))).slice(0, 4_194_305)),
     ).toThrow();
     expect(ownProcessorMs() - began).toBeLessThan(3_000);
   });
 });
 
 it('a context has its .dockerignore, and a digest per file', () => {
-  const { entries, dockerignore } = describedContext(
-    tarOf([file('.dockerignore', '*.log\n'), file('./a'), link('l', 'a')]),
+  const { entries, dockerignore } = describeContext(
+    buildTar([file('.dockerignore', '*.log\n'), file('./a'), link('l', 'a')]),
   );
   expect(dockerignore).toBe('*.log\n');
   expect(entries.map(({ path, digest }) => [path, digest?.length ?? null])).toEqual([

@@ -1,6 +1,6 @@
-import type { Change, Entry, SystemTexts } from '../../../model/playbook/change/change.ts';
+import type { Change, Entry, SystemFiles } from '../../../model/playbook/change/change.ts';
 
-export const NO_SYSTEM: SystemTexts = { status: '', extended: '', passwd: '', group: '', shadow: '' };
+export const NO_SYSTEM: SystemFiles = { status: '', extended: '', passwd: '', group: '', shadow: '' };
 
 export function entry(path: Entry['path'], more: Partial<Entry> = {}): Entry {
   return {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { SystemTexts } from '../../../model/playbook/change/change.ts';
+import type { SystemFiles } from '../../../model/playbook/change/change.ts';
 import { compareCheck } from '../../../model/playbook/compare-check.ts';
 import { writePlaybook } from '../../../model/playbook/write-playbook.ts';
 import { changeOf, entry, HOSTILE_NAMES, NO_SYSTEM } from './hostile-change.ts';
 
 /** Texts without system changes; Ansible does not run here. Milliseconds. */
 
-const system = (texts: Partial<SystemTexts>): SystemTexts => ({ ...NO_SYSTEM, ...texts });
+const system = (texts: Partial<SystemFiles>): SystemFiles => ({ ...NO_SYSTEM, ...texts });
 const installed = (name: string, version: string, more = '') =>
   `Package: ${name}\nStatus: install ok installed\nArchitecture: all\nVersion: ${version}\n${more}\n`;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { mayHaveRoom, type SpareMember, selectVictims } from '../../../model/pools/preemption.ts';
-import { NO_LIMITS, shortageOf } from '../../../model/project-limits.ts';
+import { canFreeCapacity, type SpareMember, selectVictims } from '../../../model/pools/preemption.ts';
+import { getShortage, NO_LIMITS } from '../../../model/project-limits.ts';
 
 const SIZE = { cpus: 1, memoryMib: 64 };
 const member = (state: SpareMember['state'], memoryMib = 64) => ({ state, size: { cpus: 1, memoryMib } });
@@ -34,7 +34,7 @@ describe('the shortage of a project', () => {
     [{ cpus: 0 }, null],
     [{ sandboxes: 3, createsPerMinute: 3 }, null],
   ])('with %j is %j', (limits, shortage) => {
-    expect(shortageOf({ ...NO_LIMITS, ...limits }, use, wanted)).toEqual(shortage);
+    expect(getShortage({ ...NO_LIMITS, ...limits }, use, wanted)).toEqual(shortage);
   });
 });
 
@@ -45,7 +45,7 @@ it('a host may have room for a size up to its free memory plus that of its membe
     sources: [{ name: 's', cpus: 1, memoryMib: 170, diskBytes: 1, cloneable: true, problem: null }],
   };
   const of = (memoryMib: number | null) => ({ source: 's', memoryMib });
-  expect(mayHaveRoom(host, [member('warm')], of(164))).toBe(true);
-  expect(mayHaveRoom(host, [member('warm')], of(165))).toBe(false);
-  expect(mayHaveRoom(host, [member('warm')], of(null))).toBe(false);
+  expect(canFreeCapacity(host, [member('warm')], of(164))).toBe(true);
+  expect(canFreeCapacity(host, [member('warm')], of(165))).toBe(false);
+  expect(canFreeCapacity(host, [member('warm')], of(null))).toBe(false);
 });

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { textOf } from '../../../model/readonly/command.ts';
-import { PROGRAMS, readReadonlyCommand } from '../../../model/readonly/readonly-command.ts';
+import { PROGRAMS, parseReadonlyCommand } from '../../../model/readonly/readonly-command.ts';
 import { CanaryRoot } from '../../guest/canary-root.ts';
 import { seed, seedOf, sweep } from '../../support/sweep.ts';
 import { randomTexts } from './random-texts.ts';
@@ -24,7 +24,7 @@ describe('allowed commands', () => {
   sweep(TENTHS)(`changes nothing (seed ${seed()}, tenth %s)`, async (tenth) => {
     const texts = [...new Set(fc.sample(randomTexts(), { seed: seedOf(`canary ${tenth}`), numRuns: TEXTS }))];
     const allowed = texts.flatMap((text) => {
-      const read = readReadonlyCommand(text);
+      const read = parseReadonlyCommand(text);
       return 'command' in read ? [read.command] : [];
     });
     expect(allowed.length).toBeGreaterThan(2 * RUNS);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { names } from '../../../model/readonly/options.ts';
+import { splitNames } from '../../../model/readonly/options.ts';
 import { PROGRAMS } from '../../../model/readonly/readonly-command.ts';
 import type { Arguments } from '../../../model/readonly/table.ts';
 
@@ -74,8 +74,8 @@ const script = (parts: readonly string[]) =>
 
 /** Generates the arguments of a program or subcommand in the table, in all forms. */
 function fromTable(node: Arguments): fc.Arbitrary<string> {
-  const flags = names(node.flags);
-  const valued = Object.keys({ ...node.values, ...node.optional }).flatMap(names);
+  const flags = splitNames(node.flags);
+  const valued = Object.keys({ ...node.values, ...node.optional }).flatMap(splitNames);
   const forms: fc.Arbitrary<string>[] = [fc.constantFrom(...OPERANDS)];
   if (flags.length > 0) forms.push(fc.constantFrom(...flags), some(flags, 1, 3).map(bundle));
   if (valued.length > 0) {
@@ -83,7 +83,7 @@ function fromTable(node: Arguments): fc.Arbitrary<string> {
     forms.push(option.map((parts) => parts.join('')));
   }
   for (const [verbs, below] of Object.entries(node.verbs ?? {})) {
-    forms.push(fc.tuple(fc.constantFrom(...names(verbs)), fromTable(below)).map((words) => words.join(' ')));
+    forms.push(fc.tuple(fc.constantFrom(...splitNames(verbs)), fromTable(below)).map((words) => words.join(' ')));
   }
   return fc.oneof(...forms);
 }

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../model/limits.ts';
-import { names } from '../../../model/readonly/options.ts';
+import { splitNames } from '../../../model/readonly/options.ts';
 import { PROGRAMS } from '../../../model/readonly/readonly-command.ts';
 import type { Arguments } from '../../../model/readonly/table.ts';
-import { isBuiltIn, UNSEEN } from '../../../model/readonly/value.ts';
+import { isBuiltIn, UNCHECKED_ITEM_TYPES } from '../../../model/readonly/value.ts';
 import { readOnlyPage } from '../../../scripts/docs/read-only.ts';
 
 const FIELDS = new Set(
@@ -26,7 +26,7 @@ function nodesOf(name: string, node: Arguments): [string, Arguments][] {
 
 function optionsOf(node: Arguments): string[] {
   const valued = [...Object.keys(node.values ?? {}), ...Object.keys(node.optional ?? {})];
-  return [...names(node.flags), ...valued.flatMap(names)];
+  return [...splitNames(node.flags), ...valued.flatMap(splitNames)];
 }
 
 function specsOf(node: Arguments): string[][] {
@@ -85,7 +85,7 @@ describe('programs.json', () => {
     for (const [name, node] of nodes) {
       const groups = [...(node.require ?? []), ...Object.keys(node.operandsWith ?? {}), ...[node.first ?? []].flat()];
       expect(
-        groups.flatMap(names).filter((option) => !optionsOf(node).includes(option)),
+        groups.flatMap(splitNames).filter((option) => !optionsOf(node).includes(option)),
         name,
       ).toEqual([]);
     }
@@ -106,7 +106,7 @@ describe('programs.json', () => {
       expect(program.xargs === 'plain', name).toBe(program.style === 'words');
       for (const spec of specsOf(program))
         expect(
-          UNSEEN.map((type) => `${type}...`),
+          UNCHECKED_ITEM_TYPES.map((type) => `${type}...`),
           name,
         ).toContain(spec.at(-1));
     }

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { statementOf } from '../../../model/receipts/statement.ts';
+import { buildStatement } from '../../../model/receipts/statement.ts';
 import { runRecord } from '../../store/run-records.ts';
 
 const NOTHING = { spec: null, disks: {}, logs: [], proofs: [], diffDigest: null, auditHead: null, builder: 'urn:b' };
 const GATHERED = { runId: 'run-member', id: '1', source: '/s', type: 't', time: null, bytes: 5 };
 
 function said(changes: Parameters<typeof runRecord>[1], eventDigest: string | null = 'e'.repeat(64)) {
-  const { buildDefinition, runDetails } = statementOf({
+  const { buildDefinition, runDetails } = buildStatement({
     ...NOTHING,
     run: runRecord(1, changes),
     eventDigest,

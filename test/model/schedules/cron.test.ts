@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { readCron } from '../../../model/schedules/cron.ts';
+import { parseCron } from '../../../model/schedules/cron.ts';
 
 /** Guards: valid cron expressions, and named refusals of others (case 50). */
 const fields = (text: string) => {
-  const read = readCron(text);
+  const read = parseCron(text);
   if ('problem' in read) throw new Error(read.problem);
   return read;
 };
@@ -61,5 +61,5 @@ it.each([
   ['0 0 30 2 *', /never fires/],
   ['0 0 31 4,6,9,11 *', /never fires/],
 ])('refuses %s', (text, problem) => {
-  expect(readCron(text)).toEqual({ problem: expect.stringMatching(problem) });
+  expect(parseCron(text)).toEqual({ problem: expect.stringMatching(problem) });
 });

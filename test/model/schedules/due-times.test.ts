@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideDue, jitterOf } from '../../../model/schedules/due-times.ts';
+import { decideDue, getJitterMs } from '../../../model/schedules/due-times.ts';
 import { type DueTime, type Overlap, overlap, type ScheduleRecord } from '../../../model/schedules/schedule.ts';
 import { scheduleRecord } from '../../store/schedule-records.ts';
 
@@ -133,16 +133,16 @@ describe('jitter', () => {
 
   it('of a time is deterministic, differs for the next, and never reaches it', () => {
     const all = Array.from({ length: 200 }, (_, n) =>
-      jitterOf(record, { ...record, jitterSeconds: 90 }, NOON + n * MINUTE),
+      getJitterMs(record, { ...record, jitterSeconds: 90 }, NOON + n * MINUTE),
     );
-    expect(all).toEqual(all.map((_, n) => jitterOf(record, { ...record, jitterSeconds: 90 }, NOON + n * MINUTE)));
+    expect(all).toEqual(all.map((_, n) => getJitterMs(record, { ...record, jitterSeconds: 90 }, NOON + n * MINUTE)));
     expect(new Set(all).size).toBeGreaterThan(190);
     for (const ms of all) expect(ms).toBeLessThan(MINUTE);
     expect(Math.max(...all)).toBeGreaterThan(50 * SECOND);
   });
 
   it('a time is decided when it is due, and none is lost before', () => {
-    const dueAt = NOON + MINUTE + jitterOf(record, record, NOON + MINUTE);
+    const dueAt = NOON + MINUTE + getJitterMs(record, record, NOON + MINUTE);
     const early = decided(record, dueAt - 1);
     expect([early.queue, early.nextAt]).toEqual([[], dueAt]);
     expect(decided({ ...record, ...early.changes }, dueAt).queue).toEqual([minute(1)]);

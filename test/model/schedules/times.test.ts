@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Cron, readCron } from '../../../model/schedules/cron.ts';
-import { nextRun, type Times, timesBetween } from '../../../model/schedules/times.ts';
-import { transitionsBetween } from '../../../model/schedules/zone.ts';
+import { type Cron, parseCron } from '../../../model/schedules/cron.ts';
+import { eachTimeBetween, findNextRun, type Times } from '../../../model/schedules/times.ts';
+import { listTransitions } from '../../../model/schedules/zone.ts';
 
 /** Guards: times of a schedule, and the effect of clock changes. */
 const BERLIN = { every: null, timeZone: 'Europe/Berlin', startAt: null, endAt: null } as const;
@@ -10,7 +10,7 @@ const half = { ...BERLIN, cron: '30 2 * * *' };
 const skip = { gap: 'skip', repeat: 'first' } as const;
 
 function between(times: Times, from: string, to: string): string[] {
-  return [...timesBetween(times, Date.parse(from), Date.parse(to))].map(({ at, localTime, dst, isRun }) =>
+  return [...eachTimeBetween(times, Date.parse(from), Date.parse(to))].map(({ at, localTime, dst, isRun }) =>
     [new Date(at).toISOString().slice(0, 16), localTime, dst ?? '', isRun ? 'run' : ''].join(' '),
   );
 }
@@ -35,7 +35,7 @@ describe('30 2 * * * in Berlin (case 47)', () => {
 
   it('is classified the same when its instant is queried alone', () => {
     const both = { ...half, dst: { gap: 'run-after', repeat: 'first' } } as const;
-    const at = (text: string) => [...timesBetween(both, Date.parse(text) - 1, Date.parse(text))];
+    const at = (text: string) => [...eachTimeBetween(both, Date.parse(text) - 1, Date.parse(text))];
     expect(at('2026-10-25T01:30Z')).toMatchObject([{ dst: 'repeat', isRun: false }]);
     expect(at('2026-10-25T00:30Z')).toMatchObject([{ dst: null, isRun: true }]);
     expect(at('2026-03-29T01:00Z')).toMatchObject([{ localTime: '2026-03-29T02:30', isRun: true }]);
@@ -69,13 +69,13 @@ it('skips the repeated hour, for each minute', () => {
 it('respects its bounds, both inclusive, and returns null after the last', () => {
   const bounded = { ...half, dst: skip, startAt: '2026-06-01T00:30:00.000Z', endAt: '2026-06-02T00:30:00.000Z' };
   expect(between(bounded, '2026-01-01T00:00Z', '2027-01-01T00:00Z')).toHaveLength(2);
-  expect(nextRun(bounded, Date.parse('2026-06-02T00:30:00Z'))).toBeNull();
+  expect(findNextRun(bounded, Date.parse('2026-06-02T00:30:00Z'))).toBeNull();
 });
 
 it('finds the next time years ahead', () => {
   const leap = { ...BERLIN, cron: '0 0 29 2 *', dst: skip };
-  expect(nextRun(leap, Date.parse('2096-03-01T00:00Z'))).toBeNull(); // 2100 is not a leap year
-  expect(nextRun(leap, Date.parse('2026-01-01T00:00Z'))?.localTime).toBe('2028-02-29T00:00');
+  expect(findNextRun(leap, Date.parse('2096-03-01T00:00Z'))).toBeNull(); // 2100 is not a leap year
+  expect(findNextRun(leap, Date.parse('2026-01-01T00:00Z'))?.localTime).toBe('2028-02-29T00:00');
 });
 
 it('counts intervals from 1970', () => {
@@ -124,12 +124,12 @@ it('matches a wall clock for any expression, around changes in zones of all kind
   const dst = fc.record({ gap: fc.constantFrom('skip', 'run-after'), repeat: fc.constantFrom('first', 'both') });
   fc.assert(
     fc.property(text, dst, fc.constantFrom(...ZONES.split(' ')), fc.nat(), (expression, policy, timeZone, nth) => {
-      const cron = readCron(expression);
+      const cron = parseCron(expression);
       if ('problem' in cron) return; // it never fires
-      const changes = transitionsBetween(timeZone, Date.UTC(2026, 0, 1), Date.UTC(2029, 0, 1));
+      const changes = listTransitions(timeZone, Date.UTC(2026, 0, 1), Date.UTC(2029, 0, 1));
       const from = (changes[nth % (changes.length || 1)]?.at ?? Date.UTC(2027, 5, 1)) - 720 * MINUTE;
       const times = { ...BERLIN, cron: expression, timeZone, dst: policy };
-      const found = [...timesBetween(times, from - 1, from + 2_160 * MINUTE)];
+      const found = [...eachTimeBetween(times, from - 1, from + 2_160 * MINUTE)];
       expect(
         found.map(({ at, localTime, dst }) => `${new Date(at).toISOString().slice(0, 16)} ${localTime} ${dst ?? ''}`),
       ).toEqual([...readings(cron, timeZone, from, from + 2_160 * MINUTE)]);

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Mask } from '../../../model/secrets/mask.ts';
-import { whyNotMasked } from '../../../model/secrets/maskable.ts';
-import { formsOf } from '../../../model/secrets/secret-forms.ts';
+import { getUnmaskedReason } from '../../../model/secrets/maskable.ts';
+import { listSecretForms } from '../../../model/secrets/secret-forms.ts';
 
 const SECRET = 'Tr0ub4dor&3/é "x"';
 const PEM = `-----BEGIN PRIVATE KEY-----
@@ -96,7 +96,7 @@ describe('every form of a secret is masked, and no part of it is shown (case 52)
 /** Generates texts of few letters, so that secrets overlap, repeat, and nearly match. */
 const text = (minLength: number, maxLength: number) =>
   fc.string({ unit: fc.constantFrom('a', 'b', 'A', '1', '/', '"', '\n', 'é', ' ', '%', '\\'), minLength, maxLength });
-const secret = text(4, 24).filter((value) => whyNotMasked(value) === null);
+const secret = text(4, 24).filter((value) => getUnmaskedReason(value) === null);
 const coded = fc.record({ value: secret, form: fc.nat(), before: text(0, 9), after: text(0, 9) });
 
 test('for any chunks the output is the same, has no form of a secret, and little is buffered', () => {
@@ -108,7 +108,7 @@ test('for any chunks the output is the same, has no form of a secret, and little
   fc.assert(
     fc.property(given, ({ secrets, parts, cuts }) => {
       const mask = new Mask(secrets);
-      const forms = secrets.flatMap(formsOf);
+      const forms = secrets.flatMap(listSecretForms);
       const longest = Math.max(...forms.map(({ bytes }) => bytes.length));
       const all = Buffer.concat(
         parts.flatMap(({ before, form, after }) => [
@@ -144,12 +144,12 @@ test.each([
   ['12345', 'a number of less than 8 characters'],
   ['xxxxxxxxxxxx', 'one character many times'],
 ])('%j is not masked, as it is %s (case 53)', (value, why) => {
-  expect(whyNotMasked(value)).toContain(why);
+  expect(getUnmaskedReason(value)).toContain(why);
   expect(shown(value, `a log with a ${value} in it`)).toBe(`a log with a ${value} in it`);
 });
 
 test.each(['hunter2', 'correcthorse', 'k3y!', '12345678'])('%j is masked', (value) => {
-  expect(whyNotMasked(value)).toBeNull();
+  expect(getUnmaskedReason(value)).toBeNull();
   expect(shown(value, value)).toBe('***');
 });
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { askedBy } from '../../../model/waitpoints/asked-files.ts';
+import { parseRequestFile } from '../../../model/waitpoints/asked-files.ts';
 import { MAYFLY_WAIT } from '../../../model/waitpoints/mayfly-wait.ts';
 import { useFreshFolder } from '../../support/use-folder.ts';
 
@@ -52,7 +52,7 @@ test('the host can parse its request', async () => {
   for (let names: string[] = []; !names.includes('default.ask-2592000'); ) names = await readdir(folder);
   await writeFile(join(folder, 'default.expired'), '');
   expect(await asking).toMatchObject({ code: 75, stdout: '' });
-  expect(askedBy('default.ask-2592000')).toEqual({ name: 'default', timeoutSeconds: 2_592_000 });
+  expect(parseRequestFile('default.ask-2592000')).toEqual({ name: 'default', timeoutSeconds: 2_592_000 });
   for (const other of [
     'default.ask-2592001',
     'default.ask-0',
@@ -62,6 +62,6 @@ test('the host can parse its request', async () => {
     'a.ask-1\n',
     '.ask-1',
   ]) {
-    expect(askedBy(other)).toBeNull();
+    expect(parseRequestFile(other)).toBeNull();
   }
 });

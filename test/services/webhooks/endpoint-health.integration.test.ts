@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { EndpointHealth } from '../../../activities/webhook/endpoint-health.ts';
 import { newDelivery } from '../../../model/webhooks/delivery.ts';
-import { ATTEMPTS, DeliveryPlan } from '../../../model/webhooks/delivery-plan.ts';
+import { ATTEMPTS, DeliveryRetryPolicy } from '../../../model/webhooks/delivery-plan.ts';
 import type { EndpointRecord } from '../../../model/webhooks/endpoint.ts';
 import type { PostOutcome } from '../../../services/webhooks/sending/post.ts';
 import type { Store } from '../../../store/connect.ts';
@@ -36,7 +36,7 @@ async function after(
   const record = endpointRecord({ id: endpointId(++count), ...endpoint });
   await store.webhookEndpoints.create(record);
   const delivery = { ...newDelivery(endedEvent(count), record, askedAt) };
-  const health = new EndpointHealth(store, new DeliveryPlan(), { ofDisabling: async () => {} });
+  const health = new EndpointHealth(store, new DeliveryRetryPolicy(), { ofDisabling: async () => {} });
   await health.after(record, delivery, seen, { at, isLast });
   return (await store.webhookEndpoints.get(record.id)) ?? record;
 }
@@ -78,7 +78,7 @@ it.each([
 });
 
 it('ten attempts take 75 h 35 min 5 s ± 10 %, and Retry-After is honoured up to a day', () => {
-  const plan = new DeliveryPlan();
+  const plan = new DeliveryRetryPolicy();
   const whole = (chance: number) =>
     Array.from({ length: ATTEMPTS }, (_each, n) => plan.pauseMs(n, null, chance) ?? 0).reduce((a, b) => a + b, 0);
   const hours = 75 + 35 / 60 + 5 / 3_600;

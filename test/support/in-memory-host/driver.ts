@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunningSource } from '../../../host/console.ts';
 import type { Failpoints } from '../../../host/failpoints.ts';
-import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '../../../host/hypervisor.ts';
+import type { Clone, CloneRequest, DomainLocation, Hypervisor, Lease, Mark } from '../../../host/hypervisor.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import { MayflyError } from '../../../model/errors.ts';
@@ -150,7 +150,7 @@ export class InMemoryHypervisor implements Hypervisor {
     return this.machine.deaths.rings(signal);
   }
 
-  async whereabouts(sandboxId: string): Promise<Whereabouts> {
+  async whereabouts(sandboxId: string): Promise<DomainLocation> {
     if (!this.machine.workspaces.get(sandboxId)?.clone) return { domain: 'absent', lease: null };
     const domain = this.machine.domains.get(sandboxId) ?? 'off';
     return { domain, lease: this.machine.leases.get(sandboxId) ?? null };

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Failpoints } from '../../../host/failpoints.ts';
-import type { HostSnapshots, KeptSnapshot, RevertRequest, SaveRequest } from '../../../host/snapshots.ts';
+import type { HostSnapshots, PresentSnapshot, RevertRequest, SaveRequest } from '../../../host/snapshots.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { FileChangeRecord } from '../../../model/files/file-change.ts';
@@ -96,7 +96,7 @@ export class InMemorySnapshots implements HostSnapshots {
     return Readable.from(this.compare());
   }
 
-  async list(): Promise<KeptSnapshot[]> {
+  async list(): Promise<PresentSnapshot[]> {
     return [...this.machine.snapshots].map(([snapshotId, { savedAt }]) => ({
       snapshotId,
       state: savedAt ? 'whole' : 'half',

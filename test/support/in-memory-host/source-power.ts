@@ -2,7 +2,7 @@ import type { Failpoints } from '../../../host/failpoints.ts';
 import type { SourcePower, StartRequest, StopRequest } from '../../../host/source-power.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import { MayflyError } from '../../../model/errors.ts';
-import type { SourcePowered } from '../../../model/snapshots/source-power.ts';
+import type { SourcePowerResult } from '../../../model/snapshots/source-power.ts';
 import { GOLDEN, type Image, type InMemoryMachine } from './machine.ts';
 
 /** Power of sources in memory: a mere flag; clones are copies, so that references don't exist. */
@@ -12,7 +12,7 @@ export class InMemorySourcePower implements SourcePower {
     private readonly failpoints: Failpoints,
   ) {}
 
-  async start({ sourceId, source }: StartRequest, { signal }: StepContext): Promise<SourcePowered> {
+  async start({ sourceId, source }: StartRequest, { signal }: StepContext): Promise<SourcePowerResult> {
     const image = this.#image(source);
     if (source === GOLDEN) throw new MayflyError('source_read_only', `${source} must not change.`);
     image.isRunning = true;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { expect, test } from 'vitest';
-import { readable } from '../../../model/sagas/readable.ts';
+import { markReadable } from '../../../model/sagas/readable.ts';
 import { EncryptedPayloads } from '../../../worker/payloads/payload-codec.ts';
 import type { PayloadKey } from '../../../worker/payloads/payload-keys.ts';
 
@@ -35,7 +35,7 @@ test('a plaintext payload is refused, unless it is a readable line', async () =>
     code: 'payload_key_unusable',
     message: expect.stringContaining('is not encrypted'),
   });
-  const line = payloadOf(readable('sbx-1'));
+  const line = payloadOf(markReadable('sbx-1'));
   expect(await codec.decode([line])).toEqual([line]);
 });
 
@@ -68,6 +68,6 @@ test("a payload with another key's id is refused", async () => {
 });
 
 test('a readable line stays in plaintext, and is redacted', async () => {
-  const [sent] = await new EncryptedPayloads([NEW]).encode([payloadOf(readable('sbx-1 from --password hunter2'))]);
+  const [sent] = await new EncryptedPayloads([NEW]).encode([payloadOf(markReadable('sbx-1 from --password hunter2'))]);
   expect(Buffer.from(sent?.data ?? []).toString()).toContain('sbx-1 from --password [redacted]');
 });

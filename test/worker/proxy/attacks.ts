@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Connection } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
-import { FORGET_HOST_WORKFLOW } from '../../../model/sagas/forget-host.ts';
+import { DECOMMISSION_HOST_WORKFLOW } from '../../../model/sagas/forget-host.ts';
 import { MACHINE_ENDED, OPERATE, type SandboxInput } from '../../../model/sagas/messages.ts';
-import { CONTROL_QUEUE, hostQueue, workflowIdOf } from '../../../model/sagas/queues.ts';
+import { CONTROL_QUEUE, hostQueue, sandboxWorkflowId } from '../../../model/sagas/queues.ts';
 import { RECONCILE_HOST_WORKFLOW } from '../../../model/sagas/reconcile.ts';
 import { INSTALLATION } from '../../support/installation-id.ts';
 
@@ -39,7 +39,7 @@ export function attacked(of: Pick<Attacked, 'sandboxId' | 'queue' | 'newSandbox'
     requestId: randomUUID(),
     ...more,
   });
-  return { ...of, workflowExecution: { workflowId: workflowIdOf(of.sandboxId) }, start };
+  return { ...of, workflowExecution: { workflowId: sandboxWorkflowId(of.sandboxId) }, start };
 }
 
 /** Attacks forbidden to both hosts and the API. */
@@ -131,16 +131,16 @@ export const OF_THE_API: Attacks = {
     return service.signalWithStartWorkflowExecution({ ...started, signalName: 'destroy' });
   },
   'makes a sandbox': async (service, { start, newSandbox }) =>
-    service.startWorkflowExecution(await start('sandbox', workflowIdOf(newSandbox.id), newSandbox)),
+    service.startWorkflowExecution(await start('sandbox', sandboxWorkflowId(newSandbox.id), newSandbox)),
   'makes a sandbox, and waits': async (service, { start, newSandbox }) => {
-    const startWorkflow = await start('sandbox', workflowIdOf(newSandbox.id), newSandbox);
+    const startWorkflow = await start('sandbox', sandboxWorkflowId(newSandbox.id), newSandbox);
     return service.executeMultiOperation({ namespace, operations: [{ startWorkflow }] });
   },
   "runs a command in a key's name": async (service, { start, sandboxId }) =>
     service.startWorkflowExecution(await start('command', 'command/cmd-00000000000000zz', { sandboxId })),
   'forgets a host': async (service, { start }) =>
     service.startWorkflowExecution(
-      await start(FORGET_HOST_WORKFLOW, 'forget/test', { hostId: 'test', actor, at: new Date().toISOString() }),
+      await start(DECOMMISSION_HOST_WORKFLOW, 'forget/test', { hostId: 'test', actor, at: new Date().toISOString() }),
     ),
   'gives a host up': (service, { workflowExecution }) =>
     service.signalWorkflowExecution({ namespace, workflowExecution, signalName: 'hostForgotten' }),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { type Caller, callerOf, TaskTokens } from '../../../worker/proxy/caller.ts';
+import { type Caller, parseCaller, TaskTokens } from '../../../worker/proxy/caller.ts';
 
 test.each([
   ['api', { process: 'api' }],
@@ -13,7 +13,7 @@ test.each([
   ['', null],
   [['api', 'host-a'], null],
   [undefined, null],
-])('a certificate for %j belongs to %j', (name, caller) => expect(callerOf(name)).toEqual(caller));
+])('a certificate for %j belongs to %j', (name, caller) => expect(parseCaller(name)).toEqual(caller));
 
 test('the token of a task is valid only for its recipient', () => {
   const tokens = new TaskTokens(randomBytes(32));

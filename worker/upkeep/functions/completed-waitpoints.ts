@@ -8,7 +8,7 @@ const AT_ONCE = 100;
  * Audits completed waitpoints of runs, since the API, which receives the data, has no audit key. The sender has a token
  * and no name, so the entry has the token and the waitpoint's creator; never the data.
  */
-export class CompletedWaitpoints {
+export class WaitpointAudit {
   constructor(private readonly store: Pick<Store, 'audit' | 'waitpoints'>) {}
 
   async look(): Promise<void> {

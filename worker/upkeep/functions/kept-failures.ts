@@ -1,15 +1,15 @@
 import { RECONCILER } from '../../../model/sagas/reconcile.ts';
 import type { Store } from '../../../store/connect.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 
 /** Maximum number per poll. */
 const AT_ONCE = 100;
 
 /** Deletes snapshots of failed runs whose retention has expired. */
-export class KeptFailures {
+export class RetentionExpiry {
   constructor(
     private readonly store: Pick<Store, 'snapshots'>,
-    private readonly reconciliation: Pick<Reconciliation, 'snapshots'>,
+    private readonly reconciliation: Pick<ControlTemporalClient, 'snapshots'>,
   ) {}
 
   /** @param now ISO 8601. `@default` the present time */

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
 import { requireSpec } from '../../../activities/function/accepted-version.ts';
-import { storedEvent } from '../../../activities/function/stored-event.ts';
+import { loadEvent } from '../../../activities/function/stored-event.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import { readJson } from '../../../model/events/json/json-text.ts';
 import { readStructured } from '../../../model/events/structured-mode.ts';
 import type { RunRecord } from '../../../model/functions/run.ts';
-import { type RunFailure, WAITING } from '../../../model/functions/run-state.ts';
+import { type RunFailure, WAITING_STATES } from '../../../model/functions/run-state.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
-import type { DispatcherBell } from '../../../services/intake/acceptance.ts';
-import { isPassing, refuseUnlessFits } from '../../../services/intake/schema-check.ts';
+import type { DispatcherNotifier } from '../../../services/intake/acceptance.ts';
+import { assertFitsSchema, isUndecided } from '../../../services/intake/schema-check.ts';
 import type { InputSchemas } from '../../../services/schema/input-schemas.ts';
 import type { Store } from '../../../store/connect.ts';
 import type { Unchecked } from '../../../store/functions/queue/unchecked-runs.ts';
@@ -19,11 +19,11 @@ type Stores = Pick<Store, 'runs' | 'runContents' | 'functionVersions' | 'uncheck
  * Validates events ingested before their check, in turn for each function. A valid event proceeds, an invalid one ends
  * its run; any number of processes may do so concurrently.
  */
-export class LateChecks {
+export class DeferredValidation {
   constructor(
     private readonly store: Stores,
     private readonly schemas: InputSchemas,
-    private readonly bell: Pick<DispatcherBell, 'ring'>,
+    private readonly bell: Pick<DispatcherNotifier, 'ring'>,
     private readonly logger: Logger,
   ) {}
 
@@ -56,7 +56,7 @@ export class LateChecks {
   }
 
   async #decide({ run, isWhole }: Unchecked): Promise<boolean> {
-    const failure = isWhole ? await this.#failureOf(run) : damaged(run);
+    const failure = isWhole ? await this.#failureOf(run) : damagedRecordFailure(run);
     if (failure) return this.#end(run, failure);
     const begun = await this.store.uncheckedRuns.fits(run, steadyClock.iso());
     if (begun?.waitingFor === 'batch' && begun.gathering?.kind === 'batch') {
@@ -69,11 +69,11 @@ export class LateChecks {
   async #failureOf(run: RunRecord): Promise<RunFailure | null> {
     try {
       const spec = await requireSpec(this.store, run);
-      const event = readStructured(readJson(await storedEvent(this.store, run)));
-      await refuseUnlessFits(this.schemas, { digest: run.versionDigest, function: run.function, spec }, event);
+      const event = readStructured(readJson(await loadEvent(this.store, run)));
+      await assertFitsSchema(this.schemas, { digest: run.versionDigest, function: run.function, spec }, event);
       return null;
     } catch (error) {
-      if (isPassing(error)) throw error;
+      if (isUndecided(error)) throw error;
       if (error instanceof MayflyError) return { code: error.code, message: textOf(error) };
       this.logger.error({ err: error, runId: run.id }, 'an event could not be checked');
       return { code: 'internal', message: `It could not be checked: ${String(error)}` };
@@ -83,7 +83,7 @@ export class LateChecks {
   async #end(run: RunRecord, failure: RunFailure): Promise<boolean> {
     const at = steadyClock.iso();
     const ended = { outcome: 'not-started', failure, endedAt: at, updatedAt: at } as const;
-    return this.store.runs.end(run.id, WAITING, ended, run.retentionDays, { waitingFor: 'check' });
+    return this.store.runs.end(run.id, WAITING_STATES, ended, run.retentionDays, { waitingFor: 'check' });
   }
 }
 
@@ -92,6 +92,6 @@ function textOf({ message, options: { fields = [] } }: MayflyError): string {
   return [message, ...fields.map(({ field, problem }) => `${field} ${problem}.`)].join(' ');
 }
 
-function damaged({ id }: RunRecord): RunFailure {
+function damagedRecordFailure({ id }: RunRecord): RunFailure {
   return { code: 'record_damaged', message: `The record of ${id} can't be read.` };
 }

@@ -1,29 +1,29 @@
 import type { Logger } from 'pino';
 import { beginRun } from '../../../activities/function/begin-run.ts';
 import { isMayflyError } from '../../../model/errors.ts';
-import { type BulkInput, bulkWorkflowIdOf } from '../../../model/functions/bulk.ts';
-import { type RunRecord, runIdOf } from '../../../model/functions/run.ts';
-import { UNDER_WAY, WAITING } from '../../../model/functions/run-state.ts';
+import { type BulkInput, bulkWorkflowId } from '../../../model/functions/bulk.ts';
+import { deriveRunId, type RunRecord } from '../../../model/functions/run.ts';
+import { ACTIVE_STATES, WAITING_STATES } from '../../../model/functions/run-state.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Store } from '../../../store/connect.ts';
 import { hasOpenRuns, removeFunction } from '../../../store/functions/queue/function-removal.ts';
 import { gatheringPrefix, isGathering } from '../../../store/functions/run-place.ts';
 import type { PastRun } from '../../../store/retention/past-runs.ts';
-import type { Reconciliation } from '../../../temporal/reconciliation.ts';
+import type { ControlTemporalClient } from '../../../temporal/reconciliation.ts';
 import { BatchEnds } from '../gathering/batch-ends.ts';
 import { GatheredEvents } from '../gathering/gathered-events.ts';
 
 /** Poll interval for runs that are due or have no wake signal, ms. */
-export const LOOK_AT_QUEUES_EVERY_MS = 1_000;
+export const QUEUE_POLL_MS = 1_000;
 /** Interval of restarting a queue's dispatcher, ms. */
 const ENSURED_EVERY_MS = 5_000;
 /** Age at which an admitted run without a workflow is started here, ms: its dispatcher has died. */
-const NOT_BEGUN_MS = 5_000;
+const START_GRACE_MS = 5_000;
 /**
  * Age at which a requested deletion is finished here, ms: the requester has died. Earlier the name may already be
  * another's.
  */
-const BEING_DELETED_MS = 5_000;
+const DELETE_GRACE_MS = 5_000;
 /** Silence after which a bulk action is resumed, ms; a running one reports with each page. */
 const BULK_SILENT_MS = 10_000;
 /** Maximum number per poll. */
@@ -33,7 +33,7 @@ const AT_ONCE = 500;
  * Polls for missed wake signals: due, expired, cancelled or resumable runs, queues without a dispatcher, and functions
  * deleted with their last run.
  */
-export class RunQueues {
+export class RunQueuePoller {
   /** Time of the last start of a dispatcher by `<project>/<name>`, ms of the monotonic clock. */
   readonly #ensuredAt = new Map<string, number>();
   readonly #gathered: GatheredEvents;
@@ -41,7 +41,7 @@ export class RunQueues {
 
   constructor(
     readonly store: Store,
-    readonly reconciliation: Pick<Reconciliation, 'functions' | 'resume'>,
+    readonly reconciliation: Pick<ControlTemporalClient, 'functions' | 'resume'>,
     private readonly logger: Logger,
   ) {
     this.#gathered = new GatheredEvents(store);
@@ -52,9 +52,9 @@ export class RunQueues {
   async look(): Promise<void> {
     const duties = [
       () => this.#wake(),
-      () => this.#tellBatches(),
+      () => this.#recordBatchEnds(),
       () => this.#ensureDispatchers(),
-      () => this.#beginRuns(),
+      () => this.#startRuns(),
       () => this.#resumeBulks(),
       () => this.#removeFunctions(),
     ];
@@ -63,36 +63,34 @@ export class RunQueues {
     if (failures.length > 0) throw failures[0];
   }
 
-  async #tellBatches(): Promise<void> {
+  async #recordBatchEnds(): Promise<void> {
     for (const batch of await this.store.gatheredRuns.untold(AT_ONCE)) {
-      await this.#apart({ runId: batch.id }, () => this.#batchEnds.tell(batch));
+      await this.#isolate({ runId: batch.id }, () => this.#batchEnds.tell(batch));
     }
   }
 
-  async #beginRuns(): Promise<void> {
-    for (const run of await this.store.runs.notBegun(before(NOT_BEGUN_MS))) {
-      await this.#apart({ runId: run.id }, () => beginRun(this, run));
+  async #startRuns(): Promise<void> {
+    for (const run of await this.store.runs.notBegun(before(START_GRACE_MS))) {
+      await this.#isolate({ runId: run.id }, () => beginRun(this, run));
     }
   }
 
   async #resumeBulks(): Promise<void> {
     for (const { id: bulkId, project, function: name, updatedAt } of await this.store.bulks.open()) {
       if (updatedAt >= before(BULK_SILENT_MS)) continue;
-      await this.#apart({ bulkId }, () => this.#resumeBulk({ bulkId, project, function: name }));
+      await this.#isolate({ bulkId }, () => this.#resumeBulk({ bulkId, project, function: name }));
     }
   }
 
   async #removeFunctions(): Promise<void> {
     for (const ref of await this.store.functions.draining()) {
-      if (ref.updatedAt >= before(BEING_DELETED_MS)) continue;
+      if (ref.updatedAt >= before(DELETE_GRACE_MS)) continue;
       if (!(await hasOpenRuns(this.store, ref))) await removeFunction(this.store, ref);
     }
   }
 
   #resumeBulk(bulk: BulkInput): Promise<void> {
-    return this.reconciliation.resume(bulkWorkflowIdOf(bulk.bulkId), () =>
-      this.reconciliation.functions.startBulk(bulk),
-    );
+    return this.reconciliation.resume(bulkWorkflowId(bulk.bulkId), () => this.reconciliation.functions.startBulk(bulk));
   }
 
   /** Removes runs whose retention has expired; a run with a successor of the same event is removed after it. */
@@ -111,7 +109,7 @@ export class RunQueues {
 
   async #remove({ id, cleanup, dedupe, epoch, redriveOf }: PastRun): Promise<void> {
     const { runs, pastRuns, runContents, receipts, waitpoints } = this.store;
-    const next = runIdOf(dedupe, epoch + 1);
+    const next = deriveRunId(dedupe, epoch + 1);
     if (cleanup === 'pending' || (await runs.ends([next])).has(next)) return;
     if (redriveOf !== null) await runs.redriven(redriveOf, id); // the process that redrove it may have died before this
     await runContents.remove(id);
@@ -139,19 +137,19 @@ export class RunQueues {
     const now = steadyClock.iso();
     const groups = new Set<string>();
     for (const run of await this.store.runQueue.due(now, AT_ONCE)) {
-      await this.#apart({ runId: run.id }, () => this.#wakeOne(run, now, groups));
+      await this.#isolate({ runId: run.id }, () => this.#wakeOne(run, now, groups));
     }
   }
 
   async #wakeOne(run: RunRecord, now: string, groups: Set<string>): Promise<void> {
-    if (UNDER_WAY.some((state) => state === run.state)) await this.#tell(run, now);
+    if (ACTIVE_STATES.some((state) => state === run.state)) await this.#deliver(run, now);
     else if (run.expiresAt <= now) await this.#expire(run, now);
     else if (run.gathering || run.isBatch) await this.#gather(run, now, groups);
     else await this.store.runQueue.enqueue(run);
   }
 
   /** A failure does not block other runs. @throws MayflyError store_unavailable */
-  async #apart(what: object, act: () => Promise<void>): Promise<void> {
+  async #isolate(what: object, act: () => Promise<void>): Promise<void> {
     try {
       await act();
     } catch (error) {
@@ -170,7 +168,7 @@ export class RunQueues {
   }
 
   /** Delivers a recorded cancel or waitpoint data whose sender may have died before notifying the run. */
-  async #tell({ id, cancelledBy }: RunRecord, now: string): Promise<void> {
+  async #deliver({ id, cancelledBy }: RunRecord, now: string): Promise<void> {
     if (!cancelledBy) {
       await this.reconciliation.functions.lookAtWaits(id);
       return this.store.waitingRuns.told(id, now);
@@ -181,7 +179,7 @@ export class RunQueues {
 
   async #expire(run: RunRecord, at: string): Promise<void> {
     const ended = { outcome: 'expired', endedAt: at, updatedAt: at } as const;
-    await this.store.runs.end(run.id, WAITING, ended, run.retentionDays);
+    await this.store.runs.end(run.id, WAITING_STATES, ended, run.retentionDays);
   }
 }
 

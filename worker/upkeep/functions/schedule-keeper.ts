@@ -6,7 +6,7 @@ import type { ScheduleWorkflows } from '../../../temporal/client/schedules.ts';
 /** Page size of one poll, and its concurrency. */
 const [AT_ONCE, BESIDE] = [200, 8];
 /** Retry interval of waking a workflow after a change, ms. */
-const AGAIN_MS = 30_000;
+const RETRY_MS = 30_000;
 
 /** Wakes the workflows of changed schedules, and restarts missing ones. Safe in any number of processes. */
 export class ScheduleKeeper {
@@ -23,7 +23,7 @@ export class ScheduleKeeper {
       const { version, wakeAt } = found;
       const isOwn = await schedules.change(
         found,
-        { wakeAt: new Date(Date.now() + AGAIN_MS).toISOString() },
+        { wakeAt: new Date(Date.now() + RETRY_MS).toISOString() },
         { version },
       );
       if (!isOwn) return; // changed since, or another process wakes it

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { itemTexts } from '../../../model/events/json/member-text.ts';
+import { eachItemText } from '../../../model/events/json/member-text.ts';
 import { DEFAULT_RESULT_TYPE } from '../../../model/functions/guest-layout.ts';
 import type { RunRecord, RunResult } from '../../../model/functions/run.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
@@ -14,7 +14,7 @@ export class BatchEnds {
     for (const [n, { runId }] of batch.events.entries()) {
       const item = items?.[n];
       if (item) await this.store.runContents.put(runId, 'result', item);
-      await this.#end(runId, batch, item ? resultOf(item) : null);
+      await this.#end(runId, batch, item ? toResult(item) : null);
     }
     await this.store.gatheredRuns.told(batch.id);
   }
@@ -37,12 +37,12 @@ export class BatchEnds {
     if (!bytes) return null;
     const value: unknown = JSON.parse(Buffer.from(bytes).toString());
     if (!Array.isArray(value) || value.length !== events.length) return null;
-    const items = itemTexts(Buffer.from(bytes).toString('latin1')); // each byte is one character, and stays unchanged
+    const items = eachItemText(Buffer.from(bytes).toString('latin1')); // each byte is one character, and stays unchanged
     return Array.from(items, (item) => Buffer.from(item, 'latin1'));
   }
 }
 
-function resultOf(item: Uint8Array): RunResult {
+function toResult(item: Uint8Array): RunResult {
   const digest = createHash('sha256').update(item).digest('hex');
   return { contentType: DEFAULT_RESULT_TYPE, bytes: item.length, digest, partial: false };
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type Gatherer, gathered, newestOf } from '../../../model/functions/gathering.ts';
-import { type GatheredEvent, type RunRecord, runIdOf } from '../../../model/functions/run.ts';
+import { closeGroup, type GatheringRun, selectNewest } from '../../../model/functions/gathering.ts';
+import { deriveRunId, type GatheredEvent, type RunRecord } from '../../../model/functions/run.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { steadyClock } from '../../../model/steady-clock.ts';
 import type { Store } from '../../../store/connect.ts';
@@ -25,7 +25,7 @@ export class GatheredEvents {
   async look(run: RunRecord, now: string): Promise<boolean> {
     const { gatheredRuns } = this.store;
     if (run.isBatch) {
-      await this.#form(run);
+      await this.#queueBatch(run);
       return true;
     }
     if (!isGathering(run)) {
@@ -37,10 +37,10 @@ export class GatheredEvents {
       const group = await gatheredRuns.group(run, LIMITS.functions.debounced);
       const claimed = group.find(({ events }) => events.length > 0);
       if (claimed) {
-        await this.#stand(claimed);
+        await this.#queueNewest(claimed);
         continue;
       }
-      const next = gathered(group, Date.parse(now));
+      const next = closeGroup(group, Date.parse(now));
       if ('until' in next) {
         await gatheredRuns.postpone(run, now, new Date(next.until).toISOString());
         break;
@@ -55,16 +55,16 @@ export class GatheredEvents {
     const members = [first, ...rest] as const;
     const events = members.map(eventOf);
     if (first.gathering?.kind === 'batch') {
-      const batch = await this.#begun(first, events);
-      return batch ? this.#form(batch) : undefined;
+      const batch = await this.#findOrCreateBatch(first, events);
+      return batch ? this.#queueBatch(batch) : undefined;
     }
-    const newest = newestOf<RunRecord & Gatherer>([...members]);
+    const newest = selectNewest<RunRecord & GatheringRun>([...members]);
     await this.store.gatheredRuns.claim(newest.id, events);
-    await this.#stand({ ...newest, events });
+    await this.#queueNewest({ ...newest, events });
   }
 
   /** Returns the recorded batch that starts with this event; null: another batch has the event. */
-  async #begun(first: RunRecord, events: GatheredEvent[]): Promise<RunRecord | null> {
+  async #findOrCreateBatch(first: RunRecord, events: GatheredEvent[]): Promise<RunRecord | null> {
     const { runs } = this.store;
     for (let epoch = 0; ; epoch++) {
       const batch = batchOf(first, events, epoch);
@@ -76,7 +76,7 @@ export class GatheredEvents {
   }
 
   /** Queues the newest run of a group after the others have ended. */
-  async #stand(run: RunRecord): Promise<void> {
+  async #queueNewest(run: RunRecord): Promise<void> {
     const at = steadyClock.iso();
     const why = { outcome: 'skipped', skippedFor: 'superseded', supersededBy: run.id } as const;
     const others = run.events.filter(({ runId }) => runId !== run.id);
@@ -93,7 +93,7 @@ export class GatheredEvents {
   }
 
   /** Queues a batch with those of its events that are neither cancelled nor in another batch. */
-  async #form(batch: RunRecord): Promise<void> {
+  async #queueBatch(batch: RunRecord): Promise<void> {
     if (batch.state !== 'delayed') return;
     const { gatheredRuns, runs } = this.store;
     const joined = await Promise.all(batch.events.map(({ runId }) => gatheredRuns.join(runId, batch.id)));
@@ -120,7 +120,7 @@ function batchOf(first: RunRecord, events: GatheredEvent[], epoch: number): RunR
   const dedupe = createHash('sha256')
     .update(JSON.stringify([project, name, 'batch', first.id]))
     .digest('hex');
-  const id = runIdOf(dedupe, epoch);
+  const id = deriveRunId(dedupe, epoch);
   return {
     ...first,
     id,

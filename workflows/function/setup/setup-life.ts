@@ -1,29 +1,29 @@
 import { CancellationScope, condition, defineSignal, setCurrentDetails, setHandler } from '@temporalio/workflow';
-import type { TriedSetup } from '../../../activities/setup/setup.ts';
-import { SETUP_UNNEEDED, SETUP_WANTED, type SetupInput } from '../../../model/functions/setup/setup-saga.ts';
+import type { SetupAttemptRef } from '../../../activities/setup/setup.ts';
+import { RELEASE_SETUP, REQUEST_SETUP, type SetupInput } from '../../../model/functions/setup/setup-saga.ts';
 import { whenCancelled } from '../../saga/cancellation.ts';
 import { controlUntilDone } from '../../saga/control.ts';
 import { TaskLife } from '../../source/task-life.ts';
 
-const unneeded = defineSignal(SETUP_UNNEEDED);
-const wanted = defineSignal(SETUP_WANTED);
+const setupUnneeded = defineSignal(RELEASE_SETUP);
+const setupWanted = defineSignal(REQUEST_SETUP);
 
 /** State of one setup in its workflow. */
-export class SetupLife extends TaskLife {
+export class SetupState extends TaskLife {
   /** True after a signal that versions may not need it any longer; its record decides. */
   isTold = false;
   /** True when a deploy needs it since the record was last read. */
   isWanted = false;
   /** True when its workflow is cancelled in Temporal: no further attempt starts. */
   isCancelled = false;
-  #tried: TriedSetup | null = null;
+  #tried: SetupAttemptRef | null = null;
 
   constructor(readonly input: SetupInput) {
     super(input.timeouts);
-    setHandler(unneeded, () => {
+    setHandler(setupUnneeded, () => {
       this.isTold = true;
     });
-    setHandler(wanted, () => {
+    setHandler(setupWanted, () => {
       this.isWanted = true;
     });
     whenCancelled(() => {
@@ -32,7 +32,7 @@ export class SetupLife extends TaskLife {
   }
 
   /** Sets the attempt for all later changes. */
-  begin(tried: TriedSetup): void {
+  begin(tried: SetupAttemptRef): void {
     this.#tried = tried;
   }
 

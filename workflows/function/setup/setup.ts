@@ -1,10 +1,10 @@
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../../activities/control.ts';
-import type { TriedSetup } from '../../../activities/setup/setup.ts';
+import type { SetupAttemptRef } from '../../../activities/setup/setup.ts';
 import type { RunFailure } from '../../../model/functions/run-state.ts';
 import type { SetupInput } from '../../../model/functions/setup/setup-saga.ts';
 import { runUntil } from '../../saga/cancellation.ts';
-import { shallContinue } from '../../saga/continue-as-new.ts';
+import { shouldContinueAsNew } from '../../saga/continue-as-new.ts';
 import { control, controlUntilDone } from '../../saga/control.ts';
 import { failureOf, refusal } from '../../saga/failure.ts';
 import { MINUTE_MS, PROFILE } from '../../saga/profiles.ts';
@@ -12,7 +12,7 @@ import { saga } from '../../saga/saga.ts';
 import { runTaskCommand } from '../../source/task-command.ts';
 import { taskSteps } from '../../source/task-life.ts';
 import { TaskSandbox } from '../../source/task-sandbox.ts';
-import { SetupLife } from './setup-life.ts';
+import { SetupState } from './setup-life.ts';
 
 /** Profile of copying a function's files into an emulated guest. */
 const STEP = PROFILE.work(30 * MINUTE_MS, { hostDownMs: 2 * MINUTE_MS });
@@ -31,30 +31,30 @@ const { takeSetupSnapshot } = proxyActivities<ControlActivities>(PROFILE.work(30
  * Its record holds the state. A restarted workflow uses a new sandbox.
  */
 export async function setup(input: SetupInput): Promise<void> {
-  const life = new SetupLife(input);
+  const life = new SetupState(input);
   const { project, setupKey } = input;
   const ref = { project, setupKey };
   for (;;) {
     life.isTold = false;
     life.isWanted = false;
     const { task, last } = await controlUntilDone.lookAtSetup(ref);
-    const isTold = () => life.isTold || life.isWanted;
-    if (task === 'none' && !isTold()) return;
-    if (last) await takenBack(life, { ...ref, tried: last });
-    if (task === 'remove' && (await controlUntilDone.forgetSetup(ref)) && !isTold()) return;
+    const isNotified = () => life.isTold || life.isWanted;
+    if (task === 'none' && !isNotified()) return;
+    if (last) await removeAttempt(life, { ...ref, tried: last });
+    if (task === 'remove' && (await controlUntilDone.forgetSetup(ref)) && !isNotified()) return;
     if (task === 'prepare') await prepare(life);
-    if (shallContinue()) return continueAsNew<typeof setup>(input);
+    if (shouldContinueAsNew()) return continueAsNew<typeof setup>(input);
   }
 }
 
 /** Removes an attempt that was lost or is not needed; its sandbox first, which ends its running steps. */
-async function takenBack(life: SetupLife, of: TriedSetup): Promise<void> {
+async function removeAttempt(life: SetupState, of: SetupAttemptRef): Promise<void> {
   life.begin(of);
   await life.retryUntilDone('destroySandbox', () => control.endSetupSandbox(of));
   await life.retryUntilDone('removeSnapshot', () => control.removeSetupSnapshots(of));
 }
 
-async function prepare(life: SetupLife): Promise<void> {
+async function prepare(life: SetupState): Promise<void> {
   const { project, setupKey } = life.input;
   const tried = await controlUntilDone.beginSetupTry({ project, setupKey });
   if (!tried) return;
@@ -80,7 +80,7 @@ async function prepare(life: SetupLife): Promise<void> {
  *
  * When a step fails, or no version needs it any longer, everything is removed.
  */
-function attempt(life: SetupLife, of: TriedSetup): Promise<{ snapshotId: string }> {
+function attempt(life: SetupState, of: SetupAttemptRef): Promise<{ snapshotId: string }> {
   return saga(async (undo) => {
     const input = await life.step('setupSandbox', () => control.setupSandbox(of));
     const { timeouts } = life.input;
@@ -97,7 +97,7 @@ function attempt(life: SetupLife, of: TriedSetup): Promise<{ snapshotId: string 
   });
 }
 
-async function placeFiles(life: SetupLife, of: TriedSetup): Promise<void> {
+async function placeFiles(life: SetupState, of: SetupAttemptRef): Promise<void> {
   const { project, setupKey, tried } = of;
   const host = await control.setupHost(of);
   const { snapshotId: sandboxId, sandboxId: attemptId } = tried;
@@ -105,7 +105,7 @@ async function placeFiles(life: SetupLife, of: TriedSetup): Promise<void> {
   await taskSteps(life, host, target, { ...STEP, summary: attemptId }).placeSetupFiles();
 }
 
-async function runScript(life: SetupLife, of: TriedSetup): Promise<void> {
+async function runScript(life: SetupState, of: SetupAttemptRef): Promise<void> {
   await life.step('runScript', async () => {
     const command = await control.beginSetupScript(of);
     await runTaskCommand(command, `the script of a setup in ${of.tried.sandboxId}`);
@@ -114,7 +114,7 @@ async function runScript(life: SetupLife, of: TriedSetup): Promise<void> {
   });
 }
 
-function failureIn(life: SetupLife, error: unknown): RunFailure {
+function failureIn(life: SetupState, error: unknown): RunFailure {
   const { code, step, message } = failureOf(error, life.failedStep);
   return { code, message: code === 'setup_failed' ? message : `${step}: ${message}` };
 }

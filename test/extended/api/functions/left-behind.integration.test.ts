@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { RunRecord } from '../../../../model/functions/run.ts';
-import { CompletedWaitpoints } from '../../../../worker/upkeep/functions/completed-waitpoints.ts';
+import { WaitpointAudit } from '../../../../worker/upkeep/functions/completed-waitpoints.ts';
 import { githubHeaders } from '../../../api/hooks/use-hooks.ts';
 import { jsonOf, problemOf, useDoor } from '../../../api/support.ts';
 import { runId, runRecord } from '../../../store/run-records.ts';
@@ -110,7 +110,7 @@ it('the audit of a run has the completion of a waitpoint once, with token and ti
   const headers = { 'Content-Type': 'application/json' };
   const complete = () => door.app.request(second.path, { method: 'POST', headers, body });
   expect((await complete()).status).toBe(200);
-  const upkeep = new CompletedWaitpoints(door.store);
+  const upkeep = new WaitpointAudit(door.store);
   for (let n = 0; n < 2; n++) {
     await upkeep.look();
     expect((await complete()).status).toBe(200); // a repetition has no effect

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { storedEvent } from '../../../../activities/function/stored-event.ts';
+import { loadEvent } from '../../../../activities/function/stored-event.ts';
 import { createApp } from '../../../../api/app.ts';
 import type { Store } from '../../../../store/connect.ts';
 import { Closers } from '../../../../worker/config/closers.ts';
@@ -75,7 +75,7 @@ test('61: the disk of the store is full: 503 and Retry-After, nothing half accep
     const { items } = await store.runs.list({ project: 'default', limit: MOST_EVENTS + 50 });
     expect(new Set(items.map(({ id }) => id))).toEqual(ids);
     expect(ids.size).toBe(new Set(answers.map(({ n }) => n)).size);
-    for (const run of items) expect((await storedEvent(store, run)).length).toBe(run.eventBytes);
+    for (const run of items) expect((await loadEvent(store, run)).length).toBe(run.eventBytes);
   } finally {
     await closers.close();
   }

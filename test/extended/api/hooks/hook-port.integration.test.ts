@@ -6,7 +6,7 @@ import { createApp } from '../../../../api/app.ts';
 import { openApiDocument } from '../../../../api/description/openapi.ts';
 import { createHookApp } from '../../../../api/hooks/hook-door.ts';
 import { apiServer } from '../../../../api/server/api-server.ts';
-import { Acceptance } from '../../../../services/intake/acceptance.ts';
+import { EventIntake } from '../../../../services/intake/acceptance.ts';
 import { InputSchemas } from '../../../../services/schema/input-schemas.ts';
 import { githubHeaders, type HookView, said, useHooks } from '../../../api/hooks/use-hooks.ts';
 import { jsonOf, noGuests } from '../../../api/support.ts';
@@ -27,7 +27,7 @@ let key: string;
 beforeAll(async () => {
   const { store, sagas } = door();
   const own = { store, sagas, logger, metrics: registry, hookAnswerMs: HANGS_AFTER_MS };
-  const acceptance = new Acceptance(own, new InputSchemas());
+  const acceptance = new EventIntake(own, new InputSchemas());
   hooks = createHookApp(own, acceptance);
   const hookPlace = { url: 'https://hooks.example.net', isHere: false };
   api = createApp({ ...own, guests: noGuests, version: '0', hookPlace }, acceptance);

@@ -6,12 +6,12 @@ import { requestId } from 'hono/request-id';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createApp } from '../../../../api/app.ts';
-import { hookDoorRoutes } from '../../../../api/hooks/hook-door.ts';
+import { hookEndpointRoutes } from '../../../../api/hooks/hook-door.ts';
 import type { Env } from '../../../../api/http/context.ts';
 import { errorHandler } from '../../../../api/http/problem.ts';
 import { apiServer } from '../../../../api/server/api-server.ts';
-import { HookDoor } from '../../../../services/hooks/hook-door.ts';
-import { Acceptance } from '../../../../services/intake/acceptance.ts';
+import { HookEndpoint } from '../../../../services/hooks/hook-door.ts';
+import { EventIntake } from '../../../../services/intake/acceptance.ts';
 import { InputSchemas } from '../../../../services/schema/input-schemas.ts';
 import type { Header } from '../../../../services/webhooks/signing/verdict.ts';
 import type { Hooks } from '../../../../store/functions/hooks.ts';
@@ -38,8 +38,8 @@ function alone(store = door().store, limits = SMALL, schemas = new InputSchemas(
   const { sagas } = door();
   app.use(requestId());
   app.onError(errorHandler({ logger }));
-  const acceptance = new Acceptance({ sagas, logger }, schemas);
-  hookDoorRoutes(app, { store, logger }, acceptance, new HookDoor({ store, logger }, acceptance, limits));
+  const acceptance = new EventIntake({ sagas, logger }, schemas);
+  hookEndpointRoutes(app, { store, logger }, acceptance, new HookEndpoint({ store, logger }, acceptance, limits));
   return app;
 }
 

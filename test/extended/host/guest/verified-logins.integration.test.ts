@@ -2,10 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createSshActivities } from '../../../../activities/sandbox/ssh.ts';
-import { asStep } from '../../../../activities/step/step-context.ts';
+import { withStepContext } from '../../../../activities/step/step-context.ts';
 import { GuestConnections } from '../../../../host/guest/connections.ts';
 import { VerifiedLogins } from '../../../../host/guest/verified-logins.ts';
-import type { Whereabouts } from '../../../../host/hypervisor.ts';
+import type { DomainLocation } from '../../../../host/hypervisor.ts';
 import { CERTIFICATE_FILE } from '../../../../host/ssh/credentials.ts';
 import { verifySsh } from '../../../../host/ssh/verify.ts';
 import { MayflyError } from '../../../../model/errors.ts';
@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 /** Opens the connections. @param whereabouts `@default` the real ones */
-function connections(kind: (typeof KINDS)[number], whereabouts?: () => Promise<Whereabouts>): void {
+function connections(kind: (typeof KINDS)[number], whereabouts?: () => Promise<DomainLocation>): void {
   const { hypervisor, credentials } = machine.host;
   looks = 0;
   guests = new GuestConnections({
@@ -196,10 +196,10 @@ test('a create that is cancelled during or after the verified login leaves no co
   const input = { sandboxId: id, generation: 1, endpoint, certificate: certificate.trim() };
   const stop = new AbortController();
   const cancelled = { signal: stop.signal, alive: () => stop.abort(new Error('cancelled')) };
-  await expect(asStep(cancelled, () => activities.verifySsh(input))).rejects.toThrow('cancelled');
+  await expect(withStepContext(cancelled, () => activities.verifySsh(input))).rejects.toThrow('cancelled');
   await noneIsOpen();
 
-  await asStep(stepContext(), () => activities.verifySsh(input));
+  await withStepContext(stepContext(), () => activities.verifySsh(input));
   expect(sockets()).toBe(1);
   await activities.removeCredentials({ sandboxId: id, generation: 2 });
   await noneIsOpen();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { BakeRequest } from '../../../../host/baking.ts';
 import { imageChain } from '../../../../host/disk/image.ts';
-import { ID_BYTES, operationIdFrom, sourceIdOf } from '../../../../model/ids.ts';
+import { deriveSourceId, ID_BYTES, operationIdFrom } from '../../../../model/ids.ts';
 import { LivingGuest, stepContext } from '../../../host/libvirt/living-guest.ts';
 import { useMachine } from '../../../host/libvirt/use-machine.ts';
 import { readableByNobody } from '../../../support/local-user.ts';
@@ -27,7 +27,7 @@ test('a source baked from a snapshot has its files, no backing files, and no tra
   await builder.run('true');
   const request: BakeRequest = {
     bakeId: operationIdFrom(randomBytes(ID_BYTES)),
-    sourceId: sourceIdOf('test', NAME),
+    sourceId: deriveSourceId('test', NAME),
     name: NAME,
     snapshotId,
     builderId: builder.id,
@@ -87,7 +87,7 @@ test('a source baked from a snapshot has its files, no backing files, and no tra
   expect(await host.power.start(power, stepContext())).toEqual({ guestAnswers: true });
   await expect(baking.remove(request)).rejects.toMatchObject({ code: 'source_running' });
   await host.power.stop(power, stepContext());
-  await expect(baking.remove({ ...request, sourceId: sourceIdOf('test', 'other') })).rejects.toMatchObject({
+  await expect(baking.remove({ ...request, sourceId: deriveSourceId('test', 'other') })).rejects.toMatchObject({
     code: 'source_not_baked',
   });
   for (let twice = 0; twice < 2; twice++) await baking.remove(request);

@@ -7,8 +7,8 @@ import { type Gate, readGate } from '../../../../host/source/gate.ts';
 import type { GateAnswer, GateRequest } from '../../../../host/source/gate-client.ts';
 import { SourceReads } from '../../../../host/source/source-reads.ts';
 import { Credentials } from '../../../../host/ssh/credentials.ts';
-import { sourceIdOf } from '../../../../model/ids.ts';
-import { readReadonlyCommand } from '../../../../model/readonly/readonly-command.ts';
+import { deriveSourceId } from '../../../../model/ids.ts';
+import { parseReadonlyCommand } from '../../../../model/readonly/readonly-command.ts';
 import type { SourceInspection } from '../../../../model/snapshots/source-access.ts';
 import { guestBinaries } from '../../../../worker/config/artifacts.mjs';
 import { stepContext } from '../../../host/libvirt/living-guest.ts';
@@ -18,7 +18,7 @@ import { eventually } from '../../../support/eventually.ts';
 import { useFolder } from '../../../support/use-folder.ts';
 
 const NAME = 'web-1';
-const ID = sourceIdOf('kvm-1', NAME);
+const ID = deriveSourceId('kvm-1', NAME);
 let machine: TestMachine;
 const keys = useFolder();
 let ca: UserCa;
@@ -92,7 +92,7 @@ async function ask(request: GateRequest, { sshd }: SourceInspection): Promise<Ga
 }
 
 function run(text: string, inspection: SourceInspection): Promise<GateAnswer> {
-  const read = readReadonlyCommand(text);
+  const read = parseReadonlyCommand(text);
   if ('refusal' in read) throw new Error(read.refusal.reason);
   return ask({ ...read.command, timeoutSeconds: 30, maxOutputBytes: 65_536 }, inspection);
 }

@@ -7,12 +7,12 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { SourceConsole } from '../../../../host/console.ts';
 import { SimulatedHypervisor } from '../../../../host/simulated/driver.ts';
-import { admitReader } from '../../../../host/source/admission.ts';
+import { addSshdSettings } from '../../../../host/source/admission.ts';
 import { claimSource } from '../../../../host/source/gate.ts';
 import { inspectSource } from '../../../../host/source/inspection.ts';
 import { checkedCaKeys } from '../../../../host/source/trust.ts';
 import { makeKeyPair } from '../../../../host/ssh/key-pair.ts';
-import { sourceIdOf } from '../../../../model/ids.ts';
+import { deriveSourceId } from '../../../../model/ids.ts';
 import { GATE, prepareHere, unprepareHere } from '../../../host/source/prepare-here.ts';
 import { describeTree } from '../../../host/source/tree-digest.ts';
 import { temporaryState } from '../../../host/temporary-state.ts';
@@ -52,7 +52,7 @@ afterAll(async () => {
 /** Boots a source with an sshd_config, changed before its boot. */
 async function boot(sshdConfig = PLAIN, change: (root: string) => Promise<void> = async () => {}): Promise<string> {
   name = `server-${randomBytes(4).toString('hex')}`;
-  id = sourceIdOf('test', name);
+  id = deriveSourceId('test', name);
   await hypervisor.runningSources.make(name, sshdConfig);
   const root = join(images, name, 'root');
   await change(root);
@@ -166,7 +166,7 @@ describe('existing settings', () => {
     const root = await boot();
     await prepare();
     const prepared = await everything(root);
-    id = sourceIdOf('another', name);
+    id = deriveSourceId('another', name);
     await expect(inspect()).rejects.toThrow('another Mayfly');
     await unprepare();
     expect(await everything(root)).toEqual(prepared);
@@ -234,7 +234,7 @@ test('pra-005: settings that sshd refuses are undone at once, and sshd keeps run
   const inspection = await inspect();
   await claimSource(console, id, SIGNAL);
   await writeFile(join(root, 'etc/ssh/sshd_config'), `${before}Nonsense yes\n`);
-  await expect(admitReader(console, id, inspection, SIGNAL)).rejects.toThrow(/sshd -t refuses/);
+  await expect(addSshdSettings(console, id, inspection, SIGNAL)).rejects.toThrow(/sshd -t refuses/);
   expect(await readFile(join(root, 'etc/ssh/sshd_config'), 'utf8')).toBe(`${before}Nonsense yes\n`);
 });
 

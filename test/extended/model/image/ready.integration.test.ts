@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readyFile } from '../../../../model/image/ready.ts';
+import { generateReadyScript } from '../../../../model/image/ready.ts';
 
 // Readiness file of a machine, run by a shell as a guest runs it. Five seconds.
 
@@ -19,7 +19,7 @@ function asked(command: string, seconds: number) {
   const profile = join(folder, 'profile.sh');
   writeFileSync(profile, "export GREETING='it'\\''s me'\n");
   const path = join(folder, 'ready');
-  writeFileSync(path, readyFile({ command, seconds }, profile), { mode: 0o755 });
+  writeFileSync(path, generateReadyScript({ command, seconds }, profile), { mode: 0o755 });
   const { status, stdout, stderr } = spawnSync(path, { encoding: 'utf8', timeout: 60_000 });
   return { status, stdout, stderr };
 }

@@ -6,14 +6,14 @@ import { defaultPayloadConverter } from '@temporalio/common';
 import { type NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { hostQueue, workflowIdOf } from '../../../../model/sagas/queues.ts';
+import { hostQueue, sandboxWorkflowId } from '../../../../model/sagas/queues.ts';
 import type { SandboxRecord } from '../../../../model/sandbox/sandbox.ts';
-import { Reconciliation } from '../../../../temporal/reconciliation.ts';
-import { TemporalSagas } from '../../../../temporal/temporal-sagas.ts';
+import { ControlTemporalClient } from '../../../../temporal/reconciliation.ts';
+import { ApiTemporalClient } from '../../../../temporal/temporal-sagas.ts';
 import { Closers } from '../../../../worker/config/closers.ts';
 import { readConfig, type TemporalTls } from '../../../../worker/config/config.ts';
 import { localUsersProbe } from '../../../../worker/doctor/local-users.ts';
-import { Surroundings } from '../../../../worker/doctor/surroundings.ts';
+import { ProbeContext } from '../../../../worker/doctor/surroundings.ts';
 import { temporalProbe } from '../../../../worker/doctor/temporal.ts';
 import { payloadKeyPath, temporalClient } from '../../../../worker/payloads/data-converter.ts';
 import { startProxyPart } from '../../../../worker/proxy/proxy-part.ts';
@@ -106,10 +106,10 @@ async function answers(name: string, attacks: Attacks): Promise<Record<string, u
 }
 
 async function nothingComesOf(attack: () => Promise<unknown>): Promise<void> {
-  const before = (await mayfly().client.workflow.getHandle(workflowIdOf(sandbox.id)).describe()).historyLength;
+  const before = (await mayfly().client.workflow.getHandle(sandboxWorkflowId(sandbox.id)).describe()).historyLength;
   await attack();
   expect(await mayfly().record(sandbox.id)).toEqual(sandbox);
-  const { status, historyLength } = await mayfly().client.workflow.getHandle(workflowIdOf(sandbox.id)).describe();
+  const { status, historyLength } = await mayfly().client.workflow.getHandle(sandboxWorkflowId(sandbox.id)).describe();
   expect({ status: status.name, historyLength }).toEqual({ status: 'RUNNING', historyLength: before });
 }
 
@@ -131,13 +131,13 @@ test('the host of a sandbox can suspend it for space, and nothing else', async (
   const operation = { operationId: 'opn-0000000000000002', actor };
   await nothingComesOf(async () => {
     await expect(
-      new Reconciliation(client).sandboxes.operate(sandbox.id, { kind: 'pause', ...operation }),
+      new ControlTemporalClient(client).sandboxes.operate(sandbox.id, { kind: 'pause', ...operation }),
     ).rejects.toMatchObject({
       cause: { code: PERMISSION_DENIED },
     });
   });
   const operationId = 'opn-0000000000000003';
-  await new Reconciliation(client).sandboxes.operate(sandbox.id, {
+  await new ControlTemporalClient(client).sandboxes.operate(sandbox.id, {
     kind: 'suspend-for-space',
     operationId,
     cause: 'quota_exceeded',
@@ -147,15 +147,19 @@ test('the host of a sandbox can suspend it for space, and nothing else', async (
 });
 
 test("permitted requests pass: a sandbox by the API, and a host's reports about its own", async () => {
-  const sagas = new TemporalSagas(clientOf('api'), { signer: mayfly().requestKey.signer({ process: 'api' }) });
+  const sagas = new ApiTemporalClient(clientOf('api'), { signer: mayfly().requestKey.signer({ process: 'api' }) });
   const input = mayfly().input();
   await sagas.sandboxes.create(input);
   await sagas.sandboxes.settled(input.id, AbortSignal.timeout(60_000));
   expect(await mayfly().record(input.id)).toMatchObject({ state: 'running' });
   const { hostId, installationId } = mayfly().machine().observer;
-  await new TemporalSagas(clientOf('host-test')).reconciler.reconcileHost({ hostId, installationId, graceMs: 60_000 });
+  await new ApiTemporalClient(clientOf('host-test')).reconciler.reconcileHost({
+    hostId,
+    installationId,
+    graceMs: 60_000,
+  });
   // The workflow has the host inspect it again, and the machine lives.
-  await new TemporalSagas(clientOf('host-test')).sandboxes.reportMachineEnd(input.id, {
+  await new ApiTemporalClient(clientOf('host-test')).sandboxes.reportMachineEnd(input.id, {
     hostId,
     reason: 'crashed',
     seenAt: input.requestedAt,
@@ -202,7 +206,7 @@ test('mayfly doctor connects by the proxy, and reports it', async () => {
   const { config } = mayfly();
   const keys = { MAYFLY_PAYLOAD_KEY_FILE: payloadKeyPath(config) };
   const env = { ...temporalTls(folder, 'host-test'), ...keys, TEMPORAL_ADDRESS: address, MAYFLY_STATE_DIR: folder };
-  const surroundings = await Surroundings.of(readConfig({ ...env, MONGODB_URI: config.mongodbUri }));
+  const surroundings = await ProbeContext.of(readConfig({ ...env, MONGODB_URI: config.mongodbUri }));
   const checks = [
     ...(await temporalProbe(surroundings).look()),
     ...(await localUsersProbe(surroundings).look()).filter(({ name }) => name === 'Temporal by the proxy'),

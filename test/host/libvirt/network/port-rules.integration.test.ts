@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { closeOff, openUp } from '../../../../host/libvirt/network/firewall.ts';
+import { loadFirewall, removeFirewall } from '../../../../host/libvirt/network/firewall.ts';
 import { setBridge } from '../../../../host/libvirt/network/network.ts';
 import type { NetworkPlans } from '../../../../host/libvirt/network/network-plan.ts';
 import { elementsOf } from '../../../../host/libvirt/network/port-rules.ts';
@@ -74,13 +74,13 @@ beforeAll(async () => {
 });
 
 /** Reloads the rules, which also resets every rate limit. */
-beforeEach(() => closeOff(PLANS, elementsOf(PORTS, BINDINGS)));
+beforeEach(() => loadFirewall(PLANS, elementsOf(PORTS, BINDINGS)));
 
 afterAll(async () => {
   server?.close();
   await Promise.all([host, us, them, stray].map((end) => end?.close()));
   for (const port of [portName(US), portName(THEM), 'mfwirestray', BRIDGE]) await exec('ip', ['link', 'delete', port]);
-  await openUp(BRIDGE);
+  await removeFirewall(BRIDGE);
 });
 
 let count = 0;

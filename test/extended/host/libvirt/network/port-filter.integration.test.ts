@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { openUp } from '../../../../../host/libvirt/network/firewall.ts';
+import { removeFirewall } from '../../../../../host/libvirt/network/firewall.ts';
 import { Leases } from '../../../../../host/libvirt/network/leases.ts';
 import { PortFilter } from '../../../../../host/libvirt/network/port-filter.ts';
 import { portName, portsOf } from '../../../../../host/libvirt/network/ports.ts';
@@ -41,7 +41,7 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await exec('ip', ['link', 'delete', BRIDGE]);
-  await openUp(BRIDGE);
+  await removeFirewall(BRIDGE);
 });
 
 async function leased(...leases: { mac: string; address: string; end: number }[]): Promise<void> {
@@ -151,7 +151,7 @@ it('repairs elements of another process, and refusals of the kernel, at the next
   await another.sync();
   expect(await held('addresses')).toEqual([]);
 
-  await openUp(BRIDGE);
+  await removeFirewall(BRIDGE);
   here = [FIRST, SECOND];
   await expect(filter.sync()).rejects.toThrow(/No such file/);
   await filter.load();
