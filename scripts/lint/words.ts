@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Comment, lineComments, paragraphs, proseOfTypeScript } from './words/prose.ts';
 import {
   countWords,
@@ -27,6 +27,7 @@ const RULES = [
   'openings',
   'longOpenings',
   'participles',
+  'names',
 ];
 const findings = new Map<string, string[]>(RULES.map((name) => [name, []]));
 const words = { comments: 0, pages: 0 };
@@ -73,6 +74,15 @@ const READERS: Record<string, (path: string, source: string) => void> = {
 for (const path of execFileSync('git', ['ls-files', under], { encoding: 'utf8' }).trim().split('\n')) {
   const isOwn = path.startsWith('scripts/lint/words') || path === 'test/scripts/words.test.ts';
   if (!isOwn) READERS[path.split('.').at(-1) ?? '']?.(path, readFileSync(path, 'utf8'));
+}
+// Renames that are still to be done; a row is done when its file no longer has the old name.
+for (const row of readFileSync(new URL('./words/names.tsv', import.meta.url), 'utf8')
+  .trim()
+  .split('\n')) {
+  const [path = '', oldName = '', newName = '', kind] = row.split('\t');
+  if (!existsSync(path)) continue;
+  const isLeft = kind === 'file' || new RegExp(`(?<![\\w$])${oldName}(?![\\w$])`).test(readFileSync(path, 'utf8'));
+  if (isLeft) find('names', path, 1, `${oldName} → ${newName}`);
 }
 const counts = Object.fromEntries([...findings].map(([name, found]) => [name, found.length]));
 if (flag === '--list') console.log(findings.get(rule)?.join('\n') ?? `rules: ${RULES.join(', ')}`);
