@@ -122,10 +122,7 @@ const ROUTES: Route[] = [
   ...approvalRoutes,
 ];
 
-/**
- * Creates the HTTP API as one Hono app.
- * @param acceptance intake that other servers of the process share
- */
+/** Creates the HTTP API as one Hono app. @param acceptance intake that other servers of the process share */
 export function createApp(deps: AppDeps, acceptance = new EventIntake(deps, new InputSchemas())): App {
   const app: App = new OpenAPIHono<Env>({ getPath: routedPath });
   const registry = deps.metrics ?? new Registry();

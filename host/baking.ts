@@ -47,9 +47,6 @@ export interface HostBaking {
   retract(request: BakeRequest): Promise<void>;
   /** Undoes {@link claim} and {@link flatten}. */
   discard(request: BakeRequest): Promise<void>;
-  /**
-   * Removes a baked source, with its images.
-   * @throws MayflyError source_not_baked, source_running, source_in_use
-   */
+  /** Removes a baked source, with its images. @throws MayflyError source_not_baked, source_running, source_in_use */
   remove(source: { sourceId: string; name: string }): Promise<void>;
 }

@@ -23,10 +23,7 @@ export const CONSOLE_TIMEOUT_MS = 150_000;
 
 /** Root access to a running source through its own host, without password or key. */
 export interface SourceConsole {
-  /**
-   * Runs a program by argv.
-   * @throws MayflyError source_not_running; prepare_failed without access; host_unavailable
-   */
+  /** Runs a program by argv. @throws MayflyError source_not_running; prepare_failed without access; host_unavailable */
   run(argv: readonly string[], options?: ConsoleOptions): Promise<ConsoleResult>;
   /** Writes a whole file in place: unsafe for a file with concurrent readers. Throws as {@link run}. */
   writeFile(path: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>;

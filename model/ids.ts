@@ -53,10 +53,7 @@ const INSTALLATION_BYTES = 15;
 /** Random bytes in one id: 80 bits, 16 characters of Crockford base32. */
 export const ID_BYTES = 10;
 
-/**
- * Makes an id from 80 random bits.
- * @throws RangeError when not given exactly {@link ID_BYTES} bytes
- */
+/** Makes an id from 80 random bits. @throws RangeError when not given exactly {@link ID_BYTES} bytes */
 export const sandboxIdFrom = idFactory('sandbox');
 export const commandIdFrom = idFactory('command');
 export const snapshotIdFrom = idFactory('snapshot');

@@ -82,10 +82,7 @@ function recentCreates(creates: readonly CreatesOfSecond[], now: number): Create
   return creates.filter(({ second }) => second > current - MINUTE_SECONDS && second <= current);
 }
 
-/**
- * Adds up usage.
- * @param living sandboxes with a record; one that is also pending counts once
- */
+/** Adds up usage. @param living sandboxes with a record; one that is also pending counts once */
 export function getUsage({ pending, creates }: Admissions, living: readonly Counted[], now: number): ProjectUsage {
   const recorded = new Set(living.map(({ sandboxId }) => sandboxId));
   const all = [...living, ...pending.filter(({ sandboxId }) => !recorded.has(sandboxId))];

@@ -34,10 +34,7 @@ export function getSourceOwner(name: string, isProject: (id: string) => boolean)
   return rest.length > 0 && first !== DEFAULT_PROJECT && isProject(first) ? first : null;
 }
 
-/**
- * True when a project may use a source of that name.
- * @param isProject see {@link getSourceOwner}
- */
+/** True when a project may use a source of that name. @param isProject see {@link getSourceOwner} */
 export function canUseSource(
   { id, sources }: Pick<Project, 'id' | 'sources'>,
   name: string,

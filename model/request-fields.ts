@@ -10,10 +10,7 @@ const PRINTABLE = /^[^\p{Cc}\p{Cs}]*$/u;
 const PLAIN_PRINTABLE = '[^\\u0000-\\u001f\\u007f-\\u009f]*$';
 export const PRINTABLE_SCHEMA = { pattern: `^${PLAIN_PRINTABLE}` };
 
-/**
- * Printable text.
- * @param max Unicode characters, as JSON Schema counts them, not UTF-16 code units
- */
+/** Printable text. @param max Unicode characters, as JSON Schema counts them, not UTF-16 code units */
 export function printable(max: number, min = 1) {
   return z
     .string()
@@ -67,10 +64,7 @@ export function intInRange(limit: { min: number; max: number }, unit: string) {
   return z.int(range).min(limit.min, range).max(limit.max, range);
 }
 
-/**
- * Schema of an id.
- * @param noun for the message about an invalid id
- */
+/** Schema of an id. @param noun for the message about an invalid id */
 export function idSchema(kind: Exclude<keyof typeof ID_PATTERNS, 'host'>, noun: string = `a ${kind} id`) {
   const [, prefix] = /^\^(\w+-)/.exec(ID_PATTERNS[kind]) ?? [];
   return z

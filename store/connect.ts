@@ -107,8 +107,7 @@ export interface StoreOptions {
 }
 
 /**
- * Connects to MongoDB, or to the embedded store. The address names the database.
- * `@default` database `mayfly`
+ * Connects to MongoDB, or to the embedded store. The address names the database. `@default` database `mayfly`
  * @throws MayflyError store_unavailable; payload_key_unusable when the store is encrypted with a key that is not among
  * these
  * @throws RangeError when the audit key is too short

@@ -16,10 +16,7 @@ export interface StoreInspection {
   aheadMs: number | null;
 }
 
-/**
- * Inspects a store; unlike every other connection, it creates no indexes.
- * @throws MayflyError store_unavailable
- */
+/** Inspects a store; unlike every other connection, it creates no indexes. @throws MayflyError store_unavailable */
 export async function inspectStore(uri: string): Promise<StoreInspection> {
   const connection = await openConnection(uri);
   try {

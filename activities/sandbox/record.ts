@@ -66,10 +66,7 @@ export function createRecordActivities({ store, announcer }: { store: Store; ann
       return withFault(record, fault);
     },
 
-    /**
-     * Gives a pool member to its claimer. When the name is taken, writes nothing.
-     * @throws MayflyError name_taken
-     */
+    /** Gives a pool member to its claimer. When the name is taken, writes nothing. @throws MayflyError name_taken */
     async recordClaim({ sandboxId, project, changes, event }: ClaimRemembrance): Promise<SandboxRecord> {
       const claim = () => store.sandboxes.claim({ id: sandboxId, project }, changes);
       const note = () => store.audit.record(sandboxId, event);

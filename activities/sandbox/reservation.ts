@@ -81,10 +81,7 @@ export function createReservationActivities({ hypervisor, ledger, room }: Reserv
       await ledger.yieldMemory(sandboxId);
     },
 
-    /**
-     * Reacquires memory before a wake, within its quotas.
-     * @throws MayflyError capacity_exhausted, quota_exceeded
-     */
+    /** Reacquires memory before a wake, within its quotas. @throws MayflyError capacity_exhausted, quota_exceeded */
     async retakeMemory({ sandboxId }: StepTarget): Promise<void> {
       await room.checkAwake(sandboxId);
       await withCapacity((...measures) => ledger.retakeMemory(sandboxId, ...measures));

@@ -65,10 +65,7 @@ export function createDeliveryActivities({ store, announcer, plan, send }: Deliv
   }
 
   return {
-    /**
-     * Makes the next attempt, if due.
-     * @returns time until the next; null: delivered, or given up
-     */
+    /** Makes the next attempt, if due. @returns time until the next; null: delivered, or given up */
     async attemptDelivery({
       deliveryId,
       isCancelled,

@@ -59,10 +59,7 @@ function sentHeaders(c: Context<Env>): Header[] {
   return raw.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), raw[at + 1] ?? ''] as const] : []));
 }
 
-/**
- * Yields the body, piece by piece.
- * @throws MayflyError body_too_large, also for a chunked body without a length
- */
+/** Yields the body, piece by piece. @throws MayflyError body_too_large, also for a chunked body without a length */
 async function* sentPieces(c: Context<Env>, atMost: number): AsyncGenerator<Uint8Array> {
   if (Number(c.req.header('Content-Length') ?? 0) > atMost) throw tooLarge(atMost);
   const reader = c.req.raw.body?.getReader();

@@ -6,10 +6,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { DEEPEST_JSON, isTooDeep } from '../../model/events/json/json-text.ts';
 import type { Env } from './context.ts';
 
-/**
- * Limits a body that is not streamed.
- * @throws MayflyError body_too_large, also for a chunked body without a length
- */
+/** Limits a body that is not streamed. @throws MayflyError body_too_large, also for a chunked body without a length */
 export function limitBody(bytes: number) {
   const onError = () => {
     throw new MayflyError('body_too_large', `The body has more than ${bytes} bytes.`);

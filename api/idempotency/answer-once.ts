@@ -154,9 +154,7 @@ async function claimOf(c: Context<Env>, subjectId: string): Promise<Claim | null
   return { apiKeyId: c.get('apiKey').id, key, bodyDigest, subjectId };
 }
 
-/**
- * Returns one value for all equivalent JSON texts; returns invalid JSON unchanged, since no operation reads it.
- */
+/** Returns one value for all equivalent JSON texts; returns invalid JSON unchanged, since no operation reads it. */
 function exactBody(body: string): unknown {
   try {
     return parseExactJson(body);

@@ -10,10 +10,7 @@ interface Clients {
   commands: Commands;
 }
 
-/**
- * Prints each step when it starts, and its output, on standard error.
- * @returns as {@link awaitBuildEnd}
- */
+/** Prints each step when it starts, and its output, on standard error. @returns as {@link awaitBuildEnd} */
 export async function followBuild(io: Io, doors: Clients, begun: Image, signal: AbortSignal): Promise<Image> {
   const told = new Set<string>();
   if (begun.cached > 0) io.note(`${begun.cached} of ${begun.steps.length} steps were done before`);
@@ -79,10 +76,7 @@ async function isStarted(
   }
 }
 
-/**
- * Formats a build for a person; a failed one with the end of its step's output.
- * @param told one line per step
- */
+/** Formats a build for a person; a failed one with the end of its step's output. @param told one line per step */
 export function builtLines(io: Io, image: Image, told: readonly string[] = []): string[] {
   const { id, name, state, cached, done, steps, snapshotId, settings, unusedArgs, ignored, failure } = image;
   const program = [...(settings.entrypoint ?? []), ...(settings.cmd ?? [])];

@@ -56,10 +56,7 @@ const DOING: Record<string, string> = {
   checking: 'trying the playbook in the fresh sandbox, twice',
 };
 
-/**
- * Prints each state when it starts, on standard error.
- * @returns the latest state when the wait ends first
- */
+/** Prints each state when it starts, on standard error. @returns the latest state when the wait ends first */
 export async function followPlaybook(
   io: Io,
   playbooks: Playbooks,

@@ -133,10 +133,7 @@ export async function follow(
   return last;
 }
 
-/**
- * Makes the signal of one wait: aborted by `io.signal`, or after a time.
- * @param seconds time limit
- */
+/** Makes the signal of one wait: aborted by `io.signal`, or after a time. @param seconds time limit */
 export function waitSignal(io: Io, seconds: number): { signal: AbortSignal } {
   const waiting = new AbortController();
   // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect both as garbage, and then they never fire.

@@ -42,10 +42,7 @@ export async function* snapshotsOfAll(client: MayflyClient, isAlive: boolean, si
   }
 }
 
-/**
- * Returns the text when it is an id or can name a snapshot, alone or after `sandbox/`.
- * @throws CliError
- */
+/** Returns the text when it is an id or can name a snapshot, alone or after `sandbox/`. @throws CliError */
 export function snapshotIdOrName(text: string): string {
   const [name = '', sandbox, ...rest] = text.split('/').toReversed();
   if (isSnapshotId(text)) return text;

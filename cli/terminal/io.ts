@@ -191,10 +191,7 @@ interface Followed<T> {
   signal: AbortSignal;
 }
 
-/**
- * Shows on a terminal the running work and its duration, until other output.
- * @param doing such as `pausing sbx-…`
- */
+/** Shows on a terminal the running work and its duration, until other output. @param doing such as `pausing sbx-…` */
 export async function withProgress<T>(io: Io, doing: string, work: () => Promise<T>): Promise<T> {
   const began = performance.now();
   const show = () => {

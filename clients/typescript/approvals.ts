@@ -33,10 +33,7 @@ export class Approvals extends Resource {
     }
   }
 
-  /**
-   * Sets all rules.
-   * @param options.version expected current version; `policy_changed` for any other. `@default` any
-   */
+  /** Sets all rules. @param options.version expected current version; `policy_changed` for any other. `@default` any */
   setPolicy(
     rules: readonly PolicyRule[],
     { project, version, ...options }: OptionsOf<'PUT /v1/policies'> & { version?: number } = {},

@@ -78,10 +78,7 @@ export class CommandRun {
     this.#signal = AbortSignal.any([stop, this.#interruption.signal]);
   }
 
-  /**
-   * Returns the record of the ended command.
-   * @throws MayflyError temporary failures; the signal's reason
-   */
+  /** Returns the record of the ended command. @throws MayflyError temporary failures; the signal's reason */
   async run(): Promise<CommandRecord> {
     const { commands, commandInputs } = this.deps.store;
     // In parallel, since most often this is the start: the inputs exist only until the command has started.

@@ -50,10 +50,7 @@ export class GuestConnections {
     else this.#verified.keep(sandboxId, { client, endpoint: request.endpoint });
   }
 
-  /**
-   * Probes a sandbox that is not in use yet; its connection is kept for the first user.
-   * @throws as {@link agent}
-   */
+  /** Probes a sandbox that is not in use yet; its connection is kept for the first user. @throws as {@link agent} */
   async greet(sandboxId: string, context: StepContext): Promise<void> {
     const open = this.#open.get(sandboxId);
     if ((!open || open.closed) && (await this.#verified.greet(sandboxId))) return;

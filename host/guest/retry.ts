@@ -41,10 +41,7 @@ export function canRetry(verdict: RetryDecision, { verified, reissued }: RetrySt
   }
 }
 
-/**
- * Returns the pause before attempt `attempt + 1`, ±20 %; null after the last.
- * @param attempt 1 for the first
- */
+/** Returns the pause before attempt `attempt + 1`, ±20 %; null after the last. @param attempt 1 for the first */
 export function getBackoff(attempt: number, random = Math.random()): number | null {
   const pause = BACKOFF_MS[attempt - 1];
   return pause === undefined ? null : Math.round(pause * (1 + JITTER * (2 * random - 1)));

@@ -7,10 +7,7 @@ interface Polling {
   signal?: AbortSignal;
 }
 
-/**
- * Repeats `look` until it returns a value.
- * @returns the value; null after `withinMs` @throws the signal's reason
- */
+/** Repeats `look` until it returns a value. @returns the value; null after `withinMs` @throws the signal's reason */
 export async function poll<T>(look: () => T | Promise<T>, options: Polling): Promise<NonNullable<T> | null> {
   const { everyMs, withinMs = Number.POSITIVE_INFINITY, signal } = options;
   const deadline = Date.now() + withinMs;

@@ -92,10 +92,7 @@ rm -rf "$state/accounts" "$state/shells" "$state/shells.new"
 if getent passwd "$user" >/dev/null || getent group "$user" >/dev/null; then fail "the user $user is still there"; fi
 `;
 
-/**
- * Creates the read-only user. A repeat verifies the existing one.
- * @throws MayflyError prepare_failed
- */
+/** Creates the read-only user. A repeat verifies the existing one. @throws MayflyError prepare_failed */
 export async function createReader(console: SourceConsole, sourceId: string, signal: AbortSignal): Promise<void> {
   await runScript(console, CREATE, [sourceId], { signal });
 }

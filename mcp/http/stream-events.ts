@@ -90,10 +90,7 @@ export class StreamEvents implements EventStore {
     else await this.events.append([this.#cancelled(requestId)]).catch((error: unknown) => this.#lost(error));
   }
 
-  /**
-   * Marks the client as listening to the stream without a request, until it disconnects.
-   * @returns the held messages
-   */
+  /** Marks the client as listening to the stream without a request, until it disconnects. @returns the held messages */
   listened(gone: AbortSignal): JSONRPCMessage[] {
     this.#isListened = true;
     gone.addEventListener('abort', () => {

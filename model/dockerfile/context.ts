@@ -94,10 +94,7 @@ export class BuildContext {
     return [...found.values()];
   }
 
-  /**
-   * Returns a file, or the entries below a folder; follows links.
-   * @throws MayflyError dockerfile_unsupported
-   */
+  /** Returns a file, or the entries below a folder; follows links. @throws MayflyError dockerfile_unsupported */
   at(path: string, line: number): ContextEntry | CopiedEntry[] {
     const entry = this.#resolve(path, line);
     if (entry !== 'root' && entry.type === 'file') return entry;

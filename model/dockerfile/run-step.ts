@@ -10,10 +10,7 @@ import { expandWord, type Variables } from './words.ts';
 /** Standard input is a program of its own (`#!`): it is written down, run and removed. */
 const AS_PROGRAM = 'f=$(mktemp) && cat >"$f" && chmod 755 "$f" && { "$f" </dev/null; s=$?; rm -f "$f"; exit $s; }';
 
-/**
- * Builds the step of a RUN with its variables.
- * @throws MayflyError dockerfile_unsupported
- */
+/** Builds the step of a RUN with its variables. @throws MayflyError dockerfile_unsupported */
 export function buildRunStep(instruction: Instruction, settings: Settings, args: Variables, ignore: Ignore): RunStep {
   const { line, text } = instruction;
   const env = { ...args, ...settings.env };

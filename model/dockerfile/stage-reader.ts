@@ -30,10 +30,7 @@ const IGNORED: Readonly<Record<string, string>> = {
   VOLUME: 'a folder of the image like any other',
 };
 
-/**
- * Returns `all`.
- * @throws MayflyError dockerfile_unsupported for too many entries
- */
+/** Returns `all`. @throws MayflyError dockerfile_unsupported for too many entries */
 function assertFew<T extends object>({ line, keyword }: Instruction, all: T): T {
   if (Object.keys(all).length <= LIMITS.image.variables) return all;
   throw unsupportedAt(line, `${keyword}: a stage has at most ${LIMITS.image.variables} of them`);

@@ -57,10 +57,7 @@ export function* eachWord(
   if (start >= 0) yield { word: text.slice(start), end: text.length };
 }
 
-/**
- * Removes quotes and escapes from a word, and expands its variables.
- * @throws MayflyError dockerfile_unsupported
- */
+/** Removes quotes and escapes from a word, and expands its variables. @throws MayflyError dockerfile_unsupported */
 export function expandWord(word: string, variables: Variables, reading: ParseContext): string {
   return new Expansion(word, variables, reading, true).all();
 }
@@ -85,10 +82,7 @@ class Expansion {
     private readonly hasQuotes: boolean,
   ) {}
 
-  /**
-   * Expands up to a terminator, which it consumes.
-   * @param until terminator; '': expands the whole text
-   */
+  /** Expands up to a terminator, which it consumes. @param until terminator; '': expands the whole text */
   all(until = ''): string {
     let result = '';
     while (this.#at < this.text.length) {

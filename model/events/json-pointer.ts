@@ -6,10 +6,7 @@ import { eachItemText, getMemberText } from './json/member-text.ts';
 
 const INDEX = /^(?:0|[1-9]\d*)$/;
 
-/**
- * Resolves a JSON Pointer (RFC 6901) in a value; undefined: nothing there.
- * @param pointer well-formed
- */
+/** Resolves a JSON Pointer (RFC 6901) in a value; undefined: nothing there. @param pointer well-formed */
 export function resolvePointer(value: unknown, pointer: string): unknown {
   let at: unknown = value;
   for (const name of tokensOf(pointer)) {
@@ -45,10 +42,7 @@ export function getScalarText(event: Pick<ReceivedEvent, 'data' | 'json'>, point
   return typeof value === 'object' && value !== null ? null : (JSON.stringify(value) as string | undefined);
 }
 
-/**
- * Returns the JSON text of an event's data as sent.
- * @param event with JSON data
- */
+/** Returns the JSON text of an event's data as sent. @param event with JSON data */
 export function getDataText({ json }: Pick<ReceivedEvent, 'json'>): string {
   const text = utf8Text(json) ?? '';
   const data = getMemberText(text, 'data');

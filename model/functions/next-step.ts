@@ -47,10 +47,7 @@ const PLACEMENT_BACKOFF = { firstMs: 1_000, mostMs: 30_000 };
 /** Backoff before another sandbox is tried, ms. */
 const START_BACKOFF = { firstMs: 500, mostMs: 30_000 };
 
-/**
- * Decides the next step of a run.
- * @param run state after the end of its last attempt
- */
+/** Decides the next step of a run. @param run state after the end of its last attempt */
 export function decideNextStep(
   run: RunRecord,
   spec: Pick<FunctionSpec, 'retry' | 'idempotent'>,

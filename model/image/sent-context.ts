@@ -76,10 +76,7 @@ export class ContextReader {
 
 const IGNORE = '.dockerignore';
 
-/**
- * Describes an archive.
- * @throws MayflyError invalid_request, body_too_large
- */
+/** Describes an archive. @throws MayflyError invalid_request, body_too_large */
 export function describeContext(archive: Uint8Array): ContextDescription {
   if (archive.length > LIMITS.image.contextBytes) {
     throw new MayflyError('body_too_large', `A context has at most ${LIMITS.image.contextBytes} bytes.`);

@@ -10,10 +10,7 @@ interface Part extends Omit<TarEntry, 'bytes'> {
   content: Bytes | ContextEntry | null;
 }
 
-/**
- * Assembles the standard input of a program.
- * @param bytesOf reads a file of the context
- */
+/** Assembles the standard input of a program. @param bytesOf reads a file of the context */
 export function assembleStdin(
   program: StepProgram,
   bytesOf: (path: string) => Uint8Array,
@@ -31,10 +28,7 @@ export function assembleStdin(
   return buildTar(entries);
 }
 
-/**
- * Streams the same for a context too large for memory.
- * @param bytesOf reads a file of it
- */
+/** Streams the same for a context too large for memory. @param bytesOf reads a file of it */
 export async function* streamStdin(
   program: StepProgram,
   bytesOf: (entry: ContextEntry) => AsyncIterable<Uint8Array>,

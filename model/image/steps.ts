@@ -83,10 +83,7 @@ export function expandBuild(request: ImageRequest, holding: SourceContents): Bui
   return { source: getRootSource(stages), stages, steps, settings };
 }
 
-/**
- * Outlines a build without reading its context.
- * @throws MayflyError dockerfile_unsupported
- */
+/** Outlines a build without reading its context. @throws MayflyError dockerfile_unsupported */
 export function outlineBuild(request: ImageRequest): BuildOutline {
   const plan = readDockerfile(request);
   const stages: BuildStage[] = [];
@@ -149,10 +146,7 @@ function lastStep(parent: string, settings: Settings, ready: ReadyCheck | null):
   return { ...LAST, key, program, copied: null };
 }
 
-/**
- * Selects the secrets of a step.
- * @throws MayflyError dockerfile_unsupported when a required one is missing
- */
+/** Selects the secrets of a step. @throws MayflyError dockerfile_unsupported when a required one is missing */
 function secretsFor(step: Step, given: NonNullable<ImageRequest['secrets']>): MountedSecret[] {
   if (step.kind !== 'run') return [];
   return step.secrets.flatMap((mount) => {

@@ -34,10 +34,7 @@ export function generateUnit({ cmd, entrypoint, env, user, workdir }: Settings):
   ].join('\n');
 }
 
-/**
- * Formats an unquoted systemd setting.
- * @throws MayflyError internal for a value that would continue on other lines
- */
+/** Formats an unquoted systemd setting. @throws MayflyError internal for a value that would continue on other lines */
 function assignment(setting: string, value: string): string {
   if (/\p{Cc}|\\$/u.test(value)) throw new MayflyError('internal', `${setting} of a unit would go on in other lines.`);
   return `${setting}=${escapeSpecifiers(value)}`;

@@ -12,10 +12,7 @@ interface Holder {
 
 const HOUR_MS = 3_600_000;
 
-/**
- * Adds the memory of ready members. Misses members claimed since the last count.
- * @param now ms since 1970
- */
+/** Adds the memory of ready members. Misses members claimed since the last count. @param now ms since 1970 */
 export function addIdleMemory({ mibHours, at }: IdleMemory, members: readonly Holder[], now: number): IdleMemory {
   const since = Date.parse(at);
   const held = members.map(({ warmAt, memoryMib }) => {

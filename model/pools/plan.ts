@@ -40,10 +40,7 @@ export function getTargetSize({ min, max }: PoolSpec, demand: readonly Demand[],
   return Math.min(max, Math.max(min, Math.ceil((MARGIN * claims * refillSeconds) / DEMAND_SECONDS)));
 }
 
-/**
- * Returns the demand within the window.
- * @param now ms since 1970
- */
+/** Returns the demand within the window. @param now ms since 1970 */
 export function selectRecentDemand(demand: readonly Demand[], now: number): Demand[] {
   return demand.filter(({ second }) => second > now / 1_000 - DEMAND_SECONDS);
 }

@@ -13,10 +13,7 @@ export const END_FRAME: Uint8Array = new Uint8Array(HEADER_BYTES);
 /** No-op frame. */
 export const NOOP_FRAME: Uint8Array = new Uint8Array(HEADER_BYTES).fill(0xff);
 
-/**
- * Builds a frame; copying is cheaper than a second write.
- * @param bytes 1 to {@link MAX_FRAME_BYTES} bytes
- */
+/** Builds a frame; copying is cheaper than a second write. @param bytes 1 to {@link MAX_FRAME_BYTES} bytes */
 export function encodeFrame(bytes: Uint8Array): Uint8Array {
   const piece = new Uint8Array(HEADER_BYTES + bytes.length);
   new DataView(piece.buffer).setUint32(0, bytes.length);

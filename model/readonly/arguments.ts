@@ -25,10 +25,7 @@ export interface ParsedArguments {
   fedBy: string[] | null;
 }
 
-/**
- * Parses a program's arguments by the rules of `table.ts`.
- * @throws Fault for the first disallowed argument
- */
+/** Parses a program's arguments by the rules of `table.ts`. @throws Fault for the first disallowed argument */
 export function parseArguments(
   node: Arguments,
   types: Record<string, ValueType>,
@@ -109,10 +106,7 @@ class ArgumentReader {
     if (fault !== null) throw new Fault(index, `${name}: ${fault}`);
   }
 
-  /**
-   * Returns the result.
-   * @throws Fault when something is missing, or an operand is not allowed
-   */
+  /** Returns the result. @throws Fault when something is missing, or an operand is not allowed */
   reading(): ParsedArguments {
     for (const group of this.#scopes.flatMap((scope) => scope.require ?? [])) {
       if (!this.#hasOption(group)) throw new Fault(0, `one of these must be given: ${group}`);

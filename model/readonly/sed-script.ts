@@ -67,10 +67,7 @@ class SedScript {
     return this.#at >= this.text.length || this.text.charAt(this.#at) === '#';
   }
 
-  /**
-   * Consumes the addresses before a command.
-   * @returns false for a pattern without a clear end
-   */
+  /** Consumes the addresses before a command. @returns false for a pattern without a clear end */
   #addresses(): boolean {
     if (!this.#address(ADDRESS)) return false;
     this.#skip(BLANKS);

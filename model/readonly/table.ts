@@ -99,11 +99,10 @@ export interface Program extends Arguments {
   /** Deliberate omissions with reasons, for reviewers of the table. */
   leftOut?: string;
   /**
-   * Grammar of the arguments where it is special:
-   * `find`: options `-H -L -P`, starting points (`path...`), then the expression, in which each argument is one of
-   * `flags`, or one of `values` followed by its value.
-   * `xargs`: getopt options without permutation, then a command checked by this table, whose operands may end with
-   * unchecked items; see {@link Program.xargs}.
+   * Grammar of the arguments where it is special: `find`: options `-H -L -P`, starting points (`path...`), then the
+   * expression, in which each argument is one of `flags`, or one of `values` followed by its value. `xargs`: getopt
+   * options without permutation, then a command checked by this table, whose operands may end with unchecked items; see
+   * {@link Program.xargs}.
    */
   language?: 'find' | 'xargs';
   /**

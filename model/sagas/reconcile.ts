@@ -78,10 +78,7 @@ export function toAdoptionInput(record: SandboxRecord, begin: 'destroy' | 'takeO
   return { id, spec, createdBy, requestedAt, begin, hosts: host ? [host] : [] };
 }
 
-/**
- * Builds the input of a workflow that destroys an orphan on a host.
- * @param foundAt ISO 8601
- */
+/** Builds the input of a workflow that destroys an orphan on a host. @param foundAt ISO 8601 */
 export function toOrphanInput(id: string, host: HostRef, foundAt: string): SandboxInput {
   return {
     id,

@@ -10,10 +10,7 @@ export function unprovedObservations(hostId: string, at: string) {
   return LAYERS.map((layer) => ({ layer, lookedAt, absent: false, found: 'unproved', at }));
 }
 
-/**
- * Explains why absence is not proved.
- * @param hostIds decommissioned hosts that may have residue
- */
+/** Explains why absence is not proved. @param hostIds decommissioned hosts that may have residue */
 export function describeUnproved(hostIds: readonly string[]): string {
   return `unproved: ${hostIds.join(', ')} ${hostIds.length === 1 ? 'was' : 'were'} forgotten, and nobody can look there`;
 }

@@ -52,10 +52,7 @@ export function timeoutCode(step: string): ErrorCode {
   return TIMEOUT_CODES[step] ?? 'step_timeout';
 }
 
-/**
- * Returns the message.
- * @param seen latest progress message; may be empty
- */
+/** Returns the message. @param seen latest progress message; may be empty */
 export function timeoutMessage(step: string, seen: string): string {
   return `${step} did not end in time${seen && `; last seen: ${seen}`}`;
 }

@@ -72,10 +72,7 @@ export function parseCron(text: string): Cron | { problem: string } {
   return isNever(cron) ? { problem: 'never fires: no month that it names has such a day' } : cron;
 }
 
-/**
- * True when a day matches.
- * @param date read in UTC
- */
+/** True when a day matches. @param date read in UTC */
 export function matchesDay({ months, daysOfMonth, daysOfWeek, isEither }: Cron, date: Date): boolean {
   if (!months.includes(date.getUTCMonth() + 1)) return false;
   const [ofMonth, ofWeek] = [daysOfMonth.includes(date.getUTCDate()), daysOfWeek.includes(date.getUTCDay())];

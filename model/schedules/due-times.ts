@@ -19,10 +19,7 @@ const MOST_WAITING = 1_000;
 /** Times decided in one call. */
 const MOST_TIMES = 5_000;
 
-/**
- * Decides each time until `now`, and each request: it is queued or missed.
- * @param now ms since 1970
- */
+/** Decides each time until `now`, and each request: it is queued or missed. @param now ms since 1970 */
 export function decideDue(record: ScheduleRecord, now: number): DueDecision {
   const queue = new DueQueue(record);
   let [handled, nextAt] = [Date.parse(record.handledUntil), now];

@@ -106,10 +106,7 @@ export const scheduleTime = z.object({
 export type ScheduleTime = z.infer<typeof scheduleTime>;
 export type MissedReason = NonNullable<ScheduleTime['reason']>;
 
-/**
- * Returns the specification valid at a time.
- * @param at ms since 1970
- */
+/** Returns the specification valid at a time. @param at ms since 1970 */
 export function getSpecAsOf(record: ScheduleRecord, at: number): ScheduleSpec {
   return record.past.find(({ until }) => at <= Date.parse(until)) ?? record;
 }

@@ -10,10 +10,7 @@ const COMMON = new Set(
    development staging testing sandbox example database postgres mongodb`.split(/\s+/),
 );
 
-/**
- * Explains why a secret is not masked: masking it would make logs useless.
- * @returns null when it is masked
- */
+/** Explains why a secret is not masked: masking it would make logs useless. @returns null when it is masked */
 export function getUnmaskedReason(value: string): string | null {
   const text = value.trim();
   const length = Array.from(text).length;

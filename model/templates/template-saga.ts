@@ -82,10 +82,7 @@ export function templateRequestWorkflowId(templateId: string): string {
   return `template-request/${templateId}`;
 }
 
-/**
- * Builds the first record of a template.
- * @param at ISO 8601
- */
+/** Builds the first record of a template. @param at ISO 8601 */
 export function newTemplate(
   input: TemplateInput,
   { templateId: id, builderId, probeIds }: TemplateIds,

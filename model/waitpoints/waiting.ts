@@ -54,10 +54,7 @@ export function hasReleasedSlot({ waiting }: HasWaiting): boolean {
   return waiting !== undefined && waiting !== null && waiting.slot !== 'held';
 }
 
-/**
- * Returns the waiting state after a process starts, continues or stops waiting.
- * @param now ms since 1970
- */
+/** Returns the waiting state after a process starts, continues or stops waiting. @param now ms since 1970 */
 export function updateWaiting(waiting: RunWaiting, isBlocked: boolean, now: number): RunWaiting {
   const { since, ms } = waiting;
   if (isBlocked) return { ...waiting, since: since ?? new Date(now).toISOString() };

@@ -40,10 +40,7 @@ export function getEffectiveState({ state, expiresAt }: WaitpointRecord, now: nu
   return state === 'open' && Date.parse(expiresAt) <= now ? 'expired' : state;
 }
 
-/**
- * Builds a new waitpoint.
- * @param now ms since 1970
- */
+/** Builds a new waitpoint. @param now ms since 1970 */
 export function newWaitpoint(
   { id: runId, project }: { id: string; project: string },
   { name, timeoutSeconds }: WaitpointRequest,
@@ -66,10 +63,7 @@ export function newWaitpoint(
   };
 }
 
-/**
- * Returns ISO 8601.
- * @param now ms since 1970
- */
+/** Returns ISO 8601. @param now ms since 1970 */
 function expiryOf(timeoutSeconds: number, now: number): string {
   return new Date(now + timeoutSeconds * 1_000).toISOString();
 }

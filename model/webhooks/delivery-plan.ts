@@ -25,10 +25,7 @@ const SLOW = { first: 5 * SECOND, most: 5 * MINUTE } as const;
 /** Maximum number of attempts. */
 export const ATTEMPTS = PAUSES.length;
 
-/**
- * Retry policy of deliveries.
- * @param pace factor for all times. `@default` 1
- */
+/** Retry policy of deliveries. @param pace factor for all times. `@default` 1 */
 export class DeliveryRetryPolicy {
   constructor(private readonly pace = 1) {}
 
@@ -45,19 +42,13 @@ export class DeliveryRetryPolicy {
     return this.pace * Math.max(jittered, Math.min(retryAfterMs ?? 0, LONGEST_RETRY_AFTER));
   }
 
-  /**
-   * Returns how long an overloaded endpoint gets no requests, ms.
-   * @param slowed number of previous slowdowns
-   */
+  /** Returns how long an overloaded endpoint gets no requests, ms. @param slowed number of previous slowdowns */
   slowMs(slowed: number, retryAfterMs: number | null): number {
     const own = Math.min(SLOW.most, SLOW.first * 2 ** Math.min(16, slowed));
     return this.pace * Math.min(LONGEST_RETRY_AFTER, retryAfterMs ?? own);
   }
 
-  /**
-   * True when it has failed for so long that deliveries stop.
-   * @param since ms since 1970
-   */
+  /** True when it has failed for so long that deliveries stop. @param since ms since 1970 */
   isGivenUp(since: number, now: number): boolean {
     return now - since >= this.pace * DISABLED_AFTER;
   }

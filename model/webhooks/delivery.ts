@@ -51,10 +51,7 @@ export const deliveryRecord = z.object({
 export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 export type DeliveryState = DeliveryRecord['state'];
 
-/**
- * Builds a new delivery.
- * @param now ISO 8601
- */
+/** Builds a new delivery. @param now ISO 8601 */
 export function newDelivery(event: WebhookEvent, endpoint: EndpointRecord, now: string): DeliveryRecord {
   const isDisabled = endpoint.disabledAt !== null;
   return {

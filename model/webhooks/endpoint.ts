@@ -57,10 +57,7 @@ export const endpointRecord = z.object({
 export type EndpointRecord = z.infer<typeof endpointRecord>;
 export type DisabledFor = NonNullable<EndpointRecord['disabledFor']>;
 
-/**
- * Returns the valid secrets, newest first.
- * @param now ms since 1970
- */
+/** Returns the valid secrets, newest first. @param now ms since 1970 */
 export function validSecrets({ secrets }: Pick<EndpointRecord, 'secrets'>, now: number): EndpointRecord['secrets'] {
   return secrets.filter(({ until }) => until === null || Date.parse(until) > now);
 }

@@ -63,10 +63,7 @@ export class Comparison {
     return new Comparison(deps, signal, before, other ?? passing?.record ?? before, passing);
   }
 
-  /**
-   * Returns the host's response.
-   * @throws MayflyError of the host
-   */
+  /** Returns the host's response. @throws MayflyError of the host */
   async ask(what: 'changes' | 'tar' | 'file', name: 'within' | 'path', paths: Uint8Array[]): Promise<Response> {
     const { before, after, deps, signal } = this;
     const query = new URLSearchParams(

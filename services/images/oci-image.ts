@@ -33,10 +33,7 @@ const OciConfig = z.object({
   rootfs: z.object({ diff_ids: z.array(z.string().regex(/^sha256:[0-9a-f]{64}$/, 'is no SHA-256')) }),
 });
 
-/**
- * Returns the settings of an image, as a Dockerfile inherits them.
- * @throws MayflyError dockerfile_unsupported
- */
+/** Returns the settings of an image, as a Dockerfile inherits them. @throws MayflyError dockerfile_unsupported */
 function imageSettings(config: z.infer<typeof Config>, line: number): Settings {
   const { Env, WorkingDir, User, Cmd, Entrypoint, Labels, ExposedPorts } = config;
   const variables = (Env ?? []).map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]);

@@ -79,10 +79,7 @@ export async function bakedSourceOf(store: ProjectStore, name: string, wish: str
   throw new MayflyError('source_not_baked', `The source ${JSON.stringify(name)} was not made by Mayfly, and stays.`);
 }
 
-/**
- * Returns the source of an audit trail, also a deleted baked one.
- * @throws MayflyError as {@link placeSource}
- */
+/** Returns the source of an audit trail, also a deleted baked one. @throws MayflyError as {@link placeSource} */
 export async function auditedSource(
   store: ProjectStore,
   name: string,

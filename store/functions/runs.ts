@@ -55,10 +55,7 @@ const DAY_MS = 86_400_000;
 export class Runs extends RunRepository {
   readonly #accepted = new GroupCommit((documents: RunDocument[]) => this.#insertAll(documents));
 
-  /**
-   * Inserts a run, with its event unless that is stored separately.
-   * @returns false when that id exists
-   */
+  /** Inserts a run, with its event unless that is stored separately. @returns false when that id exists */
   accept({ id, ...rest }: RunRecord, eventJson: Uint8Array | null): Promise<boolean> {
     this.checked(id);
     const key = hashFirstKey(rest);

@@ -34,10 +34,7 @@ export class Images extends recordRepositoryOf({
     return (await Promise.all(UNDER_WAY.map((state) => this.find({ state })))).flat();
   }
 
-  /**
-   * Sets fields of an unfinished build; the first end state stays.
-   * @throws MayflyError image_not_found
-   */
+  /** Sets fields of an unfinished build; the first end state stays. @throws MayflyError image_not_found */
   async update(id: string, changes: Partial<Omit<ImageRecord, 'id'>>): Promise<void> {
     if (await this.set({ _id: this.checked(id), state: { $in: UNDER_WAY } }, changes)) return;
     if (!(await this.get(id))) throw new MayflyError('image_not_found', `There is no image ${id} in the store.`);

@@ -52,10 +52,7 @@ export function getWriteErrors(error: unknown): Map<number, mongoose.mongo.Write
   return refused.length === 0 ? null : new Map(refused.map((refusal) => [refusal.index, refusal]));
 }
 
-/**
- * Runs one call to the server outside a model.
- * @throws MayflyError store_unavailable
- */
+/** Runs one call to the server outside a model. @throws MayflyError store_unavailable */
 export async function withStoreErrors<T>(what: string, call: () => PromiseLike<T>): Promise<T> {
   try {
     return await call();

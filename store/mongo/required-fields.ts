@@ -1,9 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 
-/**
- * Asserts that a document has the fields that access decisions depend on.
- * @throws MayflyError record_damaged
- */
+/** Asserts that a document has the fields that access decisions depend on. @throws MayflyError record_damaged */
 export function assertFields(collection: string, document: { _id: string }, fields: readonly string[]): void {
   const missing = fields.filter((field) => ((document as Record<string, unknown>)[field] ?? null) === null);
   if (missing.length === 0) return;

@@ -27,10 +27,7 @@ export class Playbooks extends recordRepositoryOf({
     return (await Promise.all(UNDER_WAY.map((state) => this.find({ state })))).flat();
   }
 
-  /**
-   * Sets fields of an unfinished playbook; the first end state stays.
-   * @throws MayflyError playbook_not_found
-   */
+  /** Sets fields of an unfinished playbook; the first end state stays. @throws MayflyError playbook_not_found */
   async update(id: string, changes: Partial<Omit<PlaybookRecord, 'id'>>): Promise<void> {
     if (await this.set({ _id: this.checked(id), state: { $in: UNDER_WAY } }, changes)) return;
     if (!(await this.get(id))) throw new MayflyError('playbook_not_found', `There is no playbook ${id} in the store.`);

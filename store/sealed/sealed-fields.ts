@@ -42,10 +42,7 @@ export class EncryptedFields {
     );
   }
 
-  /**
-   * Decrypts a document. Empty fields stay so.
-   * @throws MayflyError payload_key_unusable, record_damaged
-   */
+  /** Decrypts a document. Empty fields stay so. @throws MayflyError payload_key_unusable, record_damaged */
   opened<T extends object>(document: T): T {
     const id = this.#idOf(document);
     return this.#each(document, (value, field) => (isEmpty(value) ? value : this.#open(id, field, value)));

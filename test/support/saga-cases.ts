@@ -13,9 +13,8 @@ interface SagaFixtures {
 }
 
 /**
- * Provides Mayfly for concurrent tests of a file (`test`; `alone` is sequential). Each test ends its own sandboxes;
- * the last leaves no residue, and outside `npm test` each run must replay. @param kind of the host. `@default`
- * simulated
+ * Provides Mayfly for concurrent tests of a file (`test`; `alone` is sequential). Each test ends its own sandboxes; the
+ * last leaves no residue, and outside `npm test` each run must replay. @param kind of the host. `@default` simulated
  */
 export function useSagaCases({ kind = 'simulated' as TestHostKind, env = (): NodeJS.ProcessEnv => ({}) } = {}) {
   let door: TestDoor | null = null;

@@ -187,10 +187,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
   };
 }
 
-/**
- * Chooses any free port if the API's port is 0.
- * @throws MayflyError invalid_setting
- */
+/** Chooses any free port if the API's port is 0. @throws MayflyError invalid_setting */
 function readIngress(values: z.infer<typeof environment>) {
   const { MAYFLY_INGRESS_ADDRESS: address, MAYFLY_INGRESS_URL: url, MAYFLY_API_ADDRESS, MAYFLY_API_NAMES } = values;
   const port = values.MAYFLY_INGRESS_PORT ?? (values.MAYFLY_API_PORT === 0 ? 0 : INGRESS_PORT);

@@ -54,10 +54,7 @@ interface TemporalServer extends ServerProcess {
  */
 const STARTS = 3;
 
-/**
- * Starts Temporal's dev server on loopback and waits until it answers.
- * @throws MayflyError temporal_unavailable
- */
+/** Starts Temporal's dev server on loopback and waits until it answers. @throws MayflyError temporal_unavailable */
 export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
   const program = temporalBinary();
   if (!program)

@@ -41,10 +41,7 @@ export async function verifyAudit(config: Config, ids: string[]): Promise<AuditV
   });
 }
 
-/**
- * Records missing entries of the transparency log as lost, with the reason.
- * @returns number of gaps
- */
+/** Records missing entries of the transparency log as lost, with the reason. @returns number of gaps */
 export async function acceptLoss(config: Config, reason: string): Promise<number> {
   return withStore(config, await cliAuditAccess(config), ({ audit }) => audit.acceptLoss(reason));
 }

@@ -62,10 +62,7 @@ async function refuseAlive(config: Config, ids: Set<string>): Promise<void> {
   }
 }
 
-/**
- * Opens this machine exclusively, and afterwards ends anything started for it.
- * @throws MayflyError host_unavailable
- */
+/** Opens this machine exclusively, and afterwards ends anything started for it. @throws MayflyError host_unavailable */
 export async function withMachine<T>(config: Config, use: (machine: HostMachine) => Promise<T>): Promise<T> {
   const machine = await openHostMachine(config, Failpoints.parse(undefined));
   if (machine.isNew) machine.endOnClose();

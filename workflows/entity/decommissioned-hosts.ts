@@ -10,10 +10,7 @@ export function isDecommissioned({ state }: SandboxEntity, host: MaybeHost): boo
   return state.decommissioned.some((one) => isSameHost(host, one));
 }
 
-/**
- * Waits for a step on a host, until an admin decommissions the host.
- * @throws ApplicationFailure host_forgotten
- */
+/** Waits for a step on a host, until an admin decommissions the host. @throws ApplicationFailure host_forgotten */
 export async function awaitHost<T>(entity: SandboxEntity, host: MaybeHost, step: () => Promise<T>): Promise<T> {
   const isGone = () => isDecommissioned(entity, host);
   const done = isGone() ? null : await runUntil(isGone, step);

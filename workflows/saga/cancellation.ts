@@ -24,10 +24,7 @@ export function whenCancelled(end: () => void): void {
   root.cancelRequested.catch(end);
 }
 
-/**
- * Runs work until the workflow is cancelled.
- * @throws ApplicationFailure workflow_cancelled
- */
+/** Runs work until the workflow is cancelled. @throws ApplicationFailure workflow_cancelled */
 export async function untilCancelled<T>(work: () => Promise<T>): Promise<T> {
   let isCancelled = false;
   whenCancelled(() => {

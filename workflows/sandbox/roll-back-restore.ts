@@ -48,10 +48,7 @@ export function rollBackRestore(
   });
 }
 
-/**
- * Retries until success; the record shows the reason.
- * @throws CancelledFailure when the sandbox ends
- */
+/** Retries until success; the record shows the reason. @throws CancelledFailure when the sandbox ends */
 export async function retryUntilHealthy<T>(
   entity: SandboxEntity,
   host: OperationSteps,

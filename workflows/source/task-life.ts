@@ -77,10 +77,7 @@ export abstract class TaskLife {
     }
   }
 
-  /**
-   * Retries until success, shielded from a cancel; the record shows the reason.
-   * @param run n-th attempt, n from 1
-   */
+  /** Retries until success, shielded from a cancel; the record shows the reason. @param run n-th attempt, n from 1 */
   retryUntilDone<T>(what: string, run: (n: number) => Promise<T>): Promise<T> {
     const pauseMs = this.#pauseMs;
     const recordWaiting = (waitingFor: string | null) => this.recordChange({ waitingFor });

@@ -23,10 +23,7 @@ export function createEndAttemptActivities({ store, announcer }: { store: Store;
   }
 
   return {
-    /**
-     * Records the end of an attempt, and of the run unless a retry follows.
-     * @param fetched collected output
-     */
+    /** Records the end of an attempt, and of the run unless a retry follows. @param fetched collected output */
     async endAttempt({ end: told, fetched, event, ...said }: AttemptEnded): Promise<void> {
       const { runId } = said;
       const found = await findAttempt(store, said);

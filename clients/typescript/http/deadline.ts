@@ -12,10 +12,7 @@ export interface CallOptions {
 /** Longest timer, ms. A longer one fires at once: setTimeout counts in 31 bits. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-/**
- * Calls back after a time of any length.
- * @returns a function that cancels the callback
- */
+/** Calls back after a time of any length. @returns a function that cancels the callback */
 function afterSeconds(seconds: number, onTimeout: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;
   const wait = (leftMs: number): void => {

@@ -130,10 +130,7 @@ function splitOptions(options: unknown = {}) {
   return { query, headers: waitSeconds === undefined ? {} : preferWait(waitSeconds), call };
 }
 
-/**
- * Reads all bytes of an open answer.
- * @throws MayflyConnectionError when they break off, and the signal's reason
- */
+/** Reads all bytes of an open answer. @throws MayflyConnectionError when they break off, and the signal's reason */
 export async function bytesOf(
   response: Response,
   { baseUrl }: Pick<Transport, 'baseUrl'>,

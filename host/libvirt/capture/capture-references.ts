@@ -28,10 +28,7 @@ export class CaptureReferences {
     }
   }
 
-  /**
-   * Removes a capture that nothing refers to, and prevents new uses during that.
-   * @throws MayflyError capture_in_use
-   */
+  /** Removes a capture that nothing refers to, and prevents new uses during that. @throws MayflyError capture_in_use */
   async without(folder: CaptureFolder, remove: () => Promise<void>): Promise<void> {
     const { captureId } = folder;
     this.#leaving.add(captureId);

@@ -43,10 +43,7 @@ export class Domains {
     return (await this.list()).find((domain) => domain.name === sandboxId || domain.uuid === uuid) ?? null;
   }
 
-  /**
-   * Defines the domain and starts it, and returns when its CPUs run.
-   * @throws MayflyError boot_failed
-   */
+  /** Defines the domain and starts it, and returns when its CPUs run. @throws MayflyError boot_failed */
   async start(sandboxId: string, xmlFile: string, signal: AbortSignal): Promise<void> {
     try {
       await this.virsh.run(['define', xmlFile], { signal });
@@ -88,10 +85,7 @@ export class Domains {
     return { state: domainState(state), macs: interfaceMacs(rest.join('\n')) };
   }
 
-  /**
-   * Stops or resumes the CPUs, unless they are in that state.
-   * @throws MayflyError sandbox_not_running
-   */
+  /** Stops or resumes the CPUs, unless they are in that state. @throws MayflyError sandbox_not_running */
   async bring(sandboxId: string, wished: 'paused' | 'running'): Promise<void> {
     if ((await this.describe(sandboxId))?.state === wished) return;
     try {

@@ -96,10 +96,7 @@ export class Saving {
     return domain;
   }
 
-  /**
-   * Links the live layers, and makes the overlays above them.
-   * @returns true when the guest agent answers
-   */
+  /** Links the live layers, and makes the overlays above them. @returns true when the guest agent answers */
   async #prepare(
     folder: SnapshotFolder,
     sandboxId: string,

@@ -47,10 +47,7 @@ interface ExactData {
 /** Long digits or a long exponent; without them a double represents every number of a text. */
 const MAY_BE_INEXACT = /\d[\d.]{15}|[eE][+-]?\d{3}/;
 
-/**
- * Returns both forms when a double cannot represent each number of the data, else null.
- * @param json well-formed
- */
+/** Returns both forms when a double cannot represent each number of the data, else null. @param json well-formed */
 export function splitInexactNumbers(json: string): ExactData | null {
   if (!MAY_BE_INEXACT.test(json)) return null;
   const exact = parseExactJson(json);

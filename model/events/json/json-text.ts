@@ -14,10 +14,7 @@ export interface JsonText {
 /** Nesting depth allowed in a JSON request; recursive readers need one call per level. */
 export const DEEPEST_JSON = 100;
 
-/**
- * True when brackets are nested deeper.
- * @param text JSON
- */
+/** True when brackets are nested deeper. @param text JSON */
 export function isTooDeep(text: string, most = DEEPEST_JSON): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {

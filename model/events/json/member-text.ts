@@ -16,10 +16,7 @@ export function getMemberText(json: string, name: string): string | undefined {
   }
 }
 
-/**
- * Yields the original texts of an array's items.
- * @param json well-formed, an array
- */
+/** Yields the original texts of an array's items. @param json well-formed, an array */
 export function* eachItemText(json: string): Generator<string> {
   let at = json.indexOf('[') + 1;
   if (json[nonSpace(json, at)] === ']') return;

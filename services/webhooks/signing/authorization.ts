@@ -7,18 +7,12 @@ const HEADER = 'authorization';
 /** Key of this process for comparing HMACs, which have one length and are equal only for equal texts. */
 const COMPARING = randomBytes(32);
 
-/**
- * Verifies `Bearer <secret>` (RFC 6750 §2.1).
- * @param secrets null for an unusable one
- */
+/** Verifies `Bearer <secret>` (RFC 6750 §2.1). @param secrets null for an unusable one */
 export function verifyBearer(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
   return verify(secrets, request, /^bearer +([^ ]+)$/i, (token) => token);
 }
 
-/**
- * Verifies `Basic <base64 of user:password>` in UTF-8 (RFC 7617 §2).
- * @param secrets null for an unusable one
- */
+/** Verifies `Basic <base64 of user:password>` in UTF-8 (RFC 7617 §2). @param secrets null for an unusable one */
 export function verifyBasic(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
   return verify(secrets, request, /^basic +([^ ]+)$/i, (text) => decode(text, 'base64'));
 }

@@ -25,10 +25,7 @@ const GITHUB: HmacScheme = {
 /** Header of the delivery's id, which is not signed. */
 const GITHUB_DELIVERY = 'x-github-delivery';
 
-/**
- * Verifies the HMAC of a body, or of `<timestamp>.<body>`, in a header.
- * @param secrets null for an unusable one
- */
+/** Verifies the HMAC of a body, or of `<timestamp>.<body>`, in a header. @param secrets null for an unusable one */
 export function verifyHmac(
   scheme: HmacScheme,
   secrets: readonly (string | null)[],

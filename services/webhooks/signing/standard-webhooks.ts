@@ -32,10 +32,7 @@ interface Signature {
 /** Checks a signature; false for another version than the key's, so neither can pass for the other. */
 type Check = (signature: Signature) => boolean;
 
-/**
- * Verifies Standard Webhooks 1.0.0, v1 and v1a.
- * @param secrets null for an unusable one
- */
+/** Verifies Standard Webhooks 1.0.0, v1 and v1a. @param secrets null for an unusable one */
 export function verifyStandardWebhook(secrets: readonly (string | null)[], request: SignedRequest): Verdict {
   const prefix = PREFIXES.find((one) => headersNamed(request, `${one}signature`).length > 0);
   if (prefix === undefined) return unverified('the signature is missing, or too long');

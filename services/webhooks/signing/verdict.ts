@@ -30,10 +30,7 @@ const TOLERANCE_SECONDS = 300;
 /** Plain decimal. Twelve digits are enough for 30,000 years, and too few for milliseconds. */
 const SECONDS = /^(?:0|[1-9][0-9]{0,11})$/;
 
-/**
- * Returns seconds since 1970 that are near enough to now.
- * @param now ms since 1970
- */
+/** Returns seconds since 1970 that are near enough to now. @param now ms since 1970 */
 export function readTimestamp(text: string | null, now: number): { seconds: number } | { why: string } {
   if (text === null) return { why: 'the timestamp is missing, or there are two' };
   if (!SECONDS.test(text)) return { why: 'the timestamp is not a plain number of seconds' };
