@@ -18,9 +18,7 @@ import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord } from '../snapshots/snapshot.ts';
 import type { EntityState } from './entity-state.ts';
 
-/**
- * Entity workflow of a sandbox: type name, input and messages, shared by the API (names) and the workflow (handlers).
- */
+/** Entity workflow of a sandbox: type name, input and messages, shared by the API and the workflow. */
 export const SANDBOX_WORKFLOW = 'sandbox';
 
 export interface SandboxInput {
@@ -88,10 +86,7 @@ export interface HostDecommissioned {
   hostId: string;
   actor: Actor;
 }
-/**
- * Update without arguments: writes the record again into a store that was restored from a backup. Returns once it is
- * stored.
- */
+/** Update without arguments: writes the record again into a store that was restored from a backup. */
 export const RESTORE_RECORD = 'restoreRecord';
 /** Signal with a {@link StepProgress} from the creating host. */
 export const STEP_PROGRESS = 'atStep';

@@ -106,10 +106,7 @@ export class PoolState {
     throw new RangeError('the pool has not begun');
   }
 
-  /**
-   * Loads the stored pool; members that another run started are found there.
-   * @returns false when the pool no longer exists
-   */
+  /** Loads the stored pool with members of earlier runs. @returns false when the pool no longer exists */
   async begin(): Promise<boolean> {
     if (this.#record) return true;
     const { project, name, wish, actor, at } = this.input;
