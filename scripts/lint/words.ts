@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { type Comment, lineComments, paragraphs, proseOfTypeScript } from './words/prose.ts';
+import { type Comment, lineComments, type Passage, paragraphs, proseOfTypeScript } from './words/prose.ts';
 import {
   countWords,
   findDialect,
@@ -36,10 +36,15 @@ function find(name: string, path: string, line: number, text: string): void {
   findings.get(name)?.push(`${path}:${line}: ${text.replaceAll(/\s+/g, ' ').slice(0, 160)}`);
 }
 
+function findWords(name: string, path: string, { line, text }: Passage): void {
+  for (const word of findDialect(text)) find(name, path, line, `${word}: ${text}`);
+}
+
 function readComments(path: string, comments: readonly Comment[]): void {
-  for (const { line, text, isDoc } of comments) {
+  for (const comment of comments) {
+    const { line, text, isDoc } = comment;
     words.comments += countWords(text);
-    for (const word of findDialect(text)) find('dialectInComments', path, line, `${word}: ${text}`);
+    findWords('dialectInComments', path, comment);
     if (isDoc && hasBadOpening(text)) find('openings', path, line, text);
     if (isDoc && firstSentenceLength(text) > LONGEST_FIRST_SENTENCE) find('longOpenings', path, line, text);
   }
@@ -48,30 +53,34 @@ function readComments(path: string, comments: readonly Comment[]): void {
 function readTypeScript(path: string, source: string): void {
   const { comments, texts, titles, functions } = proseOfTypeScript(path, source);
   readComments(path, comments);
-  for (const { line, text } of texts) {
-    for (const word of findDialect(text)) find('dialectInTexts', path, line, `${word}: ${text}`);
-  }
+  for (const text of texts) findWords('dialectInTexts', path, text);
   for (const { line, text } of titles) if (findDialect(text).length > 0) find('dialectInTitles', path, line, text);
   for (const { line, name } of functions) if (isBareParticiple(name)) find('participles', path, line, name);
 }
 
 function readPage(path: string, source: string): void {
-  for (const { line, text } of paragraphs(source)) {
-    words.pages += countWords(text);
-    for (const word of findDialect(text)) find('dialectInPages', path, line, `${word}: ${text}`);
+  for (const line of paragraphs(source)) {
+    words.pages += countWords(line.text);
+    findWords('dialectInPages', path, line);
   }
+}
+
+function readHashComments(path: string, source: string): void {
+  readComments(path, lineComments(source, /^\s*# (.*)$/));
 }
 
 const READERS: Record<string, (path: string, source: string) => void> = {
   ts: readTypeScript,
   mjs: readTypeScript,
   go: (path, source) => readComments(path, lineComments(source, /^\s*\/\/ (.*)$/)),
-  sh: (path, source) => readComments(path, lineComments(source, /^\s*# (.*)$/)),
-  py: (path, source) => readComments(path, lineComments(source, /^\s*# (.*)$/)),
+  sh: readHashComments,
+  py: readHashComments,
   md: readPage,
 };
 
-for (const path of execFileSync('git', ['ls-files', under], { encoding: 'utf8' }).trim().split('\n')) {
+// Files that are new are read too; files that were removed are listed until that is staged.
+const listed = ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate', '--', under];
+for (const path of execFileSync('git', listed, { encoding: 'utf8' }).trim().split('\n').filter(existsSync)) {
   const isOwn = path.startsWith('scripts/lint/words') || path === 'test/scripts/words.test.ts';
   if (!isOwn) READERS[path.split('.').at(-1) ?? '']?.(path, readFileSync(path, 'utf8'));
 }
@@ -91,7 +100,7 @@ else {
   const before = JSON.parse(readFileSync(recorded, 'utf8')) as Record<string, number>;
   for (const [name, count = 0] of Object.entries(counts)) {
     if (count <= (before[name] ?? 0)) continue;
-    console.error(`words: ${name} rose to ${count}; see: node --import tsx scripts/lint/words.ts --list ${name}`);
+    console.error(`words: ${name} rose to ${count}; see: npm run words -- --list ${name}`);
     process.exitCode = 1;
   }
   console.log(JSON.stringify({ ...counts, words }));
