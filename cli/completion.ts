@@ -1,5 +1,5 @@
 import type { ArgsDef, CommandDef } from 'citty';
-import { subCommandsOf } from './catalog/leaf.ts';
+import { getArgs, subCommandsOf } from './catalog/leaf.ts';
 import { customCommand } from './terminal/command.ts';
 import type { Io } from './terminal/io.ts';
 
@@ -26,7 +26,7 @@ interface Words {
 /** Lists possible next words, of a command and all below it. */
 async function wordsBelow(command: CommandDef, path: string[]): Promise<Words[]> {
   const below = await subCommandsOf(command);
-  const args = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
+  const args = await getArgs(command);
   const options = Object.entries(args).flatMap(([name, { type }]) => (type === 'positional' ? [] : [`--${name}`]));
   const own = { path, words: [...below.map(([name]) => name), ...options, '--help'] };
   const inner = await Promise.all(below.map(([name, sub]) => wordsBelow(sub, [...path, name])));

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { type CommandDef, parseArgs } from 'citty';
+import { type ArgsDef, type CommandDef, parseArgs } from 'citty';
 import { type CliError, usageError } from '../terminal/cli-error.ts';
 import { type CatalogEntry, getVerbs } from './listed.ts';
 import { suggest } from './suggestion.ts';
@@ -56,14 +56,18 @@ export async function subCommandsOf(command: CommandDef): Promise<[string, Comma
   ).then((all) => all.map(([name, sub]) => [name, sub]));
 }
 
+/** Returns the arguments and options of a command, by name. */
+export async function getArgs({ args = {} }: CommandDef): Promise<ArgsDef> {
+  return typeof args === 'function' ? args() : args;
+}
+
 /**
  * Runs a command that has no commands below it.
  * @returns its exit code
  * @throws CliError for invalid arguments
  */
 export async function runLeaf({ command, rest }: Leaf): Promise<number> {
-  const definition = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
-  const args = parseArguments(rest, definition);
+  const args = parseArguments(rest, await getArgs(command));
   return (await command.run?.({ rawArgs: rest, args, cmd: command })) as number;
 }
 

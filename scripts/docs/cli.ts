@@ -1,5 +1,5 @@
 import type { ArgDef, CommandDef } from 'citty';
-import { subCommandsOf } from '../../cli/catalog/leaf.ts';
+import { getArgs, namesBelow, subCommandsOf } from '../../cli/catalog/leaf.ts';
 import { GROUPS } from '../../cli/commands.ts';
 import type { Io } from '../../cli/terminal/io.ts';
 
@@ -77,18 +77,15 @@ function lineOf({ option, text }: Section['rows'][number]): string {
 }
 
 async function sectionsOf(path: string[], command: CommandDef, aliases: string[] = []): Promise<Section[]> {
-  const { description = '' } = (await resolvePart(command.meta)) ?? {};
-  const below = (await subCommandsOf(command)).filter(([, sub]) => !isHidden(sub));
+  const { description = '' } = command.meta as { description?: string };
+  const shown = namesBelow(command);
+  const below = (await subCommandsOf(command)).filter(([name]) => shown.includes(name));
   const sections = await Promise.all(below.map(([name, sub]) => sectionsOf([...path, name], sub)));
-  const args = Object.entries((await resolvePart(command.args)) ?? {});
+  const args = Object.entries(await getArgs(command));
   const positional = args.filter(([, { type }]) => type === 'positional').map(usageOf);
   const also = aliases.length > 0 ? ` Also: ${aliases.join(', ')}.` : '';
   const head = `### ${[...path, ...positional].join(' ')}\n\n${description}.${also}`;
   return [{ head, rows: args.map(rowOf) }, ...sections.flat()];
-}
-
-function isHidden({ meta }: CommandDef): boolean {
-  return (meta as { hidden?: boolean } | undefined)?.hidden === true;
 }
 
 function usageOf([name, { required = true }]: [string, ArgDef]): string {
@@ -103,11 +100,4 @@ function rowOf([name, arg]: [string, ArgDef]): Section['rows'][number] {
   const given = hasDefault ? `. Default: ${String(arg.default)}` : '';
   const option = arg.type === 'positional' ? name.toUpperCase() : `--${name}${value}`;
   return { option, text: `${arg.description ?? ''}${given}` };
-}
-
-/** Returns the value of a part of a command, which may be a function. */
-async function resolvePart<T>(
-  part: T | (() => T) | (() => Promise<T>) | Promise<T> | undefined,
-): Promise<T | undefined> {
-  return typeof part === 'function' ? await (part as () => Promise<T>)() : await part;
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandDef } from 'citty';
-import { findCommand } from '../../cli/catalog/leaf.ts';
+import { findCommand, getArgs } from '../../cli/catalog/leaf.ts';
 import { repository } from '../../worker/config/artifacts.mjs';
 
 /** Pages for users. */
@@ -44,7 +44,7 @@ async function isWhole(root: CommandDef, line: string): Promise<boolean> {
   if (words[0]?.startsWith('--')) return true;
   const { command, rest } = await findCommand(root, words);
   if (command.subCommands) return false;
-  const args = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
+  const args = await getArgs(command);
   const needed = Object.values(args).filter((arg) => arg.required);
   return rest.filter((word) => !word.startsWith('--')).length >= needed.length;
 }
@@ -62,7 +62,7 @@ export async function wrongIn(root: CommandDef, line: string): Promise<string | 
   const own = words.includes('--') ? words.slice(0, words.indexOf('--')) : words;
   const { command, rest } = await findCommand(root, own);
   if (command.subCommands) return own.length === 1 && rest.length === 0 ? null : `no such command: ${rest[0] ?? line}`;
-  const args = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
+  const args = await getArgs(command);
   const known = new Set(['--help', ...Object.keys(args).map((name) => `--${name}`)]);
   const unknown = rest.map((word) => /^\[?(--[a-z][a-z-]*)/.exec(word)?.[1]).find((name) => name && !known.has(name));
   return unknown ? `no option ${unknown}` : null;
